@@ -85,10 +85,6 @@ def of_tensors(call: Call) -> Call:
     return replace(changed, arrays=True)
 
 
-def _handed(value: object) -> object:
-    return Returned(value.step, value.path) if isinstance(value, Part) else value
-
-
 class Runner(Protocol):
     """Executes calls."""
 
