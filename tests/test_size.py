@@ -12,7 +12,7 @@ LIMITS = {
     "box": 5194,
     "checks": 1396,
     "cli": 2002,
-    "course": 965,
+    "course": 961,
     "diagnosis": 4006,
     "judge": 4084,
     "lines": 642,

@@ -88,12 +88,8 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
         first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
         line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first)
-    except (
-        ArithmeticError,
-        ValueError,
-        RecursionError,
-    ):  # a character by a number that none has, or thousands of brackets
-        said = "cannot be read as YAML"
+    except (ArithmeticError, ValueError, RecursionError):
+        said = "cannot be read as YAML"  # a character by a number that none has, or thousands of brackets
     where = f"{path}:{line}" if line else str(path)
     raise CourseFault(f"{where}: {said}. Next: mend that line, then {then}") from None
 
