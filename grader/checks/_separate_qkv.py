@@ -234,9 +234,14 @@ def judge_gradients(subject, attempt, reference, draw):
 
 
 def parameters_of(subject, attempt, draw, s, bias):
-    """The parameters of the module as it is made, or after one call."""
-    module = attempt.module(subject.name, **subject.arguments(s), dropout=0.0, qkv_bias=bias)
+    """The parameters of the module as it is made, or after one call. Without a bias nothing is said of one."""
+    given = subject.arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
+    module = attempt.module(subject.name, **given)
     facts = module.built().module
+    if not bias and "W_query.bias" in facts.parameters:
+        told = "without a word about qkv_bias the layers have a bias: its default should be False"
+        asked = attempt.module(subject.name, **given, qkv_bias=False).built()
+        expect("W_query.bias" in asked.module.parameters, told, "interface")
     if not facts.parameters:
         module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
     by_position = attempt.module(subject.name, *subject.arguments(s).values(), 0.0, True).built()
@@ -343,6 +348,13 @@ def judge_rate(ask, x, heads):
     expect(not calm or near(*awake).all(), own_rate, "dropout_rate_fixed")
     told = "made with dropout = 0 it drops all the same"
     expect(calm or not is_dropped(*asleep, heads=heads), told, "dropout_rate_fixed")
+
+
+def judge_default(ask, x):
+    """Where nothing is said of dropout, nothing is dropped."""
+    awake, asleep = (made(copies_of(x)).output for made in (ask().training(), ask()))
+    told = "made without a word about dropout it drops in training: the default should be 0"
+    expect(near(awake, asleep).all(), told, "interface")
 
 
 def judge_extra(awake, asleep):

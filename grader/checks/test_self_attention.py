@@ -153,6 +153,7 @@ def test_dropout_on_weights(attempt, draw):
     # 192 coins: a right attempt is 0.21 away once in 8e9 runs. A smaller fault of the share shows in the mean below.
     expect(abs(share - shared.P) <= 0.21, f"with p = {shared.P} {share:.0%} is dropped")
     shared.judge_mean(*two)
+    shared.judge_default(ask, x)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)

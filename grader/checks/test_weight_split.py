@@ -219,6 +219,7 @@ def test_dropout_on_weights(attempt, draw):
     # 192 coins a head: a right attempt is 0.154 away once in 7e10 runs.
     expect(abs(share - shared.P) <= 0.154, f"with dropout = {shared.P} a share of {share:.2f} is dropped")
     shared.judge_mean(*two)
+    shared.judge_default(ask, x)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
