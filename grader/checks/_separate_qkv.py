@@ -18,7 +18,7 @@ from manyheads.checks import (
 )
 
 from . import _shares
-from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
+from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import contradicts_itself, weights_without_effect
 from ._modules import expect_dtype_and_argument
 from ._shares import alike
@@ -352,7 +352,7 @@ def judge_rate(ask, x, heads):
 
 def judge_default(ask, x):
     """Where nothing is said of dropout, nothing is dropped."""
-    awake, asleep = (made(copies_of(x)).output for made in (ask().training(), ask()))
+    awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
     told = "made without a word about dropout it drops in training: the default should be 0"
     expect(near(awake, asleep).all(), told, "interface")
 
