@@ -141,6 +141,7 @@ SMALL = Limits(attempt=10_000, size=50_000, members=20, listed=30)
     pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
     pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
     pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
+    pytest.param(zip_bytes({"../x.py": b""}), "not opened: a file in it has a path that leads out", id="nothing to take"),
     pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
     pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
 ])  # fmt: skip
@@ -277,4 +278,11 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path,
     (tmp_path / "all" / "bela").symlink_to(tmp_path)
     said = [sentence.split(" ", 2)[2].partition(".")[0] for sentence in run(tmp_path / "all").not_taken]
     assert sorted(said) == ["is a link", "is a link", "is no regular file"]
+    assert there() == []
+
+
+def test_a_link_that_stands_alone_in_a_folder_is_not_followed(run, zipped, tmp_path, there):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "submissions.zip").symlink_to(zipped([GOOD], "elsewhere.zip"))
+    assert "submissions.zip is a link. Next: " in run(tmp_path / "all").not_taken[0]
     assert there() == []
