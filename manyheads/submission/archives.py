@@ -62,16 +62,15 @@ class Limits:
 
     attempt: int = 16 * MIB
     size: int = 128 * MIB
-    members: int = 5_000  # without what is noise, such as a virtual environment
-    listed: int = 40_000  # with it
+    members: int = 5_000  # without what is noise, such as a virtual environment; a zip's list may have 8 times as many
     seconds: float = 30
     code: int = 1_500_000  # characters, parsed in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes
     until: float = float("inf")
 
     def of(self, persons: int = 1) -> Limits:
         """Return what archives of so many may take, from now on."""
-        until, sizes = time.monotonic() + self.seconds * persons, (self.size * persons, self.members * persons)
-        return replace(self, size=sizes[0], members=sizes[1], listed=self.listed * persons, until=until)
+        until = time.monotonic() + self.seconds * persons
+        return replace(self, size=self.size * persons, members=self.members * persons, until=until)
 
     @property
     def spent(self) -> str:
@@ -187,7 +186,7 @@ class Reader:
     def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits) -> list[Member]:
         """Return the files of an archive, of equal names the last. above: what stands before their paths. Raises Closed."""
         found, refused, around = dict[tuple[str, ...], Member](), list[Member](), set[tuple[str, ...]]()
-        for each in _zip(file, budget.listed) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
+        for each in _zip(file, 8 * budget.members) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
             own = each.name
             names = own.replace("\\", "/").split("/")
             if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
@@ -256,28 +255,18 @@ def _without_rights(path: Path) -> str:
     return f"is not read: Permission denied; {changes}. Next: the same command again"
 
 
-class _ShortList:
-    """A zip whose list of members is no longer than that: zipfile reads it at once, and makes an object for each."""
-
-    def __init__(self, file: IO[bytes], most: int) -> None:
-        self._file, self._most = file, most
-
-    def read(self, size: int = -1) -> bytes:
-        if size > self._most:
-            raise _unopened(_TOO_MANY)
-        return self._file.read(size)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-
 _ENTRY = 400  # bytes of a member in a zip's list, with a long name
+_LIST_SIZE = 5  # where that list's own stands in what zipfile makes of a zip's end
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
 def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
     try:
-        archive = zipfile.ZipFile(cast(IO[bytes], _ShortList(file, max(most * _ENTRY, MIB))))
+        # zipfile reads the list of members at once, as long as its end says, and makes an object for each.
+        end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+        if end and end[_LIST_SIZE] > max(most * _ENTRY, MIB):
+            raise _unopened(_TOO_MANY)
+        archive = zipfile.ZipFile(file)
     except _FAULTS:
         raise _unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():

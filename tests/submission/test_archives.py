@@ -133,7 +133,7 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(run, tmp
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(attempt=10_000, size=50_000, members=20, listed=30)
+SMALL = Limits(attempt=10_000, size=50_000, members=20)
 
 
 @pytest.mark.parametrize(("inner", "reason"), [
@@ -152,6 +152,12 @@ def test_a_students_archive_that_is_too_much_is_not_opened(course, zipped, out, 
     assert reason in done.not_taken[0]
     assert there() == [PLACED]
     assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
+
+
+def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, out):
+    noise = zip_bytes({f"__MACOSX/{i:0200}": b"" for i in range(5_000)})
+    done = collect(course, [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})], out, limits=Limits(members=20))
+    assert "work.zip is not opened: it has more files than are read here" in done.not_taken[0]
 
 
 @pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])
