@@ -282,8 +282,8 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
             continue
         files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
         said = f"{files} are of {len(firsts)} persons, and each of them would be {firsts[0].student!a}: none is taken"
-        apart = "give --roster a file that tells them apart" if group else "the same without what is not that student's"
-        done.not_taken.append(f"{firsts[0].origin.download}: {said}. Next: {apart}")
+        apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
+        done.not_taken.append(f"{firsts[0].origin.download}: {said}. {apart}")
     return found
 
 
