@@ -62,16 +62,15 @@ class Limits:
 
     attempt: int = 16 * MIB
     size: int = 128 * MIB
-    members: int = 5_000  # without what is noise, such as a virtual environment
-    listed: int = 40_000  # with it
+    members: int = 5_000  # without what is noise, such as a virtual environment; a zip's list may have 8 times as many
     seconds: float = 30
     code: int = 1_500_000  # characters, parsed in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes
     until: float = float("inf")
 
     def of(self, persons: int = 1) -> Limits:
         """Return what archives of so many may take, from now on."""
-        until, sizes = time.monotonic() + self.seconds * persons, (self.size * persons, self.members * persons)
-        return replace(self, size=sizes[0], members=sizes[1], listed=self.listed * persons, until=until)
+        until = time.monotonic() + self.seconds * persons
+        return replace(self, size=self.size * persons, members=self.members * persons, until=until)
 
     @property
     def spent(self) -> str:
@@ -88,12 +87,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Member:
-    """A file in a download. start: opens it, where it is one that is looked at. closed: why it cannot be read, and what comes next."""
+    """A file in a download. start: opens it, where it is one that is looked at.
+
+    closed, refused: why it cannot be read, or is nobody's hand-in, and what comes next.
+    """
 
     path: tuple[str, ...]
     modified: float = 0.0  # seconds, as far as the archive says
     start: Callable[[], IO[bytes]] | None = field(default=None, compare=False)
     closed: str = ""
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -101,16 +104,12 @@ class Member:
         return self.path[-1]
 
 
-_Refused = list[tuple[tuple[str, ...], str]]
-
-
 @dataclass
 class Reader:
-    """Reads downloads. files: to be closed at the end. refused: what is nobody's, by its path, with why and what comes next."""
+    """Reads downloads. files: to be closed at the end."""
 
     limits: Limits
     files: ExitStack = field(default_factory=ExitStack)
-    refused: _Refused = field(default_factory=list)
 
     def listed(self, download: Path) -> list[Member]:
         """Return every file of a download. Raises CourseFault."""
@@ -121,7 +120,7 @@ class Reader:
             if not is_archive(name):
                 return list(self._file(download, (name,)))
             file = self.files.enter_context(download.open("rb"))
-            return self._members(file, (), self.limits.of(PERSONS), self.refused)
+            return self._members(file, (), self.limits.of(PERSONS))
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
@@ -131,22 +130,21 @@ class Reader:
 
     def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
         """Return a file with its content; of an archive all files, or none and why."""
-        found, refused, left = list[tuple[Member, bytes]](), _Refused(), [member]
+        found, left = list[tuple[Member, bytes]](), [member]
         while left:
             each = left.pop()
             try:
-                content = b"" if each.closed else content_of(each, self._most(each.name))
+                content = content_of(each, self._most(each.name))
                 if each is not member:
                     budget.take(len(content))
-                if is_archive(each.name) and not each.closed:
-                    left += self._members(io.BytesIO(content), each.path, budget, refused)
+                if is_archive(each.name) and each.start:
+                    left += self._members(io.BytesIO(content), each.path, budget)
                 else:
                     found.append((each, content))
             except Closed as reason:
                 if budget.spent:
                     return [(replace(member, closed=str(reason)), b"")]
                 found.append((replace(each, closed=str(reason)), b""))
-        self.refused += refused
         return found
 
     def _most(self, name: str) -> int:
@@ -165,7 +163,7 @@ class Reader:
                 yield Member((*path, ""), closed=_without_rights(place))
                 continue
             if every and len(path) == 1 and not entries:
-                self.refused.append((path, _NOISE))
+                yield Member(path, refused=_NOISE)
             left += [(*path, each.name) for each, status in entries if stat.S_ISDIR(status.st_mode)]
             for each, status in entries:
                 if not stat.S_ISDIR(status.st_mode):
@@ -174,7 +172,7 @@ class Reader:
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
         status, (parts, why) = file.lstat(), _parts("/".join(path))
         if why := why or _kind(status.st_mode):
-            self.refused.append((path, f"{why}. Next: put the file itself there, under another name"))
+            yield Member(path, refused=f"{why}. Next: put the file itself there, under another name")
         else:
             yield Member(parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None)
 
@@ -185,10 +183,10 @@ class Reader:
             said = f"is not read: {str(error).rstrip('.')}. {_ASK}"
             raise Closed(said if os.access(file, os.R_OK) else _without_rights(file)) from None
 
-    def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits, refused: _Refused) -> list[Member]:
+    def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits) -> list[Member]:
         """Return the files of an archive, of equal names the last. above: what stands before their paths. Raises Closed."""
-        found, around = dict[tuple[str, ...], Member](), set[tuple[str, ...]]()
-        for each in _zip(file, budget.listed) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
+        found, refused, around = dict[tuple[str, ...], Member](), list[Member](), set[tuple[str, ...]]()
+        for each in _zip(file, 8 * budget.members) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
             own = each.name
             names = own.replace("\\", "/").split("/")
             if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
@@ -201,17 +199,18 @@ class Reader:
             inner, ask = (*above, *parts), f", and is not taken. {_ASK}"
             if why:
                 short = own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
-                refused.append(((*above, short), why + ask))
+                refused.append(Member((*above, short), refused=why + ask))
                 continue
             if inner in found:
-                refused.append((inner, f"stands in the archive once more, and the last one counts. {_ASK}"))
-            start = each.start if is_wanted(inner[-1]) else None
+                again = f"stands in the archive once more, and the last one counts. {_ASK}"
+                refused.append(Member(inner, refused=again))
+            start = each.start if is_wanted(inner[-1]) and not each.closed else None
             found[inner] = replace(each, path=inner, start=start, closed=each.closed and each.closed + ask)
         others = around - {above, *(path[: len(above) + 1] for path in found)}
-        refused += [(path, _NOISE) for path in sorted(others) if found]
         if not found:
-            raise _unopened("there are no files in it")
-        return [*found.values()]
+            why = f"a file in it {refused[0].refused.partition(',')[0]}" if refused else "there are no files in it"
+            raise _unopened(why)
+        return [*found.values(), *refused, *(Member(path, refused=_NOISE) for path in sorted(others))]
 
 
 def own_name(name: str) -> str:
@@ -256,28 +255,18 @@ def _without_rights(path: Path) -> str:
     return f"is not read: Permission denied; {changes}. Next: the same command again"
 
 
-class _ShortList:
-    """A zip whose list of members is no longer than that: zipfile reads it at once, and makes an object for each."""
-
-    def __init__(self, file: IO[bytes], most: int) -> None:
-        self._file, self._most = file, most
-
-    def read(self, size: int = -1) -> bytes:
-        if size > self._most:
-            raise _unopened(_TOO_MANY)
-        return self._file.read(size)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-
 _ENTRY = 400  # bytes of a member in a zip's list, with a long name
+_LIST_SIZE = 5  # where that list's own stands in what zipfile makes of a zip's end
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
 def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
     try:
-        archive = zipfile.ZipFile(cast(IO[bytes], _ShortList(file, max(most * _ENTRY, MIB))))
+        # zipfile reads the list of members at once, as long as its end says, and makes an object for each.
+        end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+        if end and end[_LIST_SIZE] > max(most * _ENTRY, MIB):
+            raise _unopened(_TOO_MANY)
+        archive = zipfile.ZipFile(file)
     except _FAULTS:
         raise _unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():

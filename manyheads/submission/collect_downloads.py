@@ -104,12 +104,14 @@ class _Run:
         found = []
         for path in downloads:
             members = self.reader.listed(path)
-            if path.is_dir() and len(members) == 1 == len(members[0].path) and is_archive(members[0].name):
-                path /= members[0].name  # a folder around a download
+            alone = members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
+            if alone and is_archive(alone.name) and not alone.refused:
+                path /= alone.name  # a folder around a download
                 members = self.reader.listed(path)
             name = whose or path.resolve().name
-            found.append((path, Download(name, tuple(members), bool(whose), self.people.is_known)))
-            self._tell_refused(path)
+            self.done.tell(path, ((each.path, each.refused) for each in members if each.refused))
+            taken = tuple(each for each in members if not each.refused)
+            found.append((path, Download(name, taken, bool(whose), self.people.is_known)))
         archives = [each for path, each in found if is_archive(path.name)]
         opened = [each for each in archives if not all(member.closed for member in each.members)]  # others say nothing
         if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
@@ -124,10 +126,6 @@ class _Run:
         depth = depth_of(download.members, course)
         several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
         return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
-
-    def _tell_refused(self, path: Path) -> None:
-        self.done.tell(path, self.reader.refused)
-        self.reader.refused.clear()
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
         """Read what each person has handed in, person by person, and note whose it would be."""
@@ -159,7 +157,6 @@ class _Run:
             for student in students if candidates else ():
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
-        self._tell_refused(path)
         self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
 
     def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
@@ -167,7 +164,9 @@ class _Run:
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
         for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
-            found = self.reader.opened(hand_in.member, budget)
+            opened = self.reader.opened(hand_in.member, budget)
+            self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
+            found = [each for each in opened if not each[0].refused]
             if hand_in.person.platform == CLONES:
                 found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
             for member, content in found:
@@ -230,16 +229,16 @@ class _Run:
             said = "Next: give --roster a file that has their ids, e-mails or names"
             raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
         memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
-        taken: set[tuple[str, str]] = set()
+        taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory)
         for student in sorted(self.claims):
-            own, laying = _of_one_claimant(self.claims[student], done), LayingOut(self.out, memory)
+            own = _of_one_claimant(self.claims[student], done)
             laying.lay_out(own)
             taken |= {(student, each.assignment.id) for each in own}
-            done.laid += laying.done
-            for where, files, target in laying.unclear:
-                next_ = f"Next: copy that one to {target}, then the same command again"
-                done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
-                done.told.append((files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"))
+        done.laid = laying.done
+        for where, files, target in laying.unclear:
+            next_ = f"Next: copy that one to {target}, then the same command again"
+            done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
+            done.told.append((files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"))
         for student, id_ in sorted(taken - self.unread.keys()):
             if before := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
@@ -283,8 +282,8 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
             continue
         files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
         said = f"{files} are of {len(firsts)} persons, and each of them would be {firsts[0].student!a}: none is taken"
-        apart = "give --roster a file that tells them apart" if group else "the same without what is not that student's"
-        done.not_taken.append(f"{firsts[0].origin.download}: {said}. Next: {apart}")
+        apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
+        done.not_taken.append(f"{firsts[0].origin.download}: {said}. {apart}")
     return found
 
 

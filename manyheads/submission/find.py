@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from shlex import quote
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -94,10 +94,10 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         raise CourseFault(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    others, submissions, source = _Others(submitted), list[Submission](), course.root / "source"
+    submissions, source = list[Submission](), course.root / "source"
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
-    others.look(submitted, {path.name for path in students})
+    others = [*_not_known(submitted, submitted, {path.name for path in students})]
     known = {a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))} for a in course.assignments}
     for folder in students:
         # What is closed may be of any assignment.
@@ -105,54 +105,47 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
         submissions += found
         if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
-            others.found.extend(others.said(path, _CLOSED) for path in closed)
+            others += [_said(submitted, path, _CLOSED) for path in closed]
             continue
         nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
-        others.look(folder, ids | nbgraders)
+        others += _not_known(submitted, folder, ids | nbgraders)
         for each in found:
-            others.look(each.folder, known[each.assignment.id])
-    if not submissions and not others.found:
+            others += _not_known(submitted, each.folder, known[each.assignment.id])
+    if not submissions and not others:
         every = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
             f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {every}). "
-            f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
+            f"Next: course collect DOWNLOAD --out {quote(str(submitted))}"
         )
-    return submissions, others.found
+    return submissions, others
 
 
-@dataclass(frozen=True)
-class _Others:
-    """What lies in one submitted folder and is not graded."""
-
-    submitted: Path
-    found: list[NotGraded] = field(default_factory=list)
-
-    def look(self, folder: Path, known: Collection[str]) -> None:
-        """Name the first entries of a folder that are not known, each with its reason, and count the rest."""
-        entries = _entries(folder)
-        if not entries and folder != self.submitted:
-            self.found.append(self.said(folder, _EMPTY))
-        others = [path for path in entries if path.name not in known]
-        self.found.extend(self.said(path, self._why(path)) for path in others[:MOST_NAMED])
-        if len(others) > MOST_NAMED:
-            self.found.append(self.said(folder, _MORE, more=len(others) - MOST_NAMED))
-
-    def _why(self, path: Path) -> str:
+def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterator[NotGraded]:
+    """Name the first entries of a folder that are not known, each with its reason, and count the rest."""
+    entries = _entries(folder)
+    others = [path for path in entries if path.name not in known]
+    if not entries and folder != submitted:
+        yield _said(submitted, folder, _EMPTY)
+    for path in others[:MOST_NAMED]:
         if path.is_symlink():
-            return _LINK
-        if not _is_folder(path):
-            return _ARCHIVE if is_archive(path.name) else _OTHER
-        if path.parent == self.submitted:
-            return _REFUSED
-        if not _may_enter(path):
-            return _CLOSED
-        return _OTHER if _entries(path) else _EMPTY
+            reason = _LINK
+        elif not _is_folder(path):
+            reason = _ARCHIVE if is_archive(path.name) else _OTHER
+        elif folder == submitted:
+            reason = _REFUSED
+        elif not _may_enter(path):
+            reason = _CLOSED
+        else:
+            reason = _OTHER if _entries(path) else _EMPTY
+        yield _said(submitted, path, reason)
+    if len(others) > MOST_NAMED:
+        yield _said(submitted, folder, _MORE, len(others) - MOST_NAMED)
 
-    def said(self, path: Path, reason: str, **more: object) -> NotGraded:
-        """Return a sentence on a file or folder."""
-        parts = path.relative_to(self.submitted).parts
-        paths = {"submitted": shlex.quote(shown(str(self.submitted))), "path": shlex.quote(shown(str(path)))}
-        return NotGraded(path="/".join(map(shown, parts)) or ".", reason=reason.format(**paths, **more))
+
+def _said(submitted: Path, path: Path, reason: str, more: int = 0) -> NotGraded:
+    places = {"submitted": quote(shown(str(submitted))), "path": quote(shown(str(path)))}
+    parts = map(shown, path.relative_to(submitted).parts)
+    return NotGraded(path="/".join(parts) or ".", reason=reason.format(**places, more=more))
 
 
 def closed_in(submission: Submission) -> list[Path]:

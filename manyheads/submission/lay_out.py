@@ -211,89 +211,81 @@ class Candidate:
 
 @dataclass
 class LayingOut:
-    """What becomes of one student's files. unclear: what nothing tells apart, so that none is taken: download, files, target."""
+    """What becomes of students' files. unclear: what nothing tells apart, so that none is taken: download, files, target."""
 
     out: Path
     memory: Memory
     done: list[Candidate] = field(default_factory=list)
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
-    _rows: list[object] = field(default_factory=list)
-    _writes: list[Callable[[], object]] = field(default_factory=list)
 
     def lay_out(self, candidates: Iterable[Candidate]) -> None:
         """Lay out one student's attempts. Raises CourseFault.
 
         The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
         """
-        groups = defaultdict[str, list[Candidate]](list)
+        groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
+        writes = list[Callable[[], object]]()
         for each in sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)):
             groups[each.stem].append(each)
-        for group in groups.values():
-            for ending in ENDINGS:
-                if own := [each for each in group if each.ending == ending]:
-                    self._newest(own, group[-1])
-                else:
-                    self._other_kind(replace(group[-1], ending=ending))
-        self.memory.note(*self._rows)
-        folders = {(self.out / each.path).parent for each in self.done}
+        for latest, ending in ((group[-1], ending) for group in groups.values() for ending in ENDINGS):
+            own = [each for each in groups[latest.stem] if each.ending == ending]
+            target = own[-1] if own else replace(latest, ending=ending)
+            path, known = self.out / target.path, self.memory.files.get(target.path)
+            refuse_links(self.out, path)
+            folders.add(path.parent)
+            there = digest_of(path.read_bytes()) if path.is_file() else "no file" * path.exists()
+            if not own and known and latest.origin.supersedes(known) and there in self._earlier(target):
+                self.done.append(replace(target, origin=known, state=State.SUPERSEDED))
+                rows.append(["file", target.path, None])
+                writes.append(path.unlink)
+            newest = self._newest(own, latest, there) if own else None
+            if newest is None:
+                continue
+            origin, is_written = newest.origin, newest.state in (State.NEW, State.REPLACED)
+            if is_written:
+                writes.append(partial(write_whole, path, newest.content))
+            is_known = known is not None and (known == origin or known.is_newer_than(origin))
+            if is_written or (newest.state is State.SAME and not is_known):
+                rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
+        self.memory.note(*rows)
         # What is partial is of a run that was killed.
-        self._writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]
-        for write in self._writes:
+        for write in [*writes, *(path.unlink for folder in folders for path in folder.glob("*.partial"))]:
             write()
 
-    def _newest(self, own: Sequence[Candidate], latest: Candidate) -> None:
-        newest, path = own[-1].origin, own[-1].path
-        rivals = [each for each in own if (each.origin.platform, each.origin.order) == (newest.platform, newest.order)]
-        rivals = [each for each in rivals if newest.modified - each.origin.modified < APART]
+    def _newest(self, own: Sequence[Candidate], latest: Candidate, there: str) -> Candidate | None:
+        """Return which of these candidates for one path counts, and what becomes of it; None where nothing says which."""
+        origin, earlier = own[-1].origin, self._earlier(own[-1])
+        rivals = [each for each in own if (each.origin.platform, each.origin.order) == (origin.platform, origin.order)]
+        rivals = [each for each in rivals if origin.modified - each.origin.modified < APART]
         best = max(each.rank for each in rivals)
         rivals = [each for each in rivals if each.rank == best]
-        last = rivals[-1]
-        refuse_links(self.out, self.out / path)
-        there, known = self._digest(path), self.memory.files.get(path)
+        last, path = rivals[-1], self.out / own[-1].path
         if any(each.origin.digest != last.origin.digest for each in rivals):
             # What an earlier run put there was chosen by nobody.
-            chosen = [each for each in rivals if each.origin.digest == there not in self.memory.earlier.get(path, {})]
-            if not chosen:
-                return self.unclear.append((last.origin.download, paths_of(rivals), self.out / path))
-            self.done += [replace(each, state=State.SAME if each in chosen else State.BY_HAND) for each in own]
+            chosen = [each for each in rivals if each.origin.digest == there not in earlier]
+            if chosen:
+                self.done += [replace(each, state=State.SAME if each in chosen else State.BY_HAND) for each in own]
+            else:
+                self.unclear.append((last.origin.download, paths_of(rivals), path))
             return None
-        others = [each for each in own if each.origin.digest != last.origin.digest]
-        state = State.OLDER if latest.origin.supersedes(last.origin) else self._state(last, there)
-        self.done += [replace(each, state=State.OLDER) for each in others] + [replace(last, state=state)]
-        if state in (State.NEW, State.REPLACED):
-            self._writes.append(partial(write_whole, self.out / path, last.content))
-        elif state is not State.SAME or (known and (known == last.origin or known.is_newer_than(last.origin))):
-            return None
-        return self._rows.append(["file", path, last.origin.model_dump(exclude_defaults=True)])
+        others = (
+            self.memory.files.get(replace(last, ending=ending).path) for ending in ENDINGS if ending != last.ending
+        )
+        if any(other and other.supersedes(last.origin) for other in (latest.origin, *others)):
+            state = State.OLDER
+        elif there in ("", last.origin.digest):
+            state = State.SAME if there else State.NEW
+        elif there not in earlier:
+            state = State.BY_HAND
+        else:
+            state = State.REPLACED if last.origin.is_newer_than(earlier[there]) else State.OLDER
+        newest = replace(last, state=state)
+        self.done += [replace(each, state=State.OLDER) for each in own if each.origin.digest != last.origin.digest]
+        self.done.append(newest)
+        return newest
 
-    def _other_kind(self, other: Candidate) -> None:
-        known = self.memory.files.get(other.path)
-        if (
-            known
-            and other.origin.supersedes(known)
-            and self._digest(other.path) in self.memory.earlier.get(other.path, {})
-        ):
-            refuse_links(self.out, self.out / other.path)
-            self._rows.append(["file", other.path, None])
-            self._writes.append((self.out / other.path).unlink)
-            self.done.append(replace(other, origin=known, state=State.SUPERSEDED))
-
-    def _state(self, last: Candidate, there: str) -> State:
-        others = (self.memory.files.get(replace(last, ending=e).path) for e in ENDINGS if e != last.ending)
-        known = self.memory.earlier.get(last.path, {}).get(there)
-        if any(other and other.supersedes(last.origin) for other in others):
-            return State.OLDER
-        if there == "":
-            return State.NEW
-        if there == last.origin.digest:
-            return State.SAME
-        if known is None:
-            return State.BY_HAND
-        return State.REPLACED if last.origin.is_newer_than(known) else State.OLDER
-
-    def _digest(self, path: str) -> str:
-        target = self.out / path
-        return digest_of(target.read_bytes()) if target.is_file() else "no file" * target.exists()
+    def _earlier(self, candidate: Candidate) -> dict[str, Origin]:
+        return self.memory.earlier.get(candidate.path, {})
 
 
 def refuse_links(out: Path, target: Path) -> None:
@@ -343,9 +335,12 @@ def to_grade(
                 f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
             )
     memory = read_memory(submitted)
-    kept = _kept_unread(course, submitted, memory)
     closed = {each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each)) for each in found}
-    unread = {each: names for each, names in (closed | kept).items() if names and student in ("", each.student)}
+    unread = {each: names for each, names in closed.items() if names}
+    for name, kept in memory.not_readable.items():
+        for each in course.assignments if is_student(name) and student in ("", name) else ():
+            if kept.get(each.id) and not is_opened(submitted, name, each.id, memory):
+                unread[Submission(name, each, submitted / name / each.id)] = tuple(map(shown, kept[each.id]))
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
     # What cannot be read is told of its exercises, and not once more as an empty folder.
     told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
@@ -357,15 +352,6 @@ def to_grade(
     return ToGrade(wanted, others, unread, handed_in(found, memory))
 
 
-def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
-    found = {}
-    for student, kept in memory.not_readable.items():
-        for each in course.assignments if is_student(student) else ():
-            if (names := kept.get(each.id)) and not is_opened(submitted, student, each.id, memory):
-                found[Submission(student, each, submitted / student / each.id)] = tuple(map(shown, names))
-    return found
-
-
 def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
     """Return whether somebody has put an attempt there by hand, in place of what cannot be read."""
     files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
@@ -373,31 +359,23 @@ def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
 
 
 def handed_in(submissions: Sequence[Submission], memory: Memory) -> dict[Submission, HandedIn]:
-    """Return when each was handed in; who is not in it, nobody knows of."""
-    times = {submission: _stamped(submission) or _remembered(submission, memory) for submission in submissions}
-    return {submission: time for submission, time in times.items() if time is not None}
+    """Return when each was handed in; who is not in it, nobody knows of.
 
-
-def _stamped(submission: Submission) -> HandedIn | None:
-    """Read nbgrader's own file, which means UTC without a zone. None where it is missing or says no time."""
-    path = submission.folder / TIMESTAMP
-    if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered
-        return None
-    try:
-        time = read_moment(read_text(path, 1), "UTC")
-    except Unreadable:
-        return None
-    return HandedIn(source=TIMESTAMP, time=time) if time else None
-
-
-def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
-    """Return the latest time of the files that were collected, or what a platform says that marks what is late; else None."""
-    start = f"{submission.student}/{submission.assignment.id}/"
-    origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
-    times = [time for origin in origins if (time := read_moment(origin.handed_in))]
-    if origins and len(times) == len(origins):
-        return HandedIn(source=origins[0].platform, time=max(times))
-    if late := next((origin for origin in origins if origin.late), None):
-        return HandedIn(source=late.platform, late=True)
-    marked = bool(origins) and all(origin.platform in MARKS_LATE for origin in origins)
-    return HandedIn(source=origins[0].platform) if marked else None
+    nbgrader's own file counts, which means UTC without a zone; else the latest time of the files that were collected; else what
+    a platform says that marks what is late.
+    """
+    found = {}
+    for each in submissions:
+        start, stamp = f"{each.student}/{each.assignment.id}/", None
+        origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
+        times = [time for origin in origins if (time := read_moment(origin.handed_in))]
+        late = [origin for origin in origins if origin.late]
+        with suppress(Unreadable):
+            stamp = read_moment(read_text(each.folder / TIMESTAMP, 1), "UTC")
+        if stamp:
+            found[each] = HandedIn(source=TIMESTAMP, time=stamp)
+        elif origins and len(times) == len(origins):
+            found[each] = HandedIn(source=origins[0].platform, time=max(times))
+        elif late or (origins and all(origin.platform in MARKS_LATE for origin in origins)):
+            found[each] = HandedIn(source=(late or origins)[0].platform, late=bool(late))
+    return found

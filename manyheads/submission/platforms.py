@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from os.path import commonprefix
 from shlex import quote
 from typing import Any
@@ -139,16 +139,17 @@ class Row:
 
     def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
         """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
-        expression = _compiled(self.expression, tuple(assignment.id for assignment in course.assignments))
+        ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
+        expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
         found = [(m, self._groups(expression, (download.name, *m.path), 1 + download.parting)) for m in members]
-        have = {each["who"]: each["root"] for _, each in found if each and not any(map(each.get, _KINDS))}
+        have = {each["who"]: each["root"] for _, each in found if each and not each["kind"]}
         roots = {*have.values()} if self.repositories else set()
         whose = [each["who"] for _, each in found if each]
         prefixes = _prefixes(whose, self.cut, download, course) if self.cut else []
         left = list[Member]()
         for member, groups in found:
             above = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
-            kind = next((kind for kind in _KINDS if groups.get(kind)), "")
+            kind = groups.get("kind", "")
             if have and not groups and _TABLE.fullmatch("/".join(member.path)):
                 kind = "beside"
             if not roots.isdisjoint(above) and not (groups and is_wanted(member.name)):
@@ -174,7 +175,8 @@ class Row:
             if match := expression.fullmatch("/".join(path[depth:])):
                 found = dict.fromkeys(_GROUPS, "")
                 found |= {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
-                return found | {"root": "/".join(path[: depth + 1 + ("all" in found)])}
+                kind = next((kind for kind in _KINDS if found[kind]), "")
+                return found | {"kind": kind, "root": "/".join(path[: depth + 1 + ("all" in found)])}
         return {}
 
     def _hand_in(self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str) -> HandIn:
@@ -198,11 +200,6 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more:
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
     return Origin(platform=platform, order=number, handed_in=when.isoformat() if when else "", **more)
-
-
-@cache
-def _compiled(expression: str, ids: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(expression.replace("{ids}", "|".join(map(re.escape, ids))), re.DOTALL)
 
 
 def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
@@ -391,8 +388,10 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
     submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.
     """
     lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
-    listed = _read_list(lists[0]) if lists else {}
-    for member in members if lists else ():
+    if not lists:
+        return [*members]
+    listed = _read_list(lists[0])
+    for member in members:
         entry = _dict(listed.get(member.path[len(lists[0].path) - 1]))
         submitters, created = entry.get(":submitters"), _text(entry, ":created_at")
         persons = list[Person]()
@@ -404,7 +403,7 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
         if member is not lists[0] and not persons:
             said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
             done.others.append((member.path, said))
-    return [] if lists else [*members]
+    return []
 
 
 def _read_list(member: Member) -> dict[Any, Any]:

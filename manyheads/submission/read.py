@@ -125,10 +125,11 @@ def read_notebook(text: str) -> AttemptSource:
     try:
         cells = json.loads(text)["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)]
-        sources = [_text(cell["source"]) for cell in code]
+        given = [cell["source"] for cell in code]  # one text each, or a list of lines
+        sources = [with_newlines("".join(map(str, each)) if isinstance(each, list) else each) for each in given]
         if b"\0" in "".join(sources).encode():  # encode() also fails on a lone surrogate, which JSON can contain
             raise ValueError("not text")
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
     if sum(map(len, sources)) > CODE_LIMIT:
         raise NotebookError(
@@ -160,15 +161,6 @@ def _is_visible_check(cell: Mapping[str, Any]) -> bool:
     metadata = cell.get("metadata")
     ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
     return isinstance(ours, dict) and ours.get("visible") is True
-
-
-def _text(source: object) -> str:
-    """Return the text of a cell, which is one text or a list of lines. Raises TypeError."""
-    if isinstance(source, list):
-        source = "".join(map(str, source))
-    if isinstance(source, str):
-        return with_newlines(source)
-    raise TypeError("a cell's source is text or a list of lines")
 
 
 if TYPE_CHECKING:

@@ -147,16 +147,12 @@ class People:
         except UnicodeEncodeError:
             said = f"is of {called!a}, whose letters the locale here does not know"
             raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
-        if not rows:
-            self._take(folders[0], f"{person.platform} {person.key}")
+        if rows:
+            self.is_found = True
+            # The roster says whose it is, whatever an earlier run took it for.
+            self.taken |= {folded(id_): f"roster {id_}" for id_ in folders}
             return folders
-        self.is_found = True
-        # The roster says whose it is, whatever an earlier run took it for.
-        self.taken |= {folded(id_): f"roster {id_}" for id_ in folders}
-        return folders
-
-    def _take(self, name: str, key: str) -> None:
-        """Note that this folder is of somebody whom no roster knows. Raises NoFolder where it is somebody else's."""
+        name, key = folders[0], f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
             said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
             raise NoFolder(said)
@@ -167,6 +163,7 @@ class People:
         if self.roster is not None:
             nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
             self.said[name] = f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+        return folders
 
 
 def read_roster(path: Path) -> Roster:
@@ -184,20 +181,17 @@ def read_roster(path: Path) -> Roster:
     rows = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
     try:
         header = [name.strip() for name in next(rows, [])]
-        columns = _columns([name.casefold().replace(" ", "_") for name in header])
+        names = [name.casefold().replace(" ", "_") for name in header]
+        # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
+        own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+        columns = [(_CALLED | own).get(name, "") for name in names]
+        columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
         students = tuple(_students(((rows.line_num, row) for row in rows), columns, path))
     except csv.Error as error:
         raise _fault(path, f"is not CSV ({error})") from None
     said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
-
-
-def _columns(names: Sequence[str]) -> list[str]:
-    # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
-    columns = [(_CALLED | own).get(name, "") for name in names]
-    return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:

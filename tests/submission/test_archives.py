@@ -133,7 +133,7 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(run, tmp
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(attempt=10_000, size=50_000, members=20, listed=30)
+SMALL = Limits(attempt=10_000, size=50_000, members=20)
 
 
 @pytest.mark.parametrize(("inner", "reason"), [
@@ -141,6 +141,7 @@ SMALL = Limits(attempt=10_000, size=50_000, members=20, listed=30)
     pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
     pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
     pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
+    pytest.param(zip_bytes({"../x.py": b""}), "not opened: a file in it has a path that leads out", id="nothing to take"),
     pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
     pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
 ])  # fmt: skip
@@ -151,6 +152,12 @@ def test_a_students_archive_that_is_too_much_is_not_opened(course, zipped, out, 
     assert reason in done.not_taken[0]
     assert there() == [PLACED]
     assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
+
+
+def test_a_long_list_of_members_is_not_read_whatever_they_are(course, zipped, out):
+    noise = zip_bytes({f"__MACOSX/{i:0200}": b"" for i in range(5_000)})
+    done = collect(course, [zipped({GOOD: DANCE, "b_1_3_work.zip": noise})], out, limits=Limits(members=20))
+    assert "work.zip is not opened: it has more files than are read here" in done.not_taken[0]
 
 
 @pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])
@@ -277,4 +284,11 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path,
     (tmp_path / "all" / "bela").symlink_to(tmp_path)
     said = [sentence.split(" ", 2)[2].partition(".")[0] for sentence in run(tmp_path / "all").not_taken]
     assert sorted(said) == ["is a link", "is a link", "is no regular file"]
+    assert there() == []
+
+
+def test_a_link_that_stands_alone_in_a_folder_is_not_followed(run, zipped, tmp_path, there):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "submissions.zip").symlink_to(zipped([GOOD], "elsewhere.zip"))
+    assert "submissions.zip is a link. Next: " in run(tmp_path / "all").not_taken[0]
     assert there() == []

@@ -130,7 +130,8 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(ru
     roster = ROLL if names[0] == "s1.zip" else None
     done = run(first, second, roster=roster)
     assert there() == []
-    who, apart = "s1" if roster else "ada", "Next: the same without what is not that student's"
+    who = "s1" if roster else "ada"
+    apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
     said = f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
     assert done.not_taken == [f"{names[0].rpartition('/')[2]}: {said}. {apart}"]
     assert run(second, roster=roster).not_taken == []

@@ -33,18 +33,15 @@ def test_again_changes_nothing(run, zipped, out):
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_a_newer_attempt_replaces_and_an_older_one_does_not(run, zipped, out):
-    old, new = zipped([FIRST], "monday.zip"), zipped({SECOND: f"{DANCE}# new"}, "friday.zip")
-    assert [states(run(each)) for each in (old, new, old, new)] == [["NEW"], ["REPLACED"], ["OLDER"], ["SAME"]]
+@pytest.mark.parametrize(("monday", "friday", "others"), [
+    pytest.param([FIRST], SECOND, [], id="by the platform's order"),
+    pytest.param([f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"),
+])  # fmt: skip
+def test_a_newer_attempt_replaces_and_an_older_one_does_not(run, zipped, out, monday, friday, others):
+    old, new = zipped(monday, "monday.zip", year=2025), zipped({friday: f"{DANCE}# new"}, "friday.zip")
+    assert states(run(old)) == ["NEW"] * len(monday)
+    assert [states(run(each)) for each in (new, old, new)] == [["REPLACED"], ["OLDER", *others], ["SAME"]]
     assert "# new" in (out / f"{DANCED}.py").read_text()
-
-
-def test_where_a_platform_has_no_order_the_time_counts(run, zipped):
-    name = "ada/04_reshape_dance.py"
-    monday = zipped([name, "x/04_reshape_dance.py"], "monday.zip", year=2025)
-    friday = zipped({name: f"{DANCE}# new"}, "friday.zip", year=2026)
-    runs = [states(run(each)) for each in (monday, friday, monday)]
-    assert runs == [["NEW", "NEW"], ["REPLACED"], ["OLDER", "SAME"]]
 
 
 def test_what_a_person_changed_or_put_there_stays(run, zipped, out):

@@ -224,16 +224,6 @@ def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
     assert done.not_taken == []
 
 
-def test_who_is_on_the_roster_is_looked_up_once_a_person(run, zipped, monkeypatch):
-    asked, with_id = list[object](), Roster.with_id
-    monkeypatch.setattr(Roster, "with_id", lambda self, ids: asked.append(1) or with_id(self, ids))
-    files = [
-        f"s{i}_{i}_{name}" for i in range(20) for name in (f"1_{FILE}", *(f"{900 + j}_0{j}_x.py" for j in range(1, 9)))
-    ]
-    run(zipped(files), roster=Roster((Student("s", canvas_id="1"),)))
-    assert len(asked) < 20 * 12
-
-
 SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
 NOTES = ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")]
 STUDENTS = [
