@@ -94,10 +94,8 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
 
 
 def _divides(test: ast.expr) -> bool:
-    nodes = list(ast.walk(test))
-    operators = (node.op for node in nodes if isinstance(node, ast.BinOp))
-    named = any(isinstance(node, ast.Name) and node.id == "divmod" for node in nodes)
-    return named or any(isinstance(operator, ast.Mod | ast.FloorDiv) for operator in operators)
+    nodes = [(getattr(node, "op", None), getattr(node, "id", "")) for node in ast.walk(test)]
+    return any(isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes)
 
 
 def _asks_for_no_rest(test: ast.expr) -> bool:
