@@ -115,14 +115,14 @@ def trace(
     own = own_meant(course_of(course), exercise, "trace")
     followed = follow_own(own, function, "trace", CROP if values else ())
     console, last, id_ = open_console(), own.last, own.exercise.id
-    told = [explained(*each, own.source, {line.line for line in last.lines} if last else ()) for each in followed.shown]
+    told = [explained(*each, own.source, last) for each in followed.shown]
     shown, left = fitted_trace(console, told, is_whole=whole)
     console.print(shown, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     console.tell(LEGEND if any(each.entries for each in told) else "", style="bright_black")
     console.tell(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all" if left else "")
     next_, wrong = f"course check {id_}", attempt_words(last).first if last and not last.is_done else None
-    if any(each.entries and not each.right for each in told):
+    if any(each.entries and not (each.right or each.waits_for) for each in told):
         next_ = f"change the first line that surprises you, then: {next_}"
     elif wrong:
         next_ = f"course hint {id_}"

@@ -52,7 +52,7 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
     try:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:
-        raise CourseError(f"{error} Next: the same with --assignment {course.assignments[0].id}") from None
+        raise CourseError(f"{error} Next: course status") from None
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:

@@ -22,8 +22,8 @@ from ..errors import CourseFault
 from .file import CourseFile
 from .model import Course
 
-NAME = "course.yaml"
-FOLDER = ".course"  # of the secret, beside course.yaml and ignored by git
+NAME, FOLDER = "course.yaml", ".course"  # the folder of the secret is beside it, and ignored by git
+_ELSEWHERE = "Next: change to the course's folder, then: course status"
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -37,7 +37,7 @@ def find_course(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return folder
-    raise CourseError(f"no {NAME} in {start} or above it. Next: change to the course's folder, then: course status")
+    raise CourseError(f"no {NAME} in {start} or above it. {_ELSEWHERE}")
 
 
 def load_course(root: Path) -> Course:
@@ -46,7 +46,7 @@ def load_course(root: Path) -> Course:
     try:
         return Course(root.resolve(), read_model(path, CourseFile, "course verify")[0])
     except OSError as error:
-        raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
+        raise CourseError(f"{path} cannot be read ({error.strerror}). {_ELSEWHERE}") from None
     except CourseFault as error:
         raise CourseError(str(error)) from None
 

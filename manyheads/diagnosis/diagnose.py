@@ -85,8 +85,11 @@ class _Case:
         wrong = {i: e for i, e in written.items() if differs(recording, i, e.found)}
         self.row = Row(recording, written, wrong, calls - idle - self.unfinished.keys())
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
-        answers = {i: proven_by_answer(recording, i, e) for i, e in written.items() if i not in self.raised}
-        self.answers = {i: name for i, name in answers.items() if name}
+        # What gives nothing anywhere lets nothing through.
+        gives = {target_of(e.call) for e in written.values() if any(out.tensor is not None for out in e.reply.outputs)}
+        told = (i for i, e in written.items() if e.right.raised != "refused" or target_of(e.call) in gives)
+        answers = ((i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised)
+        self.answers = {i: name for i, name in answers if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
         if self.raised and cover(self.row):  # an exception that mutants raise, too, proves nothing beside them

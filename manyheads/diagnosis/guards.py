@@ -56,7 +56,9 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
             tests = _tests(function.body, line)
             if tests and all(map(_Sizes(function, line).decide, tests)):
                 inverted = any(map(_asks_for_no_rest, tests))
-                return Guard(line, not inverted and any(map(_divides, tests)), inverted)
+                nodes = [(getattr(n, "op", None), getattr(n, "id", "")) for test in tests for n in ast.walk(test)]
+                divides = any(isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes)
+                return Guard(line, divides and not inverted, inverted)
     except RecursionError:  # an expression of a thousand brackets, or as many `elif`
         pass
     return None
@@ -91,13 +93,6 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
                 if within := _tests(part, line):
                     return [test, *within]
     return []
-
-
-def _divides(test: ast.expr) -> bool:
-    nodes = list(ast.walk(test))
-    operators = (node.op for node in nodes if isinstance(node, ast.BinOp))
-    named = any(isinstance(node, ast.Name) and node.id == "divmod" for node in nodes)
-    return named or any(isinstance(operator, ast.Mod | ast.FloorDiv) for operator in operators)
 
 
 def _asks_for_no_rest(test: ast.expr) -> bool:

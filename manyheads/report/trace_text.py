@@ -49,7 +49,7 @@ def trace_report(explained: Explained) -> RenderableType:
     """Return one call."""
     parts: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
-        parts.append(Text(f"  {explained.sizes}", style="bright_black"))
+        parts.append(Hanging("  ", explained.sizes, "bright_black"))
     width = max((len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0)
     for entry in explained.entries:
         parts += [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
@@ -89,8 +89,8 @@ def fitted_trace(console: Console, calls: Sequence[Explained], *, is_whole: bool
 
 
 def _is_brief(call: Explained) -> bool:
-    """Return whether one line says all: it is right, or stopped before it did anything."""
-    return call.right or not call.entries
+    """Return whether one line says all: it is right, stopped before it did anything, or waits for another function."""
+    return call.right or not call.entries or call.waits_for != ""
 
 
 def _in_one_line(call: Explained) -> RenderableType:

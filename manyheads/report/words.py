@@ -114,7 +114,7 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
         "unseen": "nothing has asked it yet",
-        "so_far": f"right so far; more is asked of it when {waits} is {'written' if why else 'right'}",
+        "so_far": f"right so far; a check that asks it, too, stops at {waits}",
         "waiting": f"waits for {waits}, {why or 'which it uses'}",
     }.get(function.state, "")
     return FunctionReport(function.name, LATER if said else RIGHT, said)
@@ -141,7 +141,7 @@ def _wrong(
     named = [which_of(each, result) for each in named]
     did = _titles(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
-    also = f"Also: {' '.join(_titles(besides))} That alone does not explain the rest." if besides else ""
+    also = f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])

@@ -225,7 +225,9 @@ def axis_at_line(about: _About) -> Iterator[Question | None]:
         for place, name in enumerate(axes):
             if name is None or len(axes) < 2:
                 continue
-            wrong = [Option(_counted(small, o), _where_is(axes, o)) for o in names.values() if o != name]
+            others = [o for o in names.values() if o != name]
+            told = [f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself" for o in others]
+            wrong = [Option(_counted(small, o), f"{said} there.") for o, said in zip(others, told, strict=True)]
             about.rng.shuffle(wrong)
             none = Option(f"nothing with a name: its size is {shape[place] + 1}", f"Its size is {shape[place]}.")
             cause = f"The result of {where} has the shape {small.named(shape) or _shown(shape)}."
@@ -235,10 +237,6 @@ def axis_at_line(about: _About) -> Iterator[Question | None]:
 
 def _counted(small: Small, name: str) -> str:
     return f"{name}, {small.example.axes.sizes[name]} of them"
-
-
-def _where_is(axes: list[str | None], name: str) -> str:
-    return f"{name} is axis {axes.index(name)} there." if name in axes else f"No axis there is {name} by itself."
 
 
 def origin_at_line(about: _About) -> Iterator[Question | None]:

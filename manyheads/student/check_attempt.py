@@ -211,7 +211,7 @@ def check_source(
         attempt = AttemptRunner(box, source, limits)
         try:
             if (raised := attempt.load()) is not None:
-                sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
+                sentence = f"It {describe_exception(raised, cure(source.source, raised) or ' ')}".rstrip()
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
             result, diagnosis = check_and_diagnose(recording, attempt, loaded.source, exercise)

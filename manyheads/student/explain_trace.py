@@ -15,6 +15,7 @@ from ..checks.outcome import CheckFailed
 from ..checks.sanitize import joined
 from ..judge.axes import Axes
 from ..judge.cures import cure
+from ..result import ExerciseResult
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
 from ..submission.standing import in_cells
@@ -157,6 +158,7 @@ class Explained:
     """One explained call.
 
     returned, right: what it returned, and whether that is right. raised: the exception, if any.
+    waits_for: another function, which a check has found to come first.
     """
 
     title: str
@@ -166,16 +168,19 @@ class Explained:
     right: bool = False
     raised: str = ""
     dropped: int = 0
+    waits_for: str = ""
     tables: tuple[OriginTable, ...] = ()
 
 
-def explained(example: Example, traced: Traced, source: AttemptSource, proved: Collection[int] = ()) -> Explained:
-    """Explain a traced example, with what was kept of its outputs. proved: lines of the attempt that are wrong."""
-    axes = example.axes
+def explained(example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None) -> Explained:
+    """Explain a traced example, with what was kept of its outputs. last: what the last check of the attempt found."""
+    axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
+    waits = next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
     entries = tuple(_entries(items, traced.steps, axes, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
-    found = Explained(example.title, sizes, entries, dropped=traced.dropped)
+    later = f", which waits for {waits}" if waits else ""
+    found = Explained(example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits)
     raised = traced.reply.raised
     if raised is not None:
         said = joined(f"It {describe_exception(raised)}", cure(source.source, raised))
@@ -189,6 +194,7 @@ def explained(example: Example, traced: Traced, source: AttemptSource, proved: C
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
     has_tables = first is not None and first.shape == example.expected.shape and example.compares_values
     tables = origins(example, first) if first is not None and has_tables else ()
+    found = replace(found, title=example.title) if right else found
     return replace(found, returned=f"returns {said}", right=right, tables=tables)
 
 

@@ -78,8 +78,8 @@ def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tu
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
-    known = (each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED)
-    named = next(known, None)
+    known = [each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED]
+    named = next((each for each in known if not gone or each.function != gone.name), None)
     # No mistake that has a name lets a function run on for ever.
     if first and first.outcome in _ENDED and (wrong or not named):
         return first.outcome, first.evidence, steps_to(first.outcome)

@@ -127,7 +127,7 @@ def measure(wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str
     on_start: called with each in words. enough: seconds to spend on each path, or one run.
     """
     if device == "cuda" and not torch.cuda.is_available():
-        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
+        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --quick")
     rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
         on_start(f"measuring T = {setting.T}, {title_of(setting)}")

@@ -61,8 +61,7 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert lines[wrong + 1].startswith("  ✗ split_heads: You viewed straight to")
     assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:wrong])
     assert fits(screen("status")) == "course check causal_mask"
-    shown = screen("trace", "reshape_dance")
-    fits(shown)
+    fits(shown := screen("trace", "reshape_dance"))
     assert [line for line in shown if line.strip().startswith("! T is no longer T:")]
     assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
     (more,) = (line for line in shown if "lines more: " in line)
@@ -74,7 +73,8 @@ def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
     returns = re.compile(r"^( +return )(.*?)( +#.*)?$", re.MULTILINE)
     (FOLDER / "01_attention_scores.py").write_text(returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8")
     fits(screen("check"))
-    fits(screen("trace"))
+    fits(shown := screen("trace"))
+    assert "attend(q, k, v), which waits for attention_scores: " in " ".join(shown)
 
 
 def test_what_is_traced_is_right_and_the_exercise_is_not(screen: Screen) -> None:

@@ -117,7 +117,7 @@ def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, 
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CourseError, match=r"course.yaml cannot be read .*Next: pass --course FOLDER$"):
+    with pytest.raises(CourseError, match=r"course.yaml cannot be read .*Next: change to .*, then: course status$"):
         load_course(tmp_path)
     (tmp_path / "course.yaml").mkdir()
     with pytest.raises(CourseError, match=r"cannot be read \(Is a directory\)"):

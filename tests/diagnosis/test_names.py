@@ -237,6 +237,7 @@ CASES = {
     "the batch's axis": cached("each.view(B, T, C)", 0),
     "refuses whatever the heads": Case("fused_qkv", "refuses_allowed", [("if n_embd % n_head != 0:", "if True:")]),
     "refuses the limit": Case("self_attention", "refuses_allowed", [("if self.context_length < T:", "if self.context_length <= T:")], of="solution"),
+    "who gives nothing at all lets nothing through": Case("self_attention", "interface", [("        T = x.shape[1]\n", "        return\n")], of="solution"),
     "a limit the wrong way round": Case("weight_split", "refuses_allowed", [("if self.context_length < T:", "if self.context_length > T:")], of="solution"),
     "a guard that is met through another function": Case("sliding_window", "refuses_allowed argument_unchecked", [("if T_q > T_k:", "if T_q == T_k:")], of="solution"),
     "refuses what no whole blocks make": Case("tiled_attention", "tile_ragged_refused", of="solution",

@@ -89,7 +89,7 @@ OF_FOUR = (
         "hint: view never moves data.", id="of two neither stands again as what the other may be"),
     pytest.param(exercise(ENDLESS, named=(REFUSED,), functions=(function("split", "wrong", ENDLESS.title, "no end"),)),
         "✗ dance 0 / 2 | ✗ split: not right yet | splits channels into heads 0 / 2 | no end | Also: You did not refuse 5 heads. "
-        "That alone does not explain the rest.", id="what runs on for ever is not headed by a mistake that does not"),
+        "That may not be the only mistake.", id="what runs on for ever is not headed by a mistake that does not"),
     pytest.param(exercise(RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)),
         "… dance 0 / 2 | · split_heads: not written yet | hint: Draw it first. | 1 check waits for what is not right or written yet 0 / 2",
         id="where nothing is written nothing is called wrong"),

@@ -56,7 +56,7 @@ def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
 
 def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:
     gone = FunctionResult(name="split", state="undefined", near="splits")
-    result = make.exercise("dance", make.check("split", outcome="error", function="split"), functions=(gone,))
+    result = unnamed("", named="interface").model_copy(update={"functions": (gone,)})
     assert hint_on(result, tmp_path).title == "split: the file has no such name; is splits meant?"
 
 

@@ -31,6 +31,7 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
 @pytest.mark.parametrize(("source", "evidence"), [
     ("import torch\ndef running_mean(x)\n    return x\n",
         "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'."),
+    ("if x = 1: pass\n", "It raised SyntaxError on line 1: this is not valid Python. Python says: invalid syntax. Maybe you meant '==' or ':=' instead of '='?"),
     ("def running_mean(x):\nreturn x\n", "It raised IndentationError on line 2: this is not valid Python. "
         "Python says: expected an indented block after function definition on line 1."),
     ("@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
@@ -38,7 +39,7 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
         "Python says: name 'a_name_of_nothing' is not defined."),
     ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
         "Line 1 did not run to its end: there is no module torhc where attempts are judged. Did you mean torch?"),
-], ids=["syntax", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
+], ids=["syntax", "a question", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
 def test_what_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
     result = check(source)
     assert {check.evidence for check in result.checks} == {evidence}
