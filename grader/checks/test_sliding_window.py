@@ -157,7 +157,7 @@ def test_refuses(attempt, draw):
         is_refused(answer, what, "numbers")
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees nobody, or a zero that meets an infinity?")
+@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees no key, or a zero that meets an infinity?")
 def test_finite(attempt, draw):
     """gives answers without NaN"""
     s = sizes_of(draw)
@@ -167,7 +167,7 @@ def test_finite(attempt, draw):
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="Edit one key and its value: which answers may move?")
 def test_reach(attempt, draw):
-    """hears of nothing ahead, and of nothing that slid out of the window"""
+    """uses nothing ahead, and nothing that slid out of the window"""
     s = sizes_of(draw)
     q, k, v = qkv(draw, s, s.U, s.T)
     before = attempt.call("local_attention", q, k, v, s.W)
@@ -225,7 +225,7 @@ def test_decoding(attempt, reference, draw):
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
 def test_leading_dimensions(attempt, draw):
-    """treats every leading index as if it stood alone"""
+    """gives a sequence in a batch the same as alone"""
     s = sizes_of(draw)
     args = qkv(draw, s, s.T, s.T, s.B, s.H)
     treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))

@@ -110,7 +110,7 @@ if __name__ == "__main__":
             f"block={block}: (2, 5, 4) should keep its shape, yours is {tuple(found.shape)}"
         )
         assert torch.allclose(found, expected.expand(2, 5, 4), atol=1e-6), f"block={block} gives other weights"
-    print("online_softmax: a block at a time, and the past is mended by one factor")
+    print("online_softmax: a block at a time, and one factor corrects the past")
 
 # %% [markdown]
 # ## The values come along
@@ -174,7 +174,7 @@ def tiled_attention(
         k: keys, (..., T, hd).
         v: values, (..., T, hd_v); hd_v may differ from hd.
         block_q: queries in a tile, at least 1. T need not be a multiple of it, and may be smaller.
-        block_k: keys in a tile; likewise.
+        block_k: keys in a tile; the same holds for it.
 
     Returns:
         (y, lse). y, (..., T, hd_v): what each query gathers from itself and its past. lse, (..., T): the logarithm of the

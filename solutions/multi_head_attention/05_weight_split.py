@@ -151,7 +151,7 @@ if __name__ == "__main__":
     for tokens in (7, 4, 1):
         shape = tuple(layer(torch.randn(2, tokens, 6)).shape)
         assert shape == (2, tokens, 12), f"(2, {tokens}, 6) should become (2, {tokens}, 12), yours is {shape}"
-    print("MultiHeadAttention: 372 parameters, and a short input is as welcome as a full one")
+    print("MultiHeadAttention: 372 parameters, and a short input works as well as a full one")
 
     for what, refused in (
         ("12 channels in 5 heads", lambda: MultiHeadAttention(6, 12, 7, 5)),
@@ -310,8 +310,8 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 4:] = torch.randn(1, 3, 6)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:4].max() < 1e-6, "tokens 0…3 changed when tokens 4…6 were rewritten: somebody sees the future"
-    assert moved[4:].min() > 1e-6, "tokens 4…6 were rewritten and their output stayed: nobody sees the present"
+    assert moved[:4].max() < 1e-6, "tokens 0…3 changed when tokens 4…6 were rewritten: the future leaks into the past"
+    assert moved[4:].min() > 1e-6, "tokens 4…6 were rewritten and their output stayed: a token must see itself"
 
     dropped = MultiHeadAttention(6, 12, 7, 3, dropout=0.5)
     same = torch.equal(dropped.eval()(before), dropped(before))
@@ -319,7 +319,7 @@ if __name__ == "__main__":
     assert not torch.equal(dropped.train()(before), dropped(before)), (
         "in training, dropout should make two calls differ"
     )
-    print("MultiHeadAttention: the past is safe from the future, and dropout sleeps in eval mode")
+    print("MultiHeadAttention: the past is safe from the future, and dropout is off in eval mode")
 
 # %% [markdown]
 # ### Predict before you run
@@ -358,11 +358,11 @@ if __name__ == "__main__":
 # heads have 50 MB.
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
-# change only its own hd channels of the answer (in the terms of linear algebra: side by side stand updates of low
-# rank, at most hd each). In `out_proj` every output channel reads all heads. We left it out of a small model, with
+# change only its own hd channels of the answer. (In the words of linear algebra: the updates stand side by side, and
+# each has a rank of at most hd.) In `out_proj` every output channel reads all heads. We left it out of a small model, with
 # two blocks of 64 channels, that reads *Alice's Adventures in Wonderland* character by character. Trained from
-# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58
-# ([the gallery of silent bugs](../../docs/gallery.md)).
+# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58.
+# The loss is the cross-entropy of one character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
 # layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest.
@@ -381,9 +381,9 @@ if __name__ == "__main__":
 #   joining *without* moving the heads back first. The shapes look right, the code runs, the model learns garbage.
 # - **Flat weights.** With √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes.
 #   Trained from scratch, the small model does as well: it makes its weights larger. A model that has learned with the
-#   right root goes from a loss of 1.57 to 1.77.
+#   right root goes from a loss of 1.57 to 1.77 nats.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
-#   the others larger by 1.25 (0.6818 becomes 0.8523); only on average is the sum 1.
+#   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
 #   for the one bias.
 #
