@@ -66,7 +66,7 @@ def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], num
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
     """Return the weights of these sides. earlier: how many calls with the same sides came before, in a sequence."""
     tables = list(_tables(traced, axes, sides, earlier))
-    found = next((table for _, table in tables if _are_weights(table)), None)
+    found = next((t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None)
     if found is None:
         found = next((table for step, table in tables if step.name.lower() == "softmax"), None)
     if found is None:
@@ -99,7 +99,3 @@ def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: 
     if len(whole) == 3 and whole[0] == batch:  # a loop over heads
         return torch.stack([crop[0] for crop in step.crops[:heads]])
     return torch.stack(step.crops[:heads]) if len(whole) == 2 else None  # a loop over sequences and heads
-
-
-def _are_weights(table: Tensor) -> bool:
-    return bool((table >= 0).all() and ((table.sum(-1) - 1).abs() < _ROUNDING).all())
