@@ -22,7 +22,8 @@
 #
 # ## Three steps
 #
-# The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run the cell *See for yourself* after each step: it says ✓ and the shape. After step 2 let `forward` return the heads
+# as they are. The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)` and `chunk(3, dim=-1)` do the same;
@@ -114,7 +115,7 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# The count, the refusals, a short input. Then four properties that need no second implementation:
+# First the three steps, one ✓ each, and the refusals. Then four properties that need no second implementation:
 #
 # - Where all queries are zero, every token gets the average of its past.
 # - A token of ones after a token of zeros carries 0.8808.
@@ -133,10 +134,16 @@ if __name__ == "__main__":
     assert owned == {"qkv.weight": 12_288, "proj.weight": 4_096}, (
         f"two weights are expected, qkv of 12,288 and proj of 4,096; yours: {owned}"
     )
+    print(f"✓ step 1: your own layers, with {sum(owned.values()):,} parameters = 4 · 64²")
+
+    y = layer(torch.randn(2, 8, 64))
+    if y.dim() == 4:
+        assert tuple(y.shape) == (2, 4, 8, 16), f"after step 2 y should be (2, 4, 8, 16), yours is {tuple(y.shape)}"
+        print("✓ step 2: the heads, (B, nh, T, hd) = (2, 4, 8, 16). Now join them:")
     for length in (32, 8, 1):
         shape = tuple(layer(torch.randn(2, length, 64)).shape)
         assert shape == (2, length, 64), f"(2, {length}, 64) should keep its shape, yours is {shape}"
-    print(f"CausalSelfAttention: {sum(owned.values()):,} parameters = 4 · 64², any T up to 32")
+    print("✓ step 3: joined, (B, T, C) = (2, 8, 64), and any T up to 32 works")
 
     for what, refused in (
         ("64 channels in 5 heads", lambda: CausalSelfAttention(64, 5, 32)),

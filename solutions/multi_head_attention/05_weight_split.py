@@ -23,8 +23,9 @@
 #
 # ## Three steps
 #
-# Write the class in three steps, and print the shape after each. The numbers are for two sequences of six tokens,
-# with `d_in = d_out = 4` and two heads.
+# Write the class in three steps, and run the cell *See for yourself* after each: it says ✓ and the shape. After step 2
+# let `forward` return the heads as they are. The numbers here are for two sequences of six tokens, with
+# `d_in = d_out = 4` and two heads.
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
 # into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
@@ -140,7 +141,7 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `MultiHeadAttention`
 #
-# First what the module owns: shapes, a count of parameters, and what it refuses.
+# First the three steps, one ✓ each, with other sizes than in the lesson. Then what the module refuses.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -148,10 +149,17 @@ if __name__ == "__main__":
     layer = MultiHeadAttention(d_in=6, d_out=12, context_length=7, num_heads=3).eval()
     n = sum(p.numel() for p in layer.parameters())
     assert n == 372, f"3 × 72 + 144 + 12 = 372 parameters are expected, yours has {n}: a bias or a mask too many?"
+    print("✓ step 1: your own layers, with 372 parameters")
+
+    context = layer(torch.randn(2, 7, 6))
+    if context.dim() == 4:
+        shape = tuple(context.shape)
+        assert shape == (2, 3, 7, 4), f"after step 2 (B, nh, T, hd) should be (2, 3, 7, 4), yours is {shape}"
+        print("✓ step 2: the heads, (B, nh, T, hd) = (2, 3, 7, 4). Now join them:")
     for tokens in (7, 4, 1):
         shape = tuple(layer(torch.randn(2, tokens, 6)).shape)
         assert shape == (2, tokens, 12), f"(2, {tokens}, 6) should become (2, {tokens}, 12), yours is {shape}"
-    print("MultiHeadAttention: 372 parameters, and a short input works as well as a full one")
+    print("✓ step 3: joined, (B, T, d_out) = (2, 7, 12), and a short input works as well as a full one")
 
     for what, refused in (
         ("12 channels in 5 heads", lambda: MultiHeadAttention(6, 12, 7, 5)),
