@@ -19,10 +19,7 @@
 # blocks, you know the largest score *so far*: call it m. You also keep the sum so far, of exp(score − m): call it s.
 # Then a block arrives with a larger score. Must you start again? No: every old term is exp(score − m), and
 #
-# ```text
-# exp(score − new m)
-#     = exp(score − m) · exp(m − new m)
-# ```
+# $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$
 #
 # The second factor is the same for all old terms. So one multiplication corrects the whole sum, however long the row
 # has been so far ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)):

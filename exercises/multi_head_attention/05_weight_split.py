@@ -9,8 +9,8 @@
 #
 # ## One layer, cut into heads
 #
-# You could keep a list of small attention modules, call one after the other, and join their answers. That is correct,
-# but slow. Here is a faster way.
+# You could keep a list of small attention modules, and join their answers. That is correct, but slow. Here is a faster
+# way.
 #
 # `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Stack
 # the rows of several small layers, and the tall layer gives all their answers side by side: head 0's channels first,
@@ -23,9 +23,8 @@
 #
 # ## Three steps
 #
-# Write the class in three steps, and run the cell *See for yourself* after each: it says ✓ and the shape. After step 2
-# let `forward` return the heads as they are. The numbers here are for two sequences of six tokens, with
-# `d_in = d_out = 4` and two heads.
+# Run the cell *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return the
+# context.) The numbers here: two sequences of six tokens, `d_in = d_out = 4`, two heads.
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
 # into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
@@ -323,10 +322,9 @@ if __name__ == "__main__":
 # One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
 # of heads is from Vaswani and others (2017), who wrote it so, with W^O for the last layer:
 #
-# ```text
-# head_h = softmax(Q_h K_hᵀ / √hd) V_h
-# answer = Concat(head_0, …) W^O
-# ```
+# $$ \mathrm{head}_h = \mathrm{softmax}(Q_h K_h^\top / \sqrt{hd})\; V_h $$
+#
+# $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
 # The heads are separate because of *where you cut*, not because they are separate objects. They learn as separate
 # layers do, too: the gradient of a row comes from its own output channel and from no other.

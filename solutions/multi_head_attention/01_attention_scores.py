@@ -294,9 +294,12 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `attend`
 #
-# You have both halves; now join them, and let the weights mix the *values*. A value may be wider or narrower than a
-# key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). If you mix the keys by mistake, you will not
-# notice as long as keys and values have the same shape.
+# You have both halves; now join them, and let the weights mix the *values*:
+#
+# $$ \mathrm{attend}(q, k, v) = \mathrm{softmax}(q\,k^\top / \sqrt{hd})\; v $$
+#
+# A value may be wider or narrower than a key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). If you mix
+# the keys by mistake, you will not notice as long as keys and values have the same shape.
 
 
 # %% tags=["solution"]

@@ -22,12 +22,12 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓ and the shape. After step 2 let `forward` return the heads
-# as they are. The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return y.)
+# The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
-# the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)` and `chunk(3, dim=-1)` do the same;
-# slicing is fine, too.)
+# the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
+# slices do the same.)
 #
 # ```text
 # channels  0 … C−1      q   h0 h1 … hN
@@ -295,7 +295,7 @@ if __name__ == "__main__":
 #
 # You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
 # measurement, and nothing in the code tells a head what to look for. So we measured: two blocks with this module were
-# trained for 600 steps on a story, letter by letter.
+# trained for 600 steps on *Alice's Adventures in Wonderland*, character by character.
 #
 # ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
 # with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
