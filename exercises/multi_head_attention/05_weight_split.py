@@ -4,7 +4,7 @@
 # *About 50 minutes. You need: [3 · Self-attention](03_self_attention.ipynb) and [4 · The reshape
 # dance](04_reshape_dance.ipynb). After this: [6 · One head at a time](06_mha_by_loop.ipynb).*
 #
-# You have a causal head (exercise 3) and you can deal channels out to heads (exercise 4). Put the two together and
+# You have a causal head (exercise 3) and you can cut channels into heads (exercise 4). Put the two together and
 # you have multi-head attention, the module that every GPT is built around.
 #
 # ## One layer, cut into heads
@@ -224,7 +224,7 @@ if __name__ == "__main__":
 # ```
 #
 # Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it carries exactly
-# its own value v_0. Remember that: the first token is the cheapest test you will ever write.
+# its own value v_0. Remember that: the first token makes a cheap test.
 #
 # The check loads these weights. It sets `out_proj` to pass everything through, plus 10 (which it takes off again).
 # Last comes the causality probe: rewrite the future, and the past must not change.
@@ -357,7 +357,7 @@ if __name__ == "__main__":
 #   `transpose`; the next section says why that cannot work. Beware of the cure that only silences the message:
 #   joining *without* moving the heads back first. The shapes look right, the code runs, the model learns garbage.
 # - **Flat weights.** With √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes.
-#   Trained from scratch, the small model does as well: it makes its weights larger. A model that has learned with the
+#   Trained from scratch, the small model does as well: it learns larger weights. A model that has learned with the
 #   right root goes from a loss of 1.57 to 1.77 nats.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
 #   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.

@@ -4,8 +4,8 @@
 # *About 50 minutes. You need: [5 · The weight split](05_weight_split.ipynb) and [6 · One head at a
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
-# In exercise 5 three layers read the same x. GPT-2 uses a single layer of width 3C, and cuts its output into q, k and
-# v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
+# In exercise 5 three layers read the same x. GPT-2 uses a single layer, three times as wide, and cuts its output into q,
+# k and v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
 #
 # ## The names change
 #

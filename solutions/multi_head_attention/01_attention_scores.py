@@ -8,8 +8,8 @@
 #
 # Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
 # changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
-# attention, every word looks at all words directly, and all at the same time. In a GPT it is the only part in which
-# words learn from each other.
+# attention, every word looks at all words directly, and all at the same time. In a model such as GPT-2 it is the
+# only part in which words learn from each other.
 #
 # ```text
 # before: step by step, in one vector
@@ -174,8 +174,8 @@ if __name__ == "__main__":
 # Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Take the width of the vectors
 # that you multiply, not the width of the model. With C = 64 channels in 4 heads the divisor is
 # √16 = 4. If you take √64 = 8 instead, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into
-# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model so (two blocks of 64 channels, on *Alice's
-# Adventures in Wonderland*, character by character). From scratch it was no worse, for it made its weights larger. A
+# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model like that (two blocks of 64 channels, on *Alice's
+# Adventures in Wonderland*, character by character). From scratch it was no worse, because it learned larger weights. A
 # model that had learned with √16 and was then given √64 went from a loss of 1.57 to 1.77: the cross-entropy of one
 # character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
 #
