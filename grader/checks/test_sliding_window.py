@@ -182,9 +182,10 @@ def test_reach(attempt, draw):
         stands = s.T - s.U
         for i, (has_moved, may_see) in enumerate(zip(moved.tolist(), seen[:, key].tolist(), strict=True)):
             where = "ahead of it" if key > stands + i else f"{stands + i - key} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"query {i} of {s.U} hears of key {key} of {s.T}, which lies {where}")
+            expect(not has_moved or may_see, f"query {i} of {s.U} depends on key {key} of {s.T}, which lies {where}")
             expect(
-                has_moved or not may_see, f"query {i} of {s.U} does not hear of key {key} of {s.T}, which it should see"
+                has_moved or not may_see,
+                f"query {i} of {s.U} does not depend on key {key} of {s.T}, which it should see",
             )
 
 
