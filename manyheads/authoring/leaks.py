@@ -32,7 +32,7 @@ def finished_modules(course: Course) -> dict[str, str]:
     """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
     dates, now = dates_of(course), datetime.now(UTC)
     shown = (a for a in course.assignments if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now))
-    solutions = [(f"finished/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
+    solutions = [(f"model-solutions/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
     lines = {name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions}
     return {name: "".join(line for line in text if line.strip() not in (BEGIN, END)) for name, text in lines.items()}
 

@@ -54,7 +54,7 @@ def welcome(course: Course) -> list[str]:
 def after_done(exercise: Exercise) -> list[str]:
     """For an exercise of which every check passes."""
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
-    finished = exercise.root / "finished" / exercise.assignment.id / exercise.solution.name
+    finished = exercise.root / "model-solutions" / exercise.assignment.id / exercise.solution.name
     if finished.exists():
         lines.append(f"A finished module, to read beside yours: {from_here(finished)}")
     if exercise.train is not None:

@@ -88,7 +88,7 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(line
     ("show_solutions: true\n    due: 2020-01-01 18:00Z", True), ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
 ])  # fmt: skip
 def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(tiny_copy, row, is_shown):
-    path, finished = tiny_copy / "course.yaml", "finished/averages/01_running_mean.py"
+    path, finished = tiny_copy / "course.yaml", "model-solutions/averages/01_running_mean.py"
     path.write_text(path.read_text().replace("    exercises:\n", f"    {row}\n    exercises:\n"))
     files = bundle(course := load_course(tiny_copy), [], "@school")
     assert (finished in files, leaks(course, files)) == (is_shown, ())
