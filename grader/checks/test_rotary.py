@@ -193,7 +193,7 @@ def test_rotary_scores(attempt, reference, draw):
     )
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="While decoding the one query is not at position 0.")
+@check(points=0.5, layer=Layer.VALUES, hint="While a model writes, the one query is not at position 0.")
 def test_decoding(attempt, reference, draw):
     """scores one new query as it does among others"""
     s = sizes_of(draw)

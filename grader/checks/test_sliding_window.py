@@ -207,7 +207,11 @@ def test_local_attention(attempt, reference, draw):
         assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="While decoding the newest tokens ask: where do they stand among the keys?")
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="While a model writes, the newest tokens ask. Where do they stand among the keys?",
+)
 def test_decoding(attempt, reference, draw):
     """answers the last queries as if the first had asked too"""
     s = sizes_of(draw)
