@@ -16,11 +16,6 @@ pytestmark = pytest.mark.recorded
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def page_of(folder: Path) -> str:
-    """The page of the tiny course's exercise."""
-    return misconception_pages(load_course(folder))["misconceptions-running_mean"]
-
-
 def rows(page: str) -> dict[str, list[str]]:
     """The cells of every row, as a reader sees them, by the first; a misconception comes before a check of its name."""
     lines = [line for line in page.splitlines() if line.startswith("| ")]
@@ -53,4 +48,4 @@ def test_every_misconception_of_every_exercise_has_its_row_and_its_words(reposit
 def test_without_a_record_there_is_no_page(tiny_copy: Path) -> None:
     (tiny_copy / RECORDING).unlink()
     with pytest.raises(CourseError, match=r"running_mean is not recorded\. Next: course r"):
-        page_of(tiny_copy)
+        misconception_pages(load_course(tiny_copy))

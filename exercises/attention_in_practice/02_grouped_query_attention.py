@@ -156,8 +156,8 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 6:] = torch.randn(1, 3, 48)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:6].max() < 1e-6, "tokens 0…5 changed when tokens 6…8 were rewritten: somebody sees the future"
-    assert moved[6:].min() > 1e-6, "tokens 6…8 were rewritten and their output stayed: nobody sees the present"
+    assert moved[:6].max() < 1e-6, "tokens 0…5 changed when tokens 6…8 were rewritten: the future leaks into the past"
+    assert moved[6:].min() > 1e-6, "tokens 6…8 were rewritten and their output stayed: a token must see itself"
     print("GroupedQueryAttention: edit the future, the past stays")
 
 # %% [markdown]

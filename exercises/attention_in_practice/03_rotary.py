@@ -12,15 +12,13 @@
 # ## A shelf of clocks
 #
 # Take the channels of a query two by two. Each pair (a, b) is a point in the plane, like the tip of a clock's hand. At
-# position 0 all hands stay as they are. At position p hand i is turned by p times its own speed:
+# position 0 all hands stay as they are. At position p the hand of pair i is turned by this angle:
 #
-# ```text
-# angle of pair i at position p:
-#     p · base^(−2i / hd)
+# $$ \mathrm{angle} = p \cdot \mathrm{base}^{-2i/hd} $$
 #
-# (a, b) becomes
-#     (a cos − b sin, a sin + b cos)
-# ```
+# $$ (a, b) \;\to\; (a \cos - b \sin,\; a \sin + b \cos) $$
+#
+# The cosine and the sine are those of the angle.
 #
 # With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees. Pair 1 turns by
 # 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then the
@@ -177,7 +175,9 @@ if __name__ == "__main__":
     apart = rotary_scores(q, k, torch.tensor([24, 25, 26, 27]), torch.arange(5))
     assert not torch.allclose(here, apart, atol=1e-2), "the queries alone moved on by 20, and no score changed"
     decoded = rotary_scores(q[..., -1:, :], k, torch.tensor([7]), torch.arange(5))
-    assert torch.allclose(decoded, here[..., -1:, :], atol=1e-5), "the query at position 7 scores otherwise when alone"
+    assert torch.allclose(decoded, here[..., -1:, :], atol=1e-5), (
+        "the query at position 7 gets other scores when it is alone"
+    )
     print("rotary_scores: how far apart, not where")
 
 # %% [markdown]
@@ -186,11 +186,11 @@ if __name__ == "__main__":
 # Which channels are a pair? Here, as in the paper, neighbours are: 0 with 1, 2 with 3. Many published models use
 # another layout, which pairs channel i with channel i + hd/2, because halves are quicker to slice than neighbours.
 # **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves give
-# a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had this
-# report.
+# a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
+# bug reports about just this.
 #
-# The weights can be mended, and the rotation stays as it is: reorder the *rows* of the query and key projections once,
-# within each head, so that the channels come out in the other order.
+# You can repair such weights, and leave the rotation as it is: reorder the *rows* of the query and key projections
+# once, within each head, so that the channels come out in the other order.
 #
 # ## Your turn: `pairs_to_halves`
 #

@@ -126,7 +126,7 @@ if __name__ == "__main__":
             f"in chunks of {sizes}, positions {wrong.nonzero().flatten().tolist()} differ from one call"
         )
     assert torch.allclose(layer(text)[0], whole), (
-        "the same text again gives another answer: who remembers the last one?"
+        "the same text again gives another answer: does the module remember the last one?"
     )
     _, past = layer(text[:, :4])
     once = layer(text[:, 4:6], past)[0]

@@ -19,10 +19,7 @@
 # blocks, you know the largest score *so far*: call it m. You also keep the sum so far, of exp(score − m): call it s.
 # Then a block arrives with a larger score. Must you start again? No: every old term is exp(score − m), and
 #
-# ```text
-# exp(score − new m)
-#     = exp(score − m) · exp(m − new m)
-# ```
+# $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$
 #
 # The second factor is the same for all old terms. So one multiplication corrects the whole sum, however long the row
 # has been so far ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)):
@@ -102,7 +99,7 @@ if __name__ == "__main__":
             f"block={block}: (2, 5, 4) should keep its shape, yours is {tuple(found.shape)}"
         )
         assert torch.allclose(found, expected.expand(2, 5, 4), atol=1e-6), f"block={block} gives other weights"
-    print("online_softmax: a block at a time, and the past is mended by one factor")
+    print("online_softmax: a block at a time, and one factor corrects the past")
 
 # %% [markdown]
 # ## The values come along
@@ -166,7 +163,7 @@ def tiled_attention(
         k: keys, (..., T, hd).
         v: values, (..., T, hd_v); hd_v may differ from hd.
         block_q: queries in a tile, at least 1. T need not be a multiple of it, and may be smaller.
-        block_k: keys in a tile; likewise.
+        block_k: keys in a tile; the same holds for it.
 
     Returns:
         (y, lse). y, (..., T, hd_v): what each query gathers from itself and its past. lse, (..., T): the logarithm of the

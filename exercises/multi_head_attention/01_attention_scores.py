@@ -1,15 +1,15 @@
 # %% [markdown]
 # # 1 · Attention scores
 #
-# *About 50 minutes. You need: matrix products, and PyTorch's tensors a little. After this:
+# *About 50 minutes. You need: matrix products, and a little of PyTorch's tensors. After this:
 # [2 · The causal mask](02_causal_mask.ipynb).*
 #
 # ## What attention is for
 #
 # Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
 # changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
-# attention, every word looks at all words directly, and all at the same time. In a GPT it is the only part in which
-# words learn from each other.
+# attention, every word looks at all words directly, and all at the same time. In a model such as GPT-2 it is the
+# only part in which words learn from each other.
 #
 # ```text
 # before: step by step, in one vector
@@ -158,27 +158,26 @@ if __name__ == "__main__":
 # There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table. Keep
 # the two numbers different while you think: a square table hides a swapped axis perfectly.
 #
-# ## Why a square root stands there
+# ## Why you divide by a square root
 #
 # Queries and keys have hd channels each (`head_dim`, the width of one head; in this file there is only one). A dot
 # product over hd channels is a sum of hd terms. If those channels are independent with variance 1, the sum has
-# variance hd, so it is typically √hd away from zero. At hd = 64 that is 8, and softmax does not like an 8:
+# variance hd, so it is typically √hd away from zero. At hd = 64 that is 8, and scores of that size are bad for softmax:
 #
 # | scores | softmax | what it is |
 # |---|---|---|
 # | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, no gradient for the others |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Count the terms that were
-# really summed: it is the width of *these* vectors, not of the model. With C = 64 channels in 4 heads the divisor is
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Take the width of the vectors
+# that you multiply, not the width of the model. With C = 64 channels in 4 heads the divisor is
 # √16 = 4. If you take √64 = 8 instead, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into
-# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model so (two blocks of 64 channels, on *Alice's
-# Adventures in Wonderland*, character by character). From scratch it was no worse, for it made its weights larger. A
-# model that had learned with √16 and was then given √64 went from a loss of 1.57 to 1.77
-# ([the gallery of silent bugs](../../docs/gallery.md)).
+# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model like that (two blocks of 64 channels, on *Alice's
+# Adventures in Wonderland*, character by character). From scratch it was no worse, because it learned larger weights. A
+# model that had learned with √16 and was then given √64 went from a loss of 1.57 to 1.77: the cross-entropy of one
+# character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
 #
-# Other slips: dividing by hd itself, multiplying, or dividing the weights after the softmax, where rows stop summing
-# to 1.
+# Other mistakes: to divide by hd itself, to multiply, or to divide after the softmax, so that rows no longer sum to 1.
 #
 # *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64, T at most 512 to
 # 2048. Dropout, which you meet in exercise 3, is between 0 and 0.2.
@@ -291,9 +290,12 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `attend`
 #
-# You have both halves; now join them, and let the weights mix the *values*. A value may be wider or narrower than a
-# key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). If you mix the keys by mistake, you will not
-# notice as long as keys and values have the same shape.
+# You have both halves; now join them, and let the weights mix the *values*:
+#
+# $$ \mathrm{attend}(q, k, v) = \mathrm{softmax}(q\,k^\top / \sqrt{hd})\; v $$
+#
+# A value may be wider or narrower than a key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). If you mix
+# the keys by mistake, you will not notice as long as keys and values have the same shape.
 
 
 # %% tags=["solution"]

@@ -42,7 +42,7 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tenso
 
     Args:
         T: number of tokens, at least 1.
-        device: where the mask shall live; None is PyTorch's default device.
+        device: where to make the mask; None is PyTorch's default device.
 
     Returns:
         A mask of dtype bool, (T, T): True where the query (row) may attend to the key (column). A token may
@@ -134,7 +134,7 @@ if __name__ == "__main__":
     stacked = mask_scores(scores.expand(2, 4, 2, 3), allowed)
     assert stacked.shape == (2, 4, 2, 3), f"one mask serves every batch and head; got {tuple(stacked.shape)}"
     assert torch.equal(stacked[1, 3], masked), "every batch and head should be masked alike"
-    print("mask_scores: hidden is hidden, and nobody's tensor was touched")
+    print("mask_scores: what is hidden is −inf, and your argument stayed as it was")
 
 # %% [markdown]
 # ## Your turn: `causal_weights`
@@ -161,8 +161,8 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 # ### See for yourself: `causal_weights`
 #
 # First *Your* and *journey* with the numbers of the lesson. Then a token without preferences, which divides its
-# attention evenly: all of it, halves, thirds, quarters. Last the probe that you will meet again and again: **edit the
-# future, and the past must not change.**
+# attention evenly: all of it, halves, thirds, quarters. Last comes a test that you will meet again and again: **edit
+# the future, and the past must not change.**
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -198,7 +198,7 @@ if __name__ == "__main__":
 #
 # - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention goes to the future.
 # - **A smallish number leaks too.** −10 lets less than 0.00001 a word through here, little enough to pass a careless
-#   test. But trained scores may be as low as −12, and then −10 is the largest score in the row.
+#   test. But nothing keeps trained scores above −10. Where all others lie below it, −10 is the largest score in the row.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
 # - **Multiplying does not help**: 0 · (−inf) is NaN. Nor does adding a mask of zeros and ones: that changes the
@@ -218,7 +218,7 @@ if __name__ == "__main__":
         print("causal_weights is not written yet, so the answer waits. Keep your guess.")
     else:
         print(f"the first word receives {received[0]:.2f}, the last one {received[-1]:.2f}:")
-        print("everybody can see the first word, and nobody but itself the last")
+        print("every word sees the first one, and only the last word sees the last")
 
 # %% [markdown]
 # ## Onward

@@ -76,8 +76,8 @@ class CausalAttention(nn.Module):
 
     Attributes:
         W_query: linear layer from d_in to d_out channels.
-        W_key: likewise, for the keys.
-        W_value: likewise, for the values.
+        W_key: the same, for the keys.
+        W_value: the same, for the values.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### See for yourself: the habits
 #
-# What the users of a module expect: the past does not change when the future is edited, too long a sequence is
+# What you expect of a module: the past does not change when the future is edited, too long a sequence is
 # refused, only the three layers are learned, everything moves together, and dropout stops in eval mode.
 
 # %% tags=["check"]
@@ -204,7 +204,7 @@ if __name__ == "__main__":
         asleep = torch.equal(glances.eval()(before), glances.eval()(before))
         awake = not torch.allclose(glances.train()(before), glances.eval()(before))
         nothing = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=1.0).train()(before)
-    assert asleep, "in eval mode the same input should give the same output: dropout is still awake"
+    assert asleep, "in eval mode the same input should give the same output: dropout is still on"
     assert awake, "in training mode dropout=0.5 should change the output: is it used at all?"
     assert torch.equal(nothing, torch.zeros(2, 6, 7)), "with every weight struck out nothing is left to mix: zeros"
     print("CausalAttention: good habits, too")
@@ -249,8 +249,8 @@ if __name__ == "__main__":
     except NotImplementedError:
         print("CausalAttention is not written yet, so the answer waits. Keep your guess.")
     else:
-        print(f"the last word's answer changes by {change:.6f}: attention adds up what it sees, in whatever order;")
-        print("where a word stands, it does not know unless somebody writes it into the words")
+        print(f"the last word's answer changes by {change:.6f}: attention adds up what it sees, in any order;")
+        print("it knows where a word stands only if the word's own numbers say so")
 
 # %% [markdown]
 # ## Onward

@@ -146,13 +146,13 @@ if __name__ == "__main__":
 # ![A tape of four positions with four channels each; the dance gives each head its own channels of every position,
 # the shortcut gives head 0 all of positions a and b](figures/04_reshape_dance.svg)
 #
-# The first row of the table agrees by luck, so do not trust a glance at the first numbers. In truth head 0 got the
+# The first row of the table agrees by luck, so do not trust the first few numbers. In truth head 0 got the
 # first 8 · 16 = 128 numbers of the tape: all of positions 0 and 1 and nothing else. Head 3 has all of positions 6 and
 # 7.
 #
 # It gets worse when the way back makes the matching mistake. Split and merge then undo each other *exactly*, and the
 # attention in between is even causal, so two favourite tests pass. Yet the eight positions have fallen apart into
-# four islands of two, and position 2 can never look at position 1. So do not test a split by undoing it. Test it by
+# four pairs, and position 2 can never look at position 1. So do not test a split by undoing it. Test it by
 # asking **where each number came from**, as the check above does.
 #
 # There is another order that looks fine: deal the channels out like cards, every fourth one to the same head. It has

@@ -4,13 +4,13 @@
 # *About 50 minutes. You need: [3 · Self-attention](03_self_attention.ipynb) and [4 · The reshape
 # dance](04_reshape_dance.ipynb). After this: [6 · One head at a time](06_mha_by_loop.ipynb).*
 #
-# You have a causal head (exercise 3) and you can deal channels out to heads (exercise 4). Put the two together and
+# You have a causal head (exercise 3) and you can cut channels into heads (exercise 4). Put the two together and
 # you have multi-head attention, the module that every GPT is built around.
 #
 # ## One layer, cut into heads
 #
-# You could keep a list of small attention modules, call one after the other, and join their answers. That is correct,
-# but slow. Here is a faster way.
+# You could keep a list of small attention modules, and join their answers. That is correct, but slow. Here is a faster
+# way.
 #
 # `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Stack
 # the rows of several small layers, and the tall layer gives all their answers side by side: head 0's channels first,
@@ -23,8 +23,8 @@
 #
 # ## Three steps
 #
-# Write the class in three steps, and print the shape after each. The numbers are for two sequences of six tokens,
-# with `d_in = d_out = 4` and two heads.
+# Run the cell *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return the
+# context.) The numbers here: two sequences of six tokens, `d_in = d_out = 4`, two heads.
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
 # into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
@@ -111,7 +111,7 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `MultiHeadAttention`
 #
-# First what the module owns: shapes, a count of parameters, and what it refuses.
+# First the three steps, one ✓ each, with other sizes than in the lesson. Then what the module refuses.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -119,10 +119,17 @@ if __name__ == "__main__":
     layer = MultiHeadAttention(d_in=6, d_out=12, context_length=7, num_heads=3).eval()
     n = sum(p.numel() for p in layer.parameters())
     assert n == 372, f"3 × 72 + 144 + 12 = 372 parameters are expected, yours has {n}: a bias or a mask too many?"
+    print("✓ step 1: your own layers, with 372 parameters")
+
+    context = layer(torch.randn(2, 7, 6))
+    if context.dim() == 4:
+        shape = tuple(context.shape)
+        assert shape == (2, 3, 7, 4), f"after step 2 (B, nh, T, hd) should be (2, 3, 7, 4), yours is {shape}"
+        print("✓ step 2: the heads, (B, nh, T, hd) = (2, 3, 7, 4). Now join them:")
     for tokens in (7, 4, 1):
         shape = tuple(layer(torch.randn(2, tokens, 6)).shape)
         assert shape == (2, tokens, 12), f"(2, {tokens}, 6) should become (2, {tokens}, 12), yours is {shape}"
-    print("MultiHeadAttention: 372 parameters, and a short input is as welcome as a full one")
+    print("✓ step 3: joined, (B, T, d_out) = (2, 7, 12), and a short input works as well as a full one")
 
     for what, refused in (
         ("12 channels in 5 heads", lambda: MultiHeadAttention(6, 12, 7, 5)),
@@ -217,7 +224,7 @@ if __name__ == "__main__":
 # ```
 #
 # Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it carries exactly
-# its own value v_0. Remember that: the first token is the cheapest test you will ever write.
+# its own value v_0. Remember that: the first token makes a cheap test.
 #
 # The check loads these weights. It sets `out_proj` to pass everything through, plus 10 (which it takes off again).
 # Last comes the causality probe: rewrite the future, and the past must not change.
@@ -281,8 +288,8 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 4:] = torch.randn(1, 3, 6)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:4].max() < 1e-6, "tokens 0…3 changed when tokens 4…6 were rewritten: somebody sees the future"
-    assert moved[4:].min() > 1e-6, "tokens 4…6 were rewritten and their output stayed: nobody sees the present"
+    assert moved[:4].max() < 1e-6, "tokens 0…3 changed when tokens 4…6 were rewritten: the future leaks into the past"
+    assert moved[4:].min() > 1e-6, "tokens 4…6 were rewritten and their output stayed: a token must see itself"
 
     dropped = MultiHeadAttention(6, 12, 7, 3, dropout=0.5)
     same = torch.equal(dropped.eval()(before), dropped(before))
@@ -290,7 +297,7 @@ if __name__ == "__main__":
     assert not torch.equal(dropped.train()(before), dropped(before)), (
         "in training, dropout should make two calls differ"
     )
-    print("MultiHeadAttention: the past is safe from the future, and dropout sleeps in eval mode")
+    print("MultiHeadAttention: the past is safe from the future, and dropout is off in eval mode")
 
 # %% [markdown]
 # ### Predict before you run
@@ -315,10 +322,9 @@ if __name__ == "__main__":
 # One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
 # of heads is from Vaswani and others (2017), who wrote it so, with W^O for the last layer:
 #
-# ```text
-# head_h = softmax(Q_h K_hᵀ / √hd) V_h
-# answer = Concat(head_0, …) W^O
-# ```
+# $$ \mathrm{head}_h = \mathrm{softmax}(Q_h K_h^\top / \sqrt{hd})\; V_h $$
+#
+# $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
 # The heads are separate because of *where you cut*, not because they are separate objects. They learn as separate
 # layers do, too: the gradient of a row comes from its own output channel and from no other.
@@ -329,11 +335,11 @@ if __name__ == "__main__":
 # heads have 50 MB.
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
-# change only its own hd channels of the answer (in the terms of linear algebra: side by side stand updates of low
-# rank, at most hd each). In `out_proj` every output channel reads all heads. We left it out of a small model, with
+# change only its own hd channels of the answer. (In the words of linear algebra: the updates stand side by side, and
+# each has a rank of at most hd.) In `out_proj` every output channel reads all heads. We left it out of a small model, with
 # two blocks of 64 channels, that reads *Alice's Adventures in Wonderland* character by character. Trained from
-# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58
-# ([the gallery of silent bugs](../../docs/gallery.md)).
+# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58.
+# The loss is the cross-entropy of one character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
 # layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest.
@@ -351,10 +357,10 @@ if __name__ == "__main__":
 #   `transpose`; the next section says why that cannot work. Beware of the cure that only silences the message:
 #   joining *without* moving the heads back first. The shapes look right, the code runs, the model learns garbage.
 # - **Flat weights.** With √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes.
-#   Trained from scratch, the small model does as well: it makes its weights larger. A model that has learned with the
-#   right root goes from a loss of 1.57 to 1.77.
+#   Trained from scratch, the small model does as well: it learns larger weights. A model that has learned with the
+#   right root goes from a loss of 1.57 to 1.77 nats.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
-#   the others larger by 1.25 (0.6818 becomes 0.8523); only on average is the sum 1.
+#   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
 #   for the one bias.
 #

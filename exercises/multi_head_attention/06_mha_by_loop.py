@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6 · One head at a time
 #
-# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb); better with
-# [5 · The weight split](05_weight_split.ipynb) behind you. After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
+# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb), and better also
+# [5 · The weight split](05_weight_split.ipynb). After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
 #
 # In exercise 5 all heads went through one batched product. Is a `(B, nh, T, hd)` tensor *really* `nh` independent
 # attentions? Or did you mix them somewhere between two transposes?
@@ -131,7 +131,7 @@ if __name__ == "__main__":
     for token in range(3):
         assert torch.allclose(told[0, token], table[token], atol=1e-3), (
             f"token {token} should carry {rounded(table[token])}, yours carries {rounded(told[0, token])}: "
-            "work through the lesson's table, then meet the usual suspects"
+            "work through the lesson's table, then through the usual suspects below"
         )
     print("mha_by_loop: the table of three tokens, number for number")
 
@@ -152,7 +152,7 @@ if __name__ == "__main__":
             f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
             "the mask, or the order of q, k, v?"
         )
-    print("mha_by_loop: who asks nothing is told the average of the past")
+    print("mha_by_loop: a query of zeros gets the average of the past")
 
     silent = torch.eye(12)
     silent[8:] = 0  # the last of three heads has no values

@@ -4,8 +4,8 @@
 # *About 50 minutes. You need: [5 · The weight split](05_weight_split.ipynb) and [6 · One head at a
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
-# In exercise 5 three layers read the same x. GPT-2 uses a single layer of width 3C, and cuts its output into q, k and
-# v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
+# In exercise 5 three layers read the same x. GPT-2 uses a single layer, three times as wide, and cuts its output into q,
+# k and v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
 #
 # ## The names change
 #
@@ -22,11 +22,12 @@
 #
 # ## Three steps
 #
+# Run *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return y.)
 # The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
-# the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)` and `chunk(3, dim=-1)` do the same;
-# slicing is fine, too.)
+# the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
+# slices do the same.)
 #
 # ```text
 # channels  0 … C−1      q   h0 h1 … hN
@@ -114,7 +115,7 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# The count, the refusals, a short input. Then four properties that need no second implementation:
+# First the three steps, one ✓ each, and the refusals. Then four properties that need no second implementation:
 #
 # - Where all queries are zero, every token gets the average of its past.
 # - A token of ones after a token of zeros carries 0.8808.
@@ -133,10 +134,16 @@ if __name__ == "__main__":
     assert owned == {"qkv.weight": 12_288, "proj.weight": 4_096}, (
         f"two weights are expected, qkv of 12,288 and proj of 4,096; yours: {owned}"
     )
+    print(f"✓ step 1: your own layers, with {sum(owned.values()):,} parameters = 4 · 64²")
+
+    y = layer(torch.randn(2, 8, 64))
+    if y.dim() == 4:
+        assert tuple(y.shape) == (2, 4, 8, 16), f"after step 2 y should be (2, 4, 8, 16), yours is {tuple(y.shape)}"
+        print("✓ step 2: the heads, (B, nh, T, hd) = (2, 4, 8, 16). Now join them:")
     for length in (32, 8, 1):
         shape = tuple(layer(torch.randn(2, length, 64)).shape)
         assert shape == (2, length, 64), f"(2, {length}, 64) should keep its shape, yours is {shape}"
-    print(f"CausalSelfAttention: {sum(owned.values()):,} parameters = 4 · 64², any T up to 32")
+    print("✓ step 3: joined, (B, T, C) = (2, 8, 64), and any T up to 32 works")
 
     for what, refused in (
         ("64 channels in 5 heads", lambda: CausalSelfAttention(64, 5, 32)),
@@ -160,7 +167,7 @@ if __name__ == "__main__":
             f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
             "look at the order of q, k, v, at the mask, and at how heads are split and joined"
         )
-    print("CausalSelfAttention: who asks nothing is told the average of the past")
+    print("CausalSelfAttention: a query of zeros gets the average of the past")
 
     plain["qkv.weight"] = torch.cat([torch.eye(12)] * 3)
     average.load_state_dict(plain, strict=False)
@@ -176,8 +183,8 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 5:] = torch.randn(1, 3, 64)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:5].max() < 1e-6, "tokens 0…4 changed when tokens 5…7 were rewritten: somebody sees the future"
-    assert moved[5:].min() > 1e-6, "tokens 5…7 were rewritten and their output stayed: nobody sees the present"
+    assert moved[:5].max() < 1e-6, "tokens 0…4 changed when tokens 5…7 were rewritten: the future leaks into the past"
+    assert moved[5:].min() > 1e-6, "tokens 5…7 were rewritten and their output stayed: a token must see itself"
     print("CausalSelfAttention: edit the future, the past stays")
 
     doubled_twice = CausalSelfAttention(n_embd=12, n_head=3, block_size=8, dropout=0.5)
@@ -185,7 +192,7 @@ if __name__ == "__main__":
     ones = torch.ones(400, 1, 12)
     seen = doubled_twice.train()(ones).unique().tolist()
     assert seen == [0.0, 4.0], f"in training at p = 0.5, ones should become 0 or 4 and nothing else; yours: {seen}"
-    assert torch.equal(doubled_twice.eval()(ones), ones), "in eval mode, ones should stay ones: dropout still awake?"
+    assert torch.equal(doubled_twice.eval()(ones), ones), "in eval mode, ones should stay ones: is dropout still on?"
     print("CausalSelfAttention: two dropouts in training, none in eval mode")
 
 # %% [markdown]
@@ -213,7 +220,8 @@ if __name__ == "__main__":
     except NotImplementedError:
         print("CausalSelfAttention is not written yet, so the answer waits. Keep your guess.")
     else:
-        print(f"{silent:.2f} of them. In theory 1/2 + 1/2 · 1/8 = 0.56: the projection mixes heads, so one is enough")
+        print(f"{silent:.2f} of them. In theory 1/2 + 1/2 · 1/8 = 0.56: the projection mixes the heads,")
+        print("so a channel is 0 before the second dropout only if all three heads lost their weight")
 
 # %% [markdown]
 # ### Why it works
@@ -244,7 +252,8 @@ if __name__ == "__main__":
 # the scores have a typical size of 4. Divided by √16 = 4 they are of size 1 again, where softmax is neither flat nor
 # a spike. √C = 8 divides by twice as much as it should. We tried that with a small model (two blocks, 64 channels)
 # that reads *Alice's Adventures in Wonderland* character by character. From scratch it learned as well; a model that
-# had learned with √hd went from a loss of 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)).
+# had learned with √hd went from a loss of 1.57 to 1.77: the cross-entropy of one character, in nats
+# ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # (Fresh layers do not start at variance 1. PyTorch draws their weights so that each entry of q and k has variance ⅓
 # where x has 1, and the scores start with a spread of ⅓. They grow as the layers learn.)
@@ -258,7 +267,7 @@ if __name__ == "__main__":
 #
 # You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
 # measurement, and nothing in the code tells a head what to look for. So we measured: two blocks with this module were
-# trained for 600 steps on a story, letter by letter.
+# trained for 600 steps on *Alice's Adventures in Wonderland*, character by character.
 #
 # ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
 # with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)

@@ -107,7 +107,7 @@ class CausalSelfAttention(nn.Module):
 if __name__ == "__main__":
     torch.manual_seed(8)
     layer = CausalSelfAttention(n_embd=48, n_head=4, block_size=20).eval()
-    assert layer.flash is True, "the fast path should be the default: flash is True unless somebody says otherwise"
+    assert layer.flash is True, "the fast path should be the default: flash is True unless it is given"
     owned = sum(p.numel() for p in layer.parameters())
     assert owned == 4 * 48 * 48, f"4 · 48² = 9,216 parameters are expected on either path, yours has {owned}"
 
@@ -133,17 +133,19 @@ if __name__ == "__main__":
         after = before.clone()
         after[:, 6:] = torch.randn(1, 3, 48)
         moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-        assert moved[:6].max() < 1e-6, f"{path}: tokens 0…5 changed with the future: who told them?"
+        assert moved[:6].max() < 1e-6, f"{path}: tokens 0…5 changed with the future: it leaks into the past"
         assert moved[6:].min() > 1e-6, f"{path}: tokens 6…8 were rewritten and their output stayed"
 
         restless = CausalSelfAttention(48, 4, 20, dropout=0.5, flash=layer.flash)
         assert not torch.equal(restless(before), restless(before)), f"{path}: in training, dropout should be at work"
         calm = restless.eval()
-        assert torch.equal(calm(before), calm(before)), f"{path}: dropout is awake in eval mode; who gates it?"
+        assert torch.equal(calm(before), calm(before)), f"{path}: dropout is still on in eval mode; what turns it off?"
 
         squares = squares_kept(19)
         remark = ": SDPA makes none where it hides the future itself" if layer.flash and squares else ""
-        print(f"CausalSelfAttention, {path}: the past is safe, dropout is gated, {squares} square(s) kept{remark}")
+        print(
+            f"CausalSelfAttention, {path}: the past is safe, dropout is off in eval mode, {squares} square(s) kept{remark}"
+        )
 
 # %% [markdown]
 # ### Why it works
@@ -173,12 +175,13 @@ if __name__ == "__main__":
 # measure: `course bench` prints both, and this A100 beside them.
 #
 # Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
-# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel as well these days,
-# for float32, too, so you can expect a gain there.
+# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel, too,
+# also for float32, so you can expect a gain there.
 #
 # What does it cost to scale twice? A small model (two blocks, 64 channels, on *Alice's Adventures in Wonderland*,
 # character by character) that was trained so from scratch was no worse. One that had learned with √hd went from a
-# loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)).
+# loss of 1.57 to 2.55: the cross-entropy of one character, in nats ([the gallery of silent
+# bugs](../../docs/gallery.md)).
 #
 # ## Your turn: `max_path_difference`
 #
@@ -195,7 +198,7 @@ if __name__ == "__main__":
 #
 # For a fair comparison:
 #
-# - Dropout must be *off*. Two random draws never agree, and you would measure the dice.
+# - Dropout must be *off*. Two random draws never agree, and you would measure chance.
 # - No gradients: you do not need them here, and they keep every square in memory.
 # - Leave no trace. If you call the function in the middle of training, you want the module back as it was: same flag,
 #   same mode, same weights. That holds even if a path raises an exception half way. (Python has a word for "whatever

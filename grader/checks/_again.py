@@ -9,7 +9,7 @@ from ._dropout import copies_of
 
 P = 0.5
 KEPT, OTHERWISE = "state_kept", "is answered otherwise than by a fresh one: something of an earlier call is left"
-HINT = "Does forward write to self? Then who reads it in the next call, with another T, another batch or another mode?"
+HINT = "Does forward write to self? Then what does the next call read, with another T, another batch or another mode?"
 
 
 def judge_again(module, first, alike, other):

@@ -60,7 +60,7 @@ def keeps_in_default(attempt, s, weights, x):
     return bool(left_out.raised) or bool(differs(left_out["y"].output, given["y"].output).any())
 
 
-HEARS_THE_LAST = "a call without a cache is answered otherwise when the sequence before it was another one"
+HEARS_THE_LAST = "a call without a cache gives another answer when the sequence before it was another one"
 
 
 def hears_the_last(attempt, s, weights, a, b):

@@ -60,7 +60,7 @@ def test_shapes(attempt, reference, draw):
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
 def test_leading_dimensions(attempt, draw):
-    """treats every leading index as if it stood alone"""
+    """gives a sequence in a batch the same as alone"""
     s = sizes_of(draw)
     qkv = [draw(s.B, s.H, s.Tq, s.hd) for _ in range(3)]
     calls = {

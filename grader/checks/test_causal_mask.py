@@ -117,7 +117,7 @@ def test_causal_mask(attempt, draw):
         expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees nobody, or a zero that meets an infinity?")
+@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees no key, or a zero that meets an infinity?")
 def test_finite(attempt, draw):
     """gives weights without NaN"""
     s = sizes_of(draw)
@@ -138,7 +138,7 @@ def test_rows_sum_to_one(attempt, draw):
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Change a hidden score: may any weight move?")
 def test_causality(attempt, draw):
-    """gives no weight to the future and does not hear of it"""
+    """gives no weight to the future, and does not depend on it"""
     s = sizes_of(draw)
     scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
     weights = attempt.call("causal_weights", scores)

@@ -95,7 +95,7 @@ def both(attempt, reference, s, weights, inputs):
     return (CROSS.module(each, s, weights)(*inputs) for each in (attempt, reference))
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="T_q comes from x and T_k from the context: who of them is on the answer?")
+@check(points=0.25, layer=Layer.SHAPE, hint="T_q comes from x and T_k from the context: which of them has the answer?")
 def test_shape(attempt, draw):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
     s = sizes_of(draw)
@@ -142,10 +142,10 @@ def test_padding_unheard(attempt, draw):
 @check(
     points=0.5,
     layer=Layer.CAUSALITY,
-    hint="Hidden are the tokens whose keep is False, and nobody else: the whole context is there from the start.",
+    hint="Only tokens whose keep is False are hidden: the whole context is there from the start.",
 )
 def test_hears_all(attempt, draw):
-    """hears every real token of the context, from every query"""
+    """lets every query see every real token of the context"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
         weights, (x, context, keep) = drawn(draw, s)
         for given in (keep, None):

@@ -189,7 +189,7 @@ def test_dtype_and_argument(attempt, draw):
     judge_dtype_and_argument(attempt, draw)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Who tells your dropout that training is over?")
+@check(points=0.25, layer=Layer.HYGIENE, hint="What turns your dropout off when training is over?")
 def test_eval_is_calm(attempt, draw):
     """drops nothing in eval mode, and nothing where dropout is not given"""
     judge_eval_is_calm(attempt, draw)

@@ -137,7 +137,7 @@ def test_independent(attempt, draw):
 @check(
     points=0.5,
     layer=Layer.CAUSALITY,
-    hint="Write 0, 0, 1, 1 beside the query heads. Which function says every entry twice, and which the whole row?",
+    hint="Write 0, 0, 1, 1 beside the query heads. Which function repeats every entry, and which the whole row?",
 )
 def test_groups(attempt, draw):
     """lets query heads h · group … read head h of keys and values, and no other"""

@@ -144,7 +144,7 @@ def test_new_queries_alone(attempt, reference, draw):
     # A mask may be square, which is one for all sequences; fused code shows no scores.
     squares = [each for each in got.reply.operations.shapes if each[-2:] == (total, total) and prod(each[:-2]) >= s.B]
     told = f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is made"
-    expect(not squares, f"{told}: the past asks again", "cache_recomputed")
+    expect(not squares, f"{told}: queries of past tokens are made again", "cache_recomputed")
 
 
 @check(

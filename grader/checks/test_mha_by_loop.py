@@ -165,7 +165,7 @@ def test_heads_apart(attempt, draw):
     hint="Equal scores make equal weights, whatever the scale: is it the values, the mask or the projection?",
 )
 def test_average(attempt, draw):
-    """tells a query of zeros the mean of its past, projected"""
+    """gives a query of zeros the mean of its past, projected"""
     s = sizes_of(draw)
     qkv, proj, x = drawn(draw, s)
     qkv[: s.C] = 0
@@ -193,7 +193,7 @@ def test_one_of_each(attempt, draw):
 @check(
     points=0.5,
     layer=Layer.VALUES,
-    hint="The usual suspects, in order: the scale, the cut of the stacked weight, the weight not turned over.",
+    hint="The usual suspects, in order: the scale, the cut of the stacked weight, the weight not transposed.",
 )
 def test_values(attempt, reference, draw):
     """computes the attention of every head"""

@@ -141,7 +141,7 @@ def test_split_keeps_positions(attempt, draw):
 @check(
     points=0.5,
     layer=Layer.CAUSALITY,
-    hint="Joining two axes joins neighbours. Who are the neighbours in (B, nh, T, hd)?",
+    hint="Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?",
 )
 def test_merge_keeps_positions(attempt, draw):
     """keeps every position to itself when it merges"""

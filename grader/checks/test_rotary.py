@@ -102,7 +102,7 @@ def test_rotate(attempt, reference, draw):
 
 @check(points=0.5, layer=Layer.VALUES, hint="The positions are an argument: what are they used for?")
 def test_positions(attempt, reference, draw):
-    """stands each token at the position that is given for it"""
+    """turns each token by the position that is given for it"""
     s = sizes_of(draw)
     x = draw(s.B, s.T, s.hd)
     for positions, what in (
@@ -120,7 +120,7 @@ def test_positions(attempt, reference, draw):
     assert_matches(got, want, "for a single token at position 0, the output of rotate")
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="base is an argument of both functions; who hands it on?")
+@check(points=0.25, layer=Layer.VALUES, hint="base is an argument of both functions. Where is it handed on?")
 def test_base(attempt, reference, draw):
     """takes the base that it is given"""
     s = sizes_of(draw)
@@ -193,9 +193,9 @@ def test_rotary_scores(attempt, reference, draw):
     )
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="While decoding the one query is not at position 0.")
+@check(points=0.5, layer=Layer.VALUES, hint="While a model writes, the one query is not at position 0.")
 def test_decoding(attempt, reference, draw):
-    """scores one new query as it would in company"""
+    """scores one new query as it does among others"""
     s = sizes_of(draw)
     q, k = draw(s.B, s.T, s.hd), draw(s.B, s.T, s.hd)
     positions = torch.arange(s.T) + 5
@@ -249,7 +249,7 @@ def test_same_scores(attempt, draw):
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
 def test_leading_dimensions(attempt, draw):
-    """treats every leading index as if it stood alone"""
+    """gives a sequence in a batch the same as alone"""
     s = sizes_of(draw)
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
     here, there = places(draw, s.U), places(draw, s.U)

@@ -140,7 +140,11 @@ def test_refuses_indivisible(attempt, draw):
     judge_refuses_indivisible(attempt, draw, PATHS)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="SDPA has no mask to stumble over: who compares T with block_size?")
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="SDPA has no mask that a long input fails at. Where is T compared with block_size?",
+)
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size, on both paths"""
     judge_refuses_too_long(attempt, draw, PATHS)
@@ -158,7 +162,7 @@ def test_dtype_and_argument(attempt, draw):
     judge_dtype_and_argument(attempt, draw, PATHS)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="SDPA's dropout_p does not know about eval(): who tells it?")
+@check(points=0.25, layer=Layer.HYGIENE, hint="SDPA's dropout_p does not know about eval(). What sets it to 0?")
 def test_eval_is_calm(attempt, draw):
     """drops nothing in eval mode, and nothing where dropout is not given, on both paths"""
     judge_eval_is_calm(attempt, draw, PATHS)
@@ -334,9 +338,7 @@ def test_leaves_no_trace(attempt, draw):
         mode = f"module.training was {training} and is {facts.training} afterwards"
         expect(facts.training == training, mode, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")
-        expect(
-            not seen.recorded, "gradients are recorded while it compares: nobody will ask for them", "path_difference"
-        )
+        expect(not seen.recorded, "gradients are recorded while it compares, and they are of no use", "path_difference")
         assert_unmutated(answer, suspect="input_mutated")
     made = module(attempt, s, weights_of(draw, s.C)).reporting("flash")
     answer = attempt.asking(random=True, dtype="float32").call("max_path_difference", made, draw(s.B, s.T, s.C))

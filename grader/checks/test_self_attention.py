@@ -59,7 +59,7 @@ def test_future(attempt, draw):
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
 def test_sees_past(attempt, draw):
-    """sees itself and all of its own past, and no other sequence"""
+    """lets each token see itself and all of its past, and no other sequence"""
     shared.judge_sees_past(HEAD, attempt, draw)
 
 
@@ -127,7 +127,7 @@ def test_refuses_beyond_context(attempt, draw):
 @check(
     points=0.25,
     layer=Layer.HYGIENE,
-    hint="F.dropout is awake unless you tell it otherwise; nn.Dropout asks the module.",
+    hint="F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.",
 )
 def test_dropout_sleeps(attempt, draw):
     """leaves dropout out in eval mode"""

@@ -157,7 +157,7 @@ def test_refuses(attempt, draw):
         is_refused(answer, what, "numbers")
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees nobody, or a zero that meets an infinity?")
+@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees no key, or a zero that meets an infinity?")
 def test_finite(attempt, draw):
     """gives answers without NaN"""
     s = sizes_of(draw)
@@ -167,7 +167,7 @@ def test_finite(attempt, draw):
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="Edit one key and its value: which answers may move?")
 def test_reach(attempt, draw):
-    """hears of nothing ahead, and of nothing that slid out of the window"""
+    """uses nothing ahead, and nothing that slid out of the window"""
     s = sizes_of(draw)
     q, k, v = qkv(draw, s, s.U, s.T)
     before = attempt.call("local_attention", q, k, v, s.W)
@@ -182,9 +182,10 @@ def test_reach(attempt, draw):
         stands = s.T - s.U
         for i, (has_moved, may_see) in enumerate(zip(moved.tolist(), seen[:, key].tolist(), strict=True)):
             where = "ahead of it" if key > stands + i else f"{stands + i - key} before it, and the window is {s.W}"
-            expect(not has_moved or may_see, f"query {i} of {s.U} hears of key {key} of {s.T}, which lies {where}")
+            expect(not has_moved or may_see, f"query {i} of {s.U} depends on key {key} of {s.T}, which lies {where}")
             expect(
-                has_moved or not may_see, f"query {i} of {s.U} does not hear of key {key} of {s.T}, which it should see"
+                has_moved or not may_see,
+                f"query {i} of {s.U} does not depend on key {key} of {s.T}, which it should see",
             )
 
 
@@ -206,7 +207,11 @@ def test_local_attention(attempt, reference, draw):
         assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="While decoding the newest tokens ask: where do they stand among the keys?")
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="While a model writes, the newest tokens ask. Where do they stand among the keys?",
+)
 def test_decoding(attempt, reference, draw):
     """answers the last queries as if the first had asked too"""
     s = sizes_of(draw)
@@ -225,7 +230,7 @@ def test_decoding(attempt, reference, draw):
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
 def test_leading_dimensions(attempt, draw):
-    """treats every leading index as if it stood alone"""
+    """gives a sequence in a batch the same as alone"""
     s = sizes_of(draw)
     args = qkv(draw, s, s.T, s.T, s.B, s.H)
     treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))

@@ -24,7 +24,7 @@ ONLINE, TILED = "online_softmax", "tiled_attention"
 SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
     "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "log_softmax", "_log_softmax"
 }  # fmt: skip
-UNSEEN = "no operation was seen that makes a tensor: it is computed where nobody can look"
+UNSEEN = "no operation was seen that makes a tensor: it is computed where the grader cannot look"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
 
@@ -130,7 +130,7 @@ def test_independent(attempt, draw):
         )
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="A single block has nothing to mend: exponentials, over their sum.")
+@check(points=0.25, layer=Layer.VALUES, hint="A single block has nothing to correct: exponentials, over their sum.")
 def test_online_one_block(attempt, reference, draw):
     """online_softmax is right where the row is one block"""
     for shape, block in (((B, 13), 13), ((NH, B, 11), 16)):
@@ -192,7 +192,7 @@ def test_one_tile(attempt, reference, draw):
 @check(
     points=0.75,
     layer=Layer.VALUES,
-    hint="m, the sum and the gathered values are carried from tile to tile, and mended.",
+    hint="m, the sum and the gathered values are carried from tile to tile, and corrected.",
 )
 def test_values(attempt, reference, draw):
     """attends right in tiles of any size"""

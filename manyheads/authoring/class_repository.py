@@ -14,7 +14,7 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from .leaks import leaks
+from .leaks import finished_modules, leaks
 from .packages import HASH_FILE, engine_wheel
 from .release_exercises import write_changed
 from .templates import as_they_are, filled
@@ -35,6 +35,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         raise CourseError(f"{said}. Next: course release --out DIR --owner @ada, or @school/team")
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files |= {str(path.relative_to(course.root)): path.read_bytes() for path in linked_pages(course)}
+    files |= {name: text.encode() for name, text in finished_modules(course).items()}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()
     if (licence := course.root / "LICENSE").exists():
         files["LICENSE"] = licence.read_bytes()
@@ -168,20 +169,15 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """Write the files, the manifest last, so that an interrupted release can be repeated."""
+    """Write the files, the manifest last, so that an interrupted release can be repeated; remove folders that become empty."""
     others = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in others.items() if write_changed(folder / name, content)]
     gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
     for name in gone:
-        _remove(folder, Path(name))
+        (folder / name).unlink()
+        for parent in Path(name).parents[:-1]:
+            if any((folder / parent).iterdir()):
+                break
+            (folder / parent).rmdir()
     write_changed(folder / MANIFEST, files[MANIFEST])
     return [*changed, *gone]
-
-
-def _remove(folder: Path, name: Path) -> None:
-    """Remove a file, and the folders that become empty."""
-    (folder / name).unlink()
-    for parent in name.parents[:-1]:
-        if any((folder / parent).iterdir()):
-            return
-        (folder / parent).rmdir()

@@ -1,15 +1,17 @@
-"""Find anything hidden in released files: a line of a solution, the course's secret, a hidden path."""
+"""Find anything hidden in released files: a line of a solution that is not shown, the course's secret, a hidden path."""
 
 from __future__ import annotations
 
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from io import BytesIO
 
 from ..course import Course
+from ..course.decisions import dates_of
 from ..course.load import FOLDER
-from .stub import solution_parts, strip
+from .stub import BEGIN, END, solution_parts, strip
 
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
@@ -26,6 +28,15 @@ _NOTHING = (
 Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
 
 
+def finished_modules(course: Course) -> dict[str, str]:
+    """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
+    dates, now = dates_of(course), datetime.now(UTC)
+    shown = (a for a in course.assignments if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now))
+    solutions = [(f"model-solutions/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
+    lines = {name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions}
+    return {name: "".join(line for line in text if line.strip() not in (BEGIN, END)) for name, text in lines.items()}
+
+
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return a sentence for every released file that contains something hidden."""
     path = course.root / FOLDER / "secret"
@@ -35,10 +46,11 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def hidden_lines(course: Course) -> Lines:
-    """Return the lines of solutions that reveal something, without those that a stub has, too."""
+    """Return the lines of solutions that reveal something, without those that a stub or a finished module has, too."""
     paths = {str(e.solution.relative_to(course.root)): e.solution for e in course.exercises}
     sources = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
-    stubs = "".join(_normalised(strip(text, name)) for name, text in sources.items())
+    public = [*(strip(text, name) for name, text in sources.items()), *finished_modules(course).values()]
+    stubs = "".join(map(_normalised, public))
     written = ((line, name) for name, text in sources.items() for line in solution_parts(text))
     forms = {_normalised(line.split("#")[0]): (line, name) for line, name in written}
     return {form: each for form, each in forms.items() if _is_hidden(form) and form not in stubs}

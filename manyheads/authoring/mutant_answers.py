@@ -84,15 +84,11 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
             call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply = settled(call, whole)
-            told = Observed(call, recorded.right[i], recorded.expected[i], reply, _fingerprint(recorded, i, reply))
+            right, is_right = recorded.right[i], is_same_reply(reply, recorded.replies[i])  # as most of them are
+            fingerprint = right if is_right else fingerprint_beside(right, call, reply)
+            told = Observed(call, right, recorded.expected[i], reply, fingerprint)
             answers.append(Asked(told, whole, asked if whole is first else asked.in_single))
     return answers
-
-
-def _fingerprint(recorded: RecordedCalls, index: int, reply: Reply) -> ReplyFingerprint:
-    """Return the reply's fingerprint; the reference's own for the same reply: most mutants differ on a few calls only."""
-    right, is_right = recorded.right[index], is_same_reply(reply, recorded.replies[index])
-    return right if is_right else fingerprint_beside(right, recorded.every[index].call, reply)
 
 
 class Replies:

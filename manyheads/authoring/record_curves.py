@@ -52,7 +52,10 @@ def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerpri
 
     known: how a few of the mutants answer each call. It must tell half as many of them apart as any call does.
     """
-    told = {i: _told_apart(replies) for i, replies in known.items()}
+    told = {  # how many replies have numbers, and others than the one before
+        i: sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
+        for i, replies in known.items()
+    }
     most = max(told.values(), default=0)
     left = [i for i, count in told.items() if count > 0 and 2 * count >= most]
     chosen, sizes = list[int](), set[tuple[str, int]]()
@@ -68,11 +71,6 @@ def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
     call, right = recorded.every[index].call, recorded.right[index]
     numbers = len(numbers_of(right))
     return is_comparable(call) and call.cotangent is None and 0 < numbers <= TENSORS * PROJECTIONS
-
-
-def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
-    """Return how many of these replies have numbers, and others than the one before."""
-    return sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:

@@ -90,6 +90,7 @@ class AssignmentRow(FileModel):
     exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
     due: Moment | None = None
     late: LatePolicy | None = Field(None, description="in place of the course's own")
+    show_solutions: bool = Field(False, description="to students, by the releases after the due date, if there is one")
 
 
 class CourseFile(FileModel):
@@ -118,6 +119,5 @@ class CourseFile(FileModel):
                         raise ValueError(f"the {what} {id_} occurs twice")
                     seen.add((what, id_))
             except ValueError as error:  # a check of the whole does not say by itself where in the file it is
-                context = {"said": str(error), "place": place}
-                raise PydanticCustomError("value_error", "{said}", context) from None
+                raise PydanticCustomError("value_error", "{said}", {"said": str(error), "place": place}) from None
         return self

@@ -54,6 +54,9 @@ def welcome(course: Course) -> list[str]:
 def after_done(exercise: Exercise) -> list[str]:
     """For an exercise of which every check passes."""
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
+    finished = exercise.root / "model-solutions" / exercise.assignment.id / exercise.solution.name
+    if finished.exists():
+        lines.append(f"A finished module, to read beside yours: {from_here(finished)}")
     if exercise.train is not None:
         lines.append(f"It can learn to write now: course train {exercise.id}")
     lines.append(f"Five questions on your own code: course ask {exercise.id}")

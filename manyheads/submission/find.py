@@ -25,7 +25,7 @@ _NOISE = (
     ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
     "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
     ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
-    ".course",  # what our own commands remember
+    ".course", "model-solutions",  # what our own commands remember, and what a release hands over
     ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
     ".collected.json*", ".collecting",  # what `course collect` remembers
     "timestamp.txt", "submission_secret.txt",  # nbgrader's

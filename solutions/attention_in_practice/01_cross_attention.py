@@ -198,12 +198,14 @@ if __name__ == "__main__":
     louder = context.clone()
     louder[0, 3:] = 40 * torch.randn(2, 14)
     moved = (layer(x, context, keep) - layer(x, louder, keep)).abs().amax(dim=(1, 2))
-    assert moved[0] < 1e-5, "the padding of sequence 0 was rewritten, and its output moved: somebody listens to it"
+    assert moved[0] < 1e-5, (
+        "the padding of sequence 0 was rewritten, and its output moved: the padding still has a weight"
+    )
     alone = layer(x[:1], context[:1, :3])
     assert torch.allclose(layer(x, context, keep)[:1], alone, atol=1e-5), (
         "sequence 0 with its padding cut off should give the same as with keep: what else is hidden?"
     )
-    print("CrossAttention: padding is not heard, and everything else is")
+    print("CrossAttention: padding changes nothing, and everything else counts")
 
 # %% [markdown]
 # ### Predict before you run
@@ -223,7 +225,7 @@ if __name__ == "__main__":
         print("CrossAttention is not written yet, so the answer waits. Keep your guess.")
     else:
         print(f"Nothing but round-off, {apart:.0e}: a sum over keys does not know their order.")
-        print("Where a token stands must be written into the token, which is what exercise 3 does")
+        print("Where a token stands must be written into the token, and exercise 3 is about that")
 
 # %% [markdown]
 # ## Going further

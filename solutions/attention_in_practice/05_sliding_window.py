@@ -56,7 +56,7 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
         T_q: number of queries, at least 1; the last query stands at the last key.
         T_k: number of keys, at least T_q.
         window: how many keys a query sees at most, itself included; at least 1, and it may exceed T_k.
-        device: where the mask shall live; None is PyTorch's default device.
+        device: where to make the mask; None is PyTorch's default device.
 
     Returns:
         A mask of dtype bool, (T_q, T_k): True where the query (row) may look at the key (column).
@@ -66,7 +66,7 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
     """
     ### BEGIN SOLUTION
     if window < 1:
-        raise ValueError(f"a window of {window} shows a token nobody, not even itself: it should be at least 1")
+        raise ValueError(f"a window of {window} shows a token nothing, not even itself: it should be at least 1")
     if T_q > T_k:
         raise ValueError(f"{T_q} queries cannot stand at the last of {T_k} keys: there are more of them")
     query = torch.arange(T_k - T_q, T_k, device=device)[:, None]  # (T_q, 1): their positions
@@ -171,7 +171,7 @@ if __name__ == "__main__":
     alone = local_attention(q[..., -1:, :], k, v, 3)
     assert torch.allclose(alone, y[..., -1:, :], atol=1e-5), "the newest query gets another answer when it asks alone"
     assert torch.allclose(local_attention(q, k, v, 1), v, atol=1e-5), (
-        "whoever sees only itself carries home its own value"
+        "with a window of 1 each query should get its own value"
     )
     print("local_attention: near things are clear, far things are gone")
 

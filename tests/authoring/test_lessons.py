@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.class_repository import bundle
+from manyheads.authoring.leaks import leaks
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue
+from manyheads.student.how_far import after_done
 from tests.authoring.conftest import LinesOf
 
 SOLUTION = "solutions/averages/01_running_mean.py"
@@ -79,6 +81,23 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(line
     assert [(claim.held, claim.total) for claim in lines_of(tiny_copy, LESSONS)][:1] == [(1, 1)]
     files = bundle(load_course(tiny_copy), [], "@school")
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
+
+
+@pytest.mark.parametrize(("row", "is_shown"), [
+    ("due: 2020-01-01 18:00Z", False), ("show_solutions: true", True),
+    ("show_solutions: true\n    due: 2020-01-01 18:00Z", True), ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
+])  # fmt: skip
+def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(tiny_copy, row, is_shown):
+    path, finished = tiny_copy / "course.yaml", "model-solutions/averages/01_running_mean.py"
+    path.write_text(path.read_text().replace("    exercises:\n", f"    {row}\n    exercises:\n"))
+    files = bundle(course := load_course(tiny_copy), [], "@school")
+    assert (finished in files, leaks(course, files)) == (is_shown, ())
+    if is_shown:
+        assert b"SOLUTION" not in files[finished]
+        assert "cumsum" in files[finished].decode()
+        (tiny_copy / finished).parent.mkdir(parents=True)
+        (tiny_copy / finished).write_bytes(files[finished])
+    assert any("to read beside yours" in line for line in after_done(course.exercises[0])) == is_shown
 
 
 @pytest.mark.parametrize(("old", "new", "says"), [

@@ -20,7 +20,7 @@ from manyheads.box.warm import uid_for_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from tests.make import replies
-from tests.witness import below, command_line, parent_of
+from tests.witness import below, parent_of
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 OWNED = "/box/owned"
@@ -163,10 +163,6 @@ def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: B
     assert numbers(box_with_a_library, "core") == [most, most, 0]
 
 
-def living(family: list[int]) -> list[str]:
-    return [command_line(pid) for pid in family if parent_of(pid)]
-
-
 @pytest.fixture(scope="module")
 def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
     """Whoever breaks it asks it for an attempt, and so leaves a new one to the next."""
@@ -182,7 +178,7 @@ def test_all_of_a_box_ends_when_a_part_is_killed(own_box: NamespaceBox, victim: 
     family, cgroup = below(own_box._reaper.pid), own_box._cgroup
     assert len(family) == len(PARTS)
     os.kill(family[PARTS.index(victim)], signal.SIGKILL)
-    while living(family):
+    while any(parent_of(pid) for pid in family):
         time.sleep(0.01)
     own_box.attempt(LIMITS).close()
     assert len(below(own_box._reaper.pid)) == 4

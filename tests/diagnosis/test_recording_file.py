@@ -158,10 +158,6 @@ def back(columns: TensorColumns, place: int) -> Tensor:
     return read_tensors(columns.columns(), DRAWN, columns.specs)[place]
 
 
-def size_of(columns: TensorColumns) -> int:
-    return sum(each.nbytes for each in columns.columns().values())
-
-
 @pytest.mark.parametrize("tensor", [
     pytest.param(NOISE, id="noise"),
     pytest.param(1e30 * NOISE, id="numbers without end"),
@@ -217,7 +213,7 @@ def test_what_was_drawn_and_copies_take_few_bytes() -> None:
     columns = TensorColumns(DRAWN)
     columns.add(DRAWN[1].numbers().view(4, 15).T)
     columns.add(NOISE[:1].expand(512, 7))
-    assert size_of(columns) < 9000
+    assert sum(each.nbytes for each in columns.columns().values()) < 9000
 
 
 def test_a_whole_number_of_more_than_24_bits_is_refused() -> None:

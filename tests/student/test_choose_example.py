@@ -131,10 +131,6 @@ MODULE = parse_signature("(n_embd: nh * hd, n_head: nh, block_size)(x: (B, T, C)
 X = torch.zeros(2, 5, 12)
 
 
-def named_sizes(axes: Axes | None) -> dict[str, int]:
-    return dict(axes.sizes)
-
-
 SCORES = "(scores: (B, N), temperature: float) -> (B, N)"
 DIVIDED, NUMBERS = {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}, {"B": 2, "N": 5}
 
@@ -153,7 +149,7 @@ DIVIDED, NUMBERS = {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}, {"B": 2, "N": 5}
         Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)), (2, 5, 12), DIVIDED, id="attributes of a stand-in"),
 ])  # fmt: skip
 def test_sizes_are_read_from_arguments(signature, call, returned, found):
-    assert named_sizes(axes_of(signature, call, returned, {"M": (MODULE,)})) == found
+    assert dict(axes_of(signature, call, returned, {"M": (MODULE,)}).sizes) == found
 
 
 @pytest.mark.parametrize(("call", "returned"), [

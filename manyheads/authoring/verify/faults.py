@@ -61,7 +61,10 @@ class FaultBench:
         drawn = random.Random(exercise.id)
         paths = [exercise.solution, *exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-        by_kind = {name: _by_kind(candidates(text, ())) for name, text in texts.items()}
+        by_kind: dict[str, dict[str, list[Edit]]] = {name: {} for name in texts}
+        for name, text in texts.items():
+            for edit in candidates(text, ()):
+                by_kind[name].setdefault(edit.kind, []).append(edit)
         tried: set[str] = set()
         for _ in range(_SAMPLED):
             name = drawn.choice(sorted(by_kind))
@@ -105,13 +108,6 @@ class FaultBench:
         evidence = {check.evidence for check in result.checks}
         imported = not (ends == {"error"} and len(evidence) == 1)
         return imported and not result.is_done and not ends & set(_LOST)
-
-
-def _by_kind(edits: Sequence[Edit]) -> dict[str, list[Edit]]:
-    found: dict[str, list[Edit]] = {}
-    for edit in edits:
-        found.setdefault(edit.kind, []).append(edit)
-    return found
 
 
 def _source(exercise: Exercise, text: str) -> AttemptSource:
