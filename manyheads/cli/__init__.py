@@ -86,7 +86,7 @@ def _run() -> int:
         return _say(f"course: {said}. Next: make check")
     except OSError as error:
         following, where = _next_after(error), error.filename2 or error.filename or "standard output"
-        return _say(f"course: {where}: {error.strerror}. Next: {following}") if following else _fault(error)
+        return _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
     except Exception as error:
         return _fault(error)
     return 0
@@ -96,9 +96,9 @@ def _next_after(error: OSError) -> str | None:
     """Return what to do where the machine did not let a file be read or written; None where the fault may be our own."""
     import errno
 
-    full = "make room there, then the same command again: what is written is whole"
-    closed = "let this user read and write there, or name another place"
-    taken = "move it elsewhere, or name another place"
+    full = "make room there, and run the same command again: what is written is whole. Next: df -h ."
+    closed = "let this user read and write there, or name another place. Next: id"
+    taken = "move it elsewhere, or name another place. Next: ls -l"
     return {
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), full),
         **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), closed),

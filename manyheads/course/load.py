@@ -42,9 +42,11 @@ def find_course(start: Path) -> Path:
 
 def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
-    path = root / NAME
+    path, is_whole = root / NAME, (root / "solutions").is_dir()  # which a class repository is not
     try:
-        return Course(root.resolve(), read_model(path, CourseFile, "course verify")[0])
+        return Course(
+            root.resolve(), read_model(path, CourseFile, "course verify" if is_whole else f"git checkout {NAME}")[0]
+        )
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). {_ELSEWHERE}") from None
     except CourseFault as error:

@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, 
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
     assert said.startswith(f"course: {small_disk}/")
     assert said.endswith(
-        "No space left on device. Next: make room there, then the same command again: what is written is whole"
+        "No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."
     )
     for path in small_disk.rglob("*"):
         assert path.suffix != ".partial"
@@ -299,7 +299,7 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, 
 
 @pytest.mark.parametrize(("after", "says"), [
     (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
-    ("> /dev/full", "course: standard output: No space left on device. Next: make room there, then the same command again: what is written is whole"),
+    ("> /dev/full", "course: standard output: No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."),
 ])  # fmt: skip
 def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
@@ -323,7 +323,7 @@ def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy: Path,
 def test_a_file_in_place_of_a_folder_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
-    says = f"course: {tmp_path}/file/out: Not a directory. Next: move it elsewhere, or name another place\n"
+    says = f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another place. Next: ls -l\n"
     assert (done.returncode, done.stderr) == (2, says)
 
 
