@@ -1,6 +1,5 @@
 """Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of weights."""
 
-import re
 from types import SimpleNamespace
 
 import torch
@@ -18,7 +17,9 @@ from manyheads.checks import (
     expect,
 )
 
+from ._functions import dtype, stays_on_the_device
 from ._gradients import is_cut
+from ._modules import asked_of
 from ._shares import alike, by_head, qkv_alike, shares_out
 
 TARGET = "mha_by_loop"
@@ -52,6 +53,13 @@ def deep(draw, s):
     qkv[: 2 * s.C, 0] = torch.cat([directions.flatten(), -directions.flatten()])
     x[..., 0] = 1.0
     return qkv, proj, x
+
+
+def calls_of(draw):
+    """The function of the exercise with arguments for it by name."""
+    s = sizes_of(draw)
+    qkv, proj, x = drawn(draw, s)
+    return {TARGET: {"mha": box(s.nh, qkv, proj), "x": x}}
 
 
 def output_of(implementation, nh, qkv, proj, x):
@@ -295,43 +303,18 @@ def test_leaves_its_arguments(attempt, draw):
         )
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise: dtype=x.dtype.")
-def test_dtype(attempt, draw):
-    """returns the dtype that it is given"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    dtypes = ("float32", "float64")
-    answers = {dtype: attempt.asking(dtype=dtype).call(TARGET, box(s.nh, qkv, proj), x) for dtype in dtypes}
-    raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-    expect(len(raised) != 1, f"raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
-    for dtype, answer in answers.items():
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-        expect(
-            answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", "hard_coded_dtype"
-        )
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="A mask, or any other new tensor, needs device=x.device.")
-def test_device(attempt, draw):
-    """stays on the device of x"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    plain = attempt.call(TARGET, box(s.nh, qkv, proj), x)
-    expect(plain.kind == "tensor", f"a tensor was expected; yours returned {plain.returned}", "interface")
-    expect(plain.device == attempt.device, f"the answer is on {plain.device}, not where x is", "hard_coded_device")
-    mha, there = box(s.nh, qkv.to("meta"), proj.to("meta")), x.to("meta")
-    answer = attempt.asking(watch=True).call(TARGET, mha, there)
-    operations = answer.reply.operations
-    mixed = operations is not None and operations.mixed
-    if answer.raised is None:
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-        told = f"the answer is on {answer.device}, whatever the device of x"
-        expect(answer.device == "meta", told, "hard_coded_device")
-    else:
-        mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
-    expect(
-        not mixed, "something stays on another device than x: a mask made without device=, perhaps", "hard_coded_device"
-    )
+test_dtype = asked_of(
+    calls_of,
+    dtype,
+    "returns the dtype that it is given",
+    hint="A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
+)
+test_device = asked_of(
+    calls_of,
+    stays_on_the_device,
+    "stays on the device of x",
+    hint="A mask, or any other new tensor, needs device=x.device.",
+)
 
 
 def attends_to_itself(attempt, draw):

@@ -1,7 +1,5 @@
 """Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention made of it."""
 
-import re
-
 import torch
 
 from manyheads.checks import (
@@ -11,13 +9,14 @@ from manyheads.checks import (
     assert_gradients_match,
     assert_matches,
     assert_shape,
-    assert_unmutated,
     check,
     expect,
     moved,
 )
 
+from ._functions import dtype, leaves_its_arguments, stays_on_the_device
 from ._gradients import is_cut
+from ._modules import asked_of
 from ._shares import alike, shares_out
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
@@ -36,6 +35,15 @@ def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=HD_V):
 
 def asked(implementation, qkv, block_q, block_k):
     return implementation.call(TILED, *qkv, block_q, block_k)
+
+
+def calls_of(draw):
+    """Both functions with arguments for them by name."""
+    scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
+    return {
+        ONLINE: {"scores": scores, "block": 5},
+        TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
+    }
 
 
 def rising(T):
@@ -284,60 +292,21 @@ def test_written_out(attempt, draw):
     )
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
+test_leaves_its_arguments = asked_of(
+    calls_of,
+    leaves_its_arguments,
+    "leaves scores, q, k and v as they were",
     hint="Names that end in _, and assignments such as q /= …, change the tensor itself.",
 )
-def test_leaves_its_arguments(attempt, draw):
-    """leaves scores, q, k and v as they were"""
-    assert_unmutated(attempt.call(ONLINE, draw(B, 13), 5), suspect="input_mutated")
-    assert_unmutated(asked(attempt, drawn(draw, 13), 8, 4), suspect="input_mutated")
-
-
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
+test_dtype = asked_of(
+    calls_of,
+    dtype,
+    "returns the dtype that it is given",
     hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
 )
-def test_dtype(attempt, draw):
-    """returns the dtype that it is given"""
-    scores, qkv, dtypes = draw(B, 13), drawn(draw, 13), ("float32", "float64")
-    for what, ask in (
-        (ONLINE, lambda each: each.call(ONLINE, scores, 5)),
-        (TILED, lambda each: asked(each, qkv, 8, 4)["y"]),
-    ):
-        answers = {dtype: ask(attempt.asking(dtype=dtype)) for dtype in dtypes}
-        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-        expect(len(raised) != 1, f"{what} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
-        for dtype, answer in answers.items():
-            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
-            told = f"{what}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
-            expect(answer.dtype == dtype, told, "hard_coded_dtype")
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="Positions, −∞ and zeros that you make need a device: that of q.")
-def test_device(attempt, draw):
-    """stays on the device of its arguments"""
-    scores, qkv = draw(B, 13), drawn(draw, 13)
-    for what, ask in (
-        (ONLINE, lambda each, device: each.call(ONLINE, scores.to(device), 5)),
-        (TILED, lambda each, device: asked(each, [x.to(device) for x in qkv], 8, 4)["y"]),
-    ):
-        plain = ask(attempt, "cpu")
-        expect(plain.kind == "tensor", f"{what}: a tensor was expected; yours returned {plain.returned}")
-        told = f"{what}: the answer is on {plain.device}, not where its arguments are"
-        expect(plain.device == attempt.device, told, "hard_coded_device")
-        answer = ask(attempt.asking(watch=True), "meta")
-        operations = answer.reply.operations
-        mixed = operations is not None and operations.mixed
-        if answer.raised is None:
-            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
-            told = f"{what}: the answer is on {answer.device}, whatever the device of its arguments"
-            expect(answer.device == "meta", told, "hard_coded_device")
-        else:
-            mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
-        expect(not mixed, f"{what}: something stays on another device than its arguments", "hard_coded_device")
+test_device = asked_of(
+    calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
+)
 
 
 def weighs_one_key(attempt, draw):
