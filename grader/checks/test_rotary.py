@@ -144,7 +144,7 @@ def test_refuses(attempt, draw):
     """refuses an odd number of channels"""
     s = sizes_of(draw)
     positions = places(draw, s.T)
-    assert_shape(attempt.call("rotate", draw(s.B, s.T, s.hd), positions), (s.B, s.T, s.hd), "the output of rotate")
+    attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
     for hd in (s.hd - 1, s.hd + 3):
         answer = attempt.call("rotate", draw(s.B, s.T, hd), positions)
         is_refused(answer, f"a head of {hd} channels", "number")

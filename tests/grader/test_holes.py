@@ -312,6 +312,8 @@ HOLES = [
     *(("a running maximum that", TILED, what, c, "online_values", "") for what, c in REFERENCE_POINTS.items()),
     ("sums as wide as", TILED, "q", (("f), 0.0, 0.0", "f), 0.0, 0 * rows"),), "tiled_shape values", ""),
     ("a scale by the width of", TILED, "v", (("/ math.sqrt(hd)", "/ math.sqrt(v.shape[-1])"),), "values", ""),
+    ("pairs that are not joined by", "rotary", "rotate", (("turned.flatten(-2)", "turned"),), "rotate", "base decoding device "
+        "differences dtype gradients leading_dimensions leaves_its_arguments positions rotary_scores same_scores shapes"),
     *(("a running maximum that", TILED, what, c, "", "") for what, c in RIGHT_POINTS.items()),
     *(("a mask that is kept and made anew", e, "for another length", kept_rightly(e), "", "") for e in CAUSAL),
 ]  # fmt: skip
