@@ -7,15 +7,7 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import (
-    Layer,
-    assert_finite,
-    assert_refused,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import Layer, assert_finite, assert_refused, assert_same, assert_shape, check, expect
 
 from . import _again, _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped

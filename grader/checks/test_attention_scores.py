@@ -5,14 +5,7 @@ import torch
 from manyheads.checks import CheckFailed, Layer, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
-from ._functions import (
-    device,
-    dtype,
-    leaves_its_arguments,
-    lets_gradients_through,
-    same,
-    shapes,
-)
+from ._functions import device, dtype, leaves_its_arguments, lets_gradients_through, same, shapes
 from ._modules import asked_of
 from ._shares import alike, shares_out
 

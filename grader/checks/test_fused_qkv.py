@@ -5,14 +5,7 @@ from functools import partial
 import torch
 
 from manyheads.box.worker.messages import Entries
-from manyheads.checks import (
-    Layer,
-    assert_matches,
-    assert_refused,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import Layer, assert_matches, assert_refused, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared

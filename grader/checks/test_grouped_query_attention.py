@@ -2,15 +2,7 @@
 
 import torch
 
-from manyheads.checks import (
-    Layer,
-    assert_matches,
-    assert_refused,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import Layer, assert_matches, assert_refused, assert_same, assert_shape, check, expect
 
 from . import _again, _modules
 from ._modules import asked_of, changed, climbing, directions, half_precision, steady

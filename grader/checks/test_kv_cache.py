@@ -110,9 +110,7 @@ def test_one_call(attempt, reference, draw):
 
 
 @check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="A new token sees all that is cached, and itself. What does your mask show it?",
+    points=0.5, layer=Layer.VALUES, hint="A new token sees all that is cached, and itself. What does your mask show it?"
 )
 def test_token_by_token(attempt, reference, draw):
     """gives one token after the other what a single call gives"""
