@@ -12,6 +12,7 @@ from manyheads.checks import (
     assert_finite,
     assert_gradients_match,
     assert_near,
+    assert_refused,
     assert_same,
     assert_shape,
     assert_unmutated,
@@ -53,10 +54,14 @@ class Subject:
         """What forward is given, by sizes."""
         raise NotImplementedError
 
+    def given(self, draw, s):
+        """Weights and inputs, by sizes."""
+        return self.weights(draw, s), self.inputs(draw, s)
+
     def case(self, draw):
         """Sizes, weights and inputs."""
         s = self.sizes(draw)
-        return s, self.weights(draw, s), self.inputs(draw, s)
+        return s, *self.given(draw, s)
 
     def weights(self, draw, s, **options):
         """Weights by name, every bias non-zero. options: of `shapes`."""
@@ -174,8 +179,10 @@ def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="",
         raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
 
 
-def judge_parameters(subject, attempt, s):
-    """There are the weights that are asked for, and nothing else."""
+@check(points=0.25, layer=Layer.HYGIENE)
+def parameters(subject, attempt, reference, draw):
+    """has the parameters that are asked for, and no others"""
+    s = subject.sizes(draw)
     found, wanted = subject.made(attempt, s).built().module.parameters, subject.shapes(s)
     extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
     masks = [name for name in extra if subject.mask(s) and found[name].shape[-2:] == subject.mask(s)]
@@ -192,6 +199,22 @@ def judge_parameters(subject, attempt, s):
     for name, shape in wanted.items():
         told = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}"
         expect(tuple(found[name].shape) == shape, told, "layer_widths")
+    for options in subject.paths.values():
+        weights, inputs = subject.given(draw, s)
+        subject.module(attempt, s, weights, **options)(*inputs).must_return()
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def refuses_indivisible(subject, attempt, reference, draw):
+    """refuses an n_embd that n_head does not divide, when it is made"""
+    nh, hd = 6, 7
+    odd = nh * hd + 2  # 3 * odd is divisible: who asks about the width of qkv takes it
+    answer = subject.made(attempt, SimpleNamespace(C=odd, nh=nh, block=8)).built()
+    assert_refused(answer, f"n_embd = {odd} with n_head = {nh}", suspect="divisibility_unchecked")
+    for options in subject.paths.values():
+        even = SimpleNamespace(C=nh * hd, nh=nh, block=8)
+        made = subject.module(attempt, even, subject.weights(draw, even), **options)
+        made(draw(2, 8, even.C)).must_return()  # an attempt that refuses everything fails
 
 
 def judge_moves(subject, attempt, s, weights, inputs):

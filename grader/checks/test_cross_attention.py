@@ -15,7 +15,7 @@ from manyheads.checks import (
 )
 
 from . import _again, _modules
-from ._modules import asked_of, changed, climbing, directions, half_precision, steady
+from ._modules import asked_of, changed, climbing, directions, half_precision, parameters, steady
 from ._shares import alike, by_head, heads_alike, shares_out
 
 
@@ -64,18 +64,17 @@ class Cross(_modules.Subject):
             "out_proj.bias": (s.d_out,),
         }
 
-    def case(self, draw):
-        s = sizes_of(draw)
-        return s, *self.drawn(draw, s)
+    def sizes(self, draw):
+        return sizes_of(draw)
 
-    def drawn(self, draw, s, scale=1.0):
+    def given(self, draw, s, scale=1.0):
         """Weights, and x, context and keep."""
         x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
         return self.weights(draw, s), (x, context, kept(draw, s))
 
     def deep(self, draw, s):
         """The same, with scores near −DEEP in every head: channel 0 is 1 in every token."""
-        weights, (x, context, keep) = self.drawn(draw, s)
+        weights, (x, context, keep) = self.given(draw, s)
         read = directions(draw, s.nh, s.hd)
         for name, sign in (("W_query.weight", 1.0), ("W_key.weight", -1.0)):
             weights[name] *= 0.1
@@ -85,7 +84,7 @@ class Cross(_modules.Subject):
 
     def steep(self, draw, s):
         """The same, with scores that climb from -44.5 to 44.5 with the key's place, in every head."""
-        weights, (x, context, keep) = self.drawn(draw, s)
+        weights, (x, context, keep) = self.given(draw, s)
         weights["W_query.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
         weights["W_key.weight"].zero_()[:: s.hd, 1] = 1.0
         x[..., 0], context[..., 1] = 1.0, climbing(s.T_k)
@@ -114,7 +113,7 @@ def test_shape(attempt, draw):
         {"nh": 1},
     ):
         each = changed(s, **change)
-        weights, (x, context, keep) = CROSS.drawn(draw, each)
+        weights, (x, context, keep) = CROSS.given(draw, each)
         for given in ((x, context), (x, context, keep), (x, context, None)):
             assert_shape(CROSS.module(attempt, each, weights)(*given), (each.B, each.T_q, s.d_out))
 
@@ -135,7 +134,7 @@ def test_finite(attempt, draw):
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
-        weights, (x, context, keep) = CROSS.drawn(draw, s)
+        weights, (x, context, keep) = CROSS.given(draw, s)
         other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
         before, after = (CROSS.module(attempt, s, weights)(x, each, keep).output for each in (context, other))
         assert_shape(before, (s.B, s.T_q, s.d_out))
@@ -151,7 +150,7 @@ def test_padding_unheard(attempt, draw):
 def test_hears_all(attempt, draw):
     """hears every real token of the context, from every query"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
-        weights, (x, context, keep) = CROSS.drawn(draw, s)
+        weights, (x, context, keep) = CROSS.given(draw, s)
         for given in (keep, None):
             real = torch.ones_like(keep) if given is None else given
             last, first = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
@@ -171,7 +170,7 @@ def test_hears_all(attempt, draw):
 def test_independent(attempt, draw):
     """keeps sequences apart, and queries apart"""
     s = sizes_of(draw)
-    weights, (x, context, keep) = CROSS.drawn(draw, s)
+    weights, (x, context, keep) = CROSS.given(draw, s)
     before = CROSS.module(attempt, s, weights)(x, context, keep).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
@@ -188,7 +187,7 @@ def test_independent(attempt, draw):
 def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
-    weights, inputs = CROSS.drawn(draw, s)
+    weights, inputs = CROSS.given(draw, s)
     weights["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
     before = CROSS.module(attempt, s, weights)(*inputs).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
@@ -209,14 +208,14 @@ def test_heads_apart(attempt, draw):
 def test_values(attempt, reference, draw):
     """attends to the whole context where there is no padding"""
     s = sizes_of(draw)
-    weights, (x, context, _) = CROSS.drawn(draw, s, scale=1.5)
+    weights, (x, context, _) = CROSS.given(draw, s, scale=1.5)
     assert_matches(*both(attempt, reference, s, weights, (x, context)))
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     got, want = both(attempt, reference, s, weights, (x, context, everyone))
     assert_matches(got, want, "with a keep that is True throughout, the output")
     for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
         tied = sizes_of(draw, T_q=T, T_k=T)
-        weights, (x, context, _) = CROSS.drawn(draw, tied, scale=1.5)
+        weights, (x, context, _) = CROSS.given(draw, tied, scale=1.5)
         got, want = both(attempt, reference, tied, weights, (x, context))
         assert_matches(got, want, f"with {T} tokens on both sides, the output")
 
@@ -227,9 +226,9 @@ def test_values(attempt, reference, draw):
 def test_values_with_padding(attempt, reference, draw):
     """shares the whole unit among the real tokens"""
     s = sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *CROSS.drawn(draw, s, scale=1.5)))
+    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
     s = large_sizes_of(draw)
-    got, want = both(attempt, reference, s, *CROSS.drawn(draw, s, scale=1.5))
+    got, want = both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5))
     assert_matches(got, want, f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
 
 
@@ -249,7 +248,7 @@ def test_low_scores(attempt, reference, draw):
 def test_square(attempt, reference, draw):
     """is right where both sides have one length and one width"""
     s = square_sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *CROSS.drawn(draw, s, scale=1.5)))
+    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between input and output?")
@@ -263,12 +262,12 @@ def test_gradients(attempt, reference, draw):
         _modules.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="No bias for the three layers that read, one for out_proj.")
-def test_parameters(attempt, draw):
-    """learns W_query, W_key, W_value and out_proj and nothing else"""
-    s, weights, inputs = CROSS.case(draw)
-    _modules.judge_parameters(CROSS, attempt, s)
-    CROSS.module(attempt, s, weights)(*inputs).must_return()
+test_parameters = asked_of(
+    CROSS,
+    parameters,
+    "learns W_query, W_key, W_value and out_proj and nothing else",
+    hint="No bias for the three layers that read, one for out_proj.",
+)
 
 
 @check(
@@ -277,7 +276,7 @@ def test_parameters(attempt, draw):
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
     s = sizes_of(draw)
-    weights, inputs = CROSS.drawn(draw, s)
+    weights, inputs = CROSS.given(draw, s)
     CROSS.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
     for d_out, nh in ((s.d_out + 1, s.nh), (s.nh, s.d_out)):
         made = attempt.module("CrossAttention", s.d_query, s.d_context, d_out, nh).built()
@@ -300,9 +299,9 @@ def test_dtype_and_argument(attempt, draw):
 def test_again(attempt, draw):
     """answers every call as a fresh instance would, with keep and without"""
     s = sizes_of(draw)
-    weights, with_keep = CROSS.drawn(draw, s)
-    _, (*without, _) = CROSS.drawn(draw, s)
-    _, others = CROSS.drawn(draw, changed(s, B=3, T_q=13, T_k=9))
+    weights, with_keep = CROSS.given(draw, s)
+    _, (*without, _) = CROSS.given(draw, s)
+    _, others = CROSS.given(draw, changed(s, B=3, T_q=13, T_k=9))
     _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, others)
 
 

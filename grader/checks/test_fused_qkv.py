@@ -100,8 +100,8 @@ def compare_heads(got, want, s, weights):
 
 
 test_gradients = asked_of(FUSED, shared.gradients)
-test_parameters = asked_of(FUSED, shared.parameters)
-test_refuses_indivisible = asked_of(FUSED, shared.refuses_indivisible)
+test_parameters = asked_of(FUSED, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_refuses_indivisible = asked_of(FUSED, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(FUSED, shared.refuses_too_long)
 test_moves = asked_of(FUSED, shared.moves)
 test_dtype_and_argument = asked_of(FUSED, shared.dtype_and_argument)

@@ -5,7 +5,7 @@ import torch
 from manyheads.checks import Layer, assert_matches, assert_refused, assert_same, assert_shape, check, expect
 
 from . import _again, _modules
-from ._modules import asked_of, changed, climbing, directions, half_precision, steady
+from ._modules import asked_of, changed, climbing, directions, half_precision, parameters, steady
 from ._shares import alike, by_head, heads_alike, shares_out
 
 
@@ -177,12 +177,12 @@ def test_gradients(attempt, reference, draw):
     _modules.judge_gradients(GQA, attempt, reference, s, weights, (x,), draw(s.B, s.T, s.C))
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.")
-def test_parameters(attempt, draw):
-    """learns q, kv and proj, of the right sizes, and nothing else"""
-    s, weights, inputs = GQA.case(draw)
-    _modules.judge_parameters(GQA, attempt, s)
-    GQA.module(attempt, s, weights)(*inputs).must_return()
+test_parameters = asked_of(
+    GQA,
+    parameters,
+    "learns q, kv and proj, of the right sizes, and nothing else",
+    hint="Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.",
+)
 
 
 @check(

@@ -64,9 +64,6 @@ def calls_of(draw):
     return {name: drawn(draw, name) for name in ADDRESSES}
 
 
-# Where numbers came from
-
-
 def in_words(name, places):
     """Places in an input, such as "channels 4…7 of position 0"."""
     words = []

@@ -89,8 +89,8 @@ def test_paths_agree(attempt, draw):
 
 
 test_gradients = asked_of(BOTH, shared.gradients, "lets gradients through to x and to both weights, on both paths")
-test_parameters = asked_of(BOTH, shared.parameters)
-test_refuses_indivisible = asked_of(BOTH, shared.refuses_indivisible)
+test_parameters = asked_of(BOTH, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_refuses_indivisible = asked_of(BOTH, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(
     BOTH,
     shared.refuses_too_long,

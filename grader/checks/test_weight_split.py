@@ -2,26 +2,21 @@
 
 import itertools
 from functools import partial
-from types import SimpleNamespace
 
 import torch
 
 from manyheads.checks import Layer, assert_refused, assert_shape, check, expect, moved
 
 from . import _separate_qkv as shared
-from ._modules import asked_of, half_precision
+from ._modules import asked_of, changed, half_precision
 
 FAMILIAR = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
 FAMILIAR += [(3, 5, 10, nh * hd, nh) for nh, hd in ((2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2))]
 
 
 def sizes_of(draw, **fixed):
-    while True:
-        s = draw.sizes(B=[7], T=[11, 17], nh=[5], hd=[6], d_in=[13, 14], ctx=[19, 23])
-        s = SimpleNamespace(**{**vars(s), **fixed})
-        s.d_out = s.nh * s.hd
-        if len(set(vars(s).values())) == len(vars(s)):
-            return s
+    s = changed(draw.sizes(B=[7], T=[11, 17], nh=[5], hd=[6], d_in=[13, 14], ctx=[19, 23]), **fixed)
+    return changed(s, d_out=s.nh * s.hd)
 
 
 def large_sizes_of(draw):
