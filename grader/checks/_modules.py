@@ -246,7 +246,7 @@ def expect_moved(answer, device, registered):
 
 
 def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
-    """In each dtype the output has that of x, and no argument changes. Returns the answers."""
+    """In each dtype the output has that of x, and no argument changes. Returns the answers on the last path."""
     for options in subject.paths.values():
         answers = {
             dtype: subject.module(attempt.asking(dtype=dtype), s, weights, **options)(*inputs)
