@@ -1,7 +1,6 @@
 """How often the line of a fault is found, and how long that takes.
 
-`python -m bench.lines faults [COUNT] [SECONDS] [EXERCISE…]`: right attempts with one small edit, so many of each exercise.
-`python -m bench.lines wrong`: the course's unlisted wrong attempts.
+`python -m bench.lines [COUNT] [SECONDS] [EXERCISE…]`: right attempts with one small edit, so many of each exercise.
 """
 
 from __future__ import annotations
@@ -44,36 +43,18 @@ def faults(course: Course, box: Box, exercises: Sequence[Exercise], count: int, 
     print(f"{dict(sorted(total.items()))}; graded with its search: median {middle:.2f} s, 19 of 20 within {most:.2f} s")
 
 
-def wrong(course: Course, box: Box, exercises: Sequence[Exercise]) -> None:
-    """Print the lines of the unlisted wrong attempts."""
-    bench = FaultBench(course, box, exercises, Bounds(seconds=SECONDS))
-    tried = found = 0
-    for exercise in exercises:
-        for path in sorted((course.root / "grader" / "wrong" / exercise.id).glob("*.py")):
-            lines = bench.lines(exercise, path.read_text(encoding="utf-8"))
-            tried, found = tried + 1, found + bool(lines)
-            print(
-                f"{exercise.id:<18} {path.stem:<34} {'; '.join(f'{each.line}: {each.edit}' for each in lines)}",
-                flush=True,
-            )
-    print(f"{found} of {tried} have a line")
-
-
 def _label(fault: Fault) -> str:
     return f"{fault.attempt} {fault.edit.line} {fault.edit.kind}: {fault.edit.described}"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run one of the two."""
+    """Try the exercises that are named, or all."""
     course = load_course(Path(__file__).parents[1])
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        if arguments[:1] == ["wrong"]:
-            wrong(course, box, course.exercises)
-        else:
-            count = int(arguments[1]) if len(arguments) > 1 else FAULTS
-            seconds = float(arguments[2]) if len(arguments) > 2 else SECONDS
-            exercises = [e for e in course.exercises if e.id in (arguments[3:] or e.id)]
-            faults(course, box, exercises, count, seconds)
+        count = int(arguments[0]) if arguments else FAULTS
+        seconds = float(arguments[1]) if len(arguments) > 1 else SECONDS
+        exercises = [e for e in course.exercises if e.id in (arguments[2:] or e.id)]
+        faults(course, box, exercises, count, seconds)
 
 
 if __name__ == "__main__":

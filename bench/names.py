@@ -118,7 +118,7 @@ def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) 
 
 def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
-    return f"{one_file(exercise.misconceptions)}\n\nfrom math import inf, nan\nglobals().update(make({given}))\n"
+    return one_file(exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n")
 
 
 def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:

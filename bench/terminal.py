@@ -28,26 +28,8 @@ COLUMNS = 92
 THEME = TerminalTheme(  # every colour at 4.5 to 1 or more on the background
     (12, 12, 12),
     (217, 217, 217),
-    [
-        (26, 26, 26),
-        (255, 100, 130),
-        (152, 224, 36),
-        (253, 151, 31),
-        (157, 140, 255),
-        (255, 110, 190),
-        (88, 209, 235),
-        (196, 197, 181),
-    ],
-    [
-        (165, 160, 140),
-        (255, 100, 130),
-        (152, 224, 36),
-        (224, 213, 97),
-        (157, 140, 255),
-        (255, 110, 190),
-        (88, 209, 235),
-        (246, 246, 239),
-    ],
+    [(*bytes.fromhex(each),) for each in "1a1a1a ff6482 98e024 fd971f 9d8cff ff6ebe 58d1eb c4c5b5".split()],
+    [(*bytes.fromhex(each),) for each in "a5a08c ff6482 98e024 e0d561 9d8cff ff6ebe 58d1eb f6f6ef".split()],
 )
 FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 

@@ -14,7 +14,7 @@ LIMITS = {
     "cli": 2002,
     "course": 961,
     "diagnosis": 4006,
-    "judge": 4084,
+    "judge": 4083,
     "lines": 642,
     "notebook": 199,
     "platforms": 1339,
@@ -23,7 +23,7 @@ LIMITS = {
     "submission": 2781,
     "the engine's top": 392,
     "tests": 30223,
-    "bench": 1438,
+    "bench": 1423,
 }
 
 

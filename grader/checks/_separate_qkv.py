@@ -18,7 +18,7 @@ from manyheads.checks import (
 )
 
 from . import _again, _modules, _shares
-from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
+from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import contradicts_itself, weights_without_effect
 from ._modules import changed, directions
 from ._shares import alike
@@ -237,9 +237,14 @@ def gradients(subject, attempt, reference, draw):
 
 
 def parameters_of(subject, attempt, draw, s, bias):
-    """The parameters of the module as it is made, or after one call."""
-    module = attempt.module(subject.name, **subject.arguments(s), dropout=0.0, qkv_bias=bias)
+    """The parameters of the module as it is made, or after one call. Without a bias nothing is said of one."""
+    given = subject.arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
+    module = attempt.module(subject.name, **given)
     facts = module.built().module
+    if not bias and "W_query.bias" in facts.parameters:
+        told = "without a word about qkv_bias the layers have a bias: its default should be False"
+        asked = attempt.module(subject.name, **given, qkv_bias=False).built()
+        expect("W_query.bias" in asked.module.parameters, told, "interface")
     if not facts.parameters:
         module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
     by_position = attempt.module(subject.name, *subject.arguments(s).values(), 0.0, True).built()
@@ -346,6 +351,7 @@ def dropout_on_weights(subject, attempt, reference, draw):
     # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the share shows in the mean below.
     expect(abs(share - P) <= (0.154 if subject.several else 0.21), f"with dropout = {P}, {share:.0%} is dropped")
     judge_mean(*two)
+    judge_default(ask, x)
 
 
 def dropped(ask, x):
@@ -388,6 +394,13 @@ def judge_rate(ask, x, heads):
     expect(not calm or near(*awake).all(), own_rate, "dropout_rate_fixed")
     told = "made with dropout = 0 it drops all the same"
     expect(calm or not is_dropped(*asleep, heads=heads), told, "dropout_rate_fixed")
+
+
+def judge_default(ask, x):
+    """Where nothing is said of dropout, nothing is dropped."""
+    awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
+    told = "made without a word about dropout it drops in training: the default should be 0"
+    expect(near(awake, asleep).all(), told, "interface")
 
 
 def judge_extra(awake, asleep):

@@ -149,6 +149,10 @@ HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)
 KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
 
 
+BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool = True"))
+DROPS_BY_DEFAULT = ("interface", edit("dropout: float = 0.0", "dropout: float = 0.1"))
+
+
 def dropped_in_place(layer):
     """The dropout of this name in place, an edit of every reference that makes it so."""
     line = f"{layer} = nn.Dropout(dropout)"

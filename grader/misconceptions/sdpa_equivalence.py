@@ -33,7 +33,14 @@ from ._attention_mutants import (
     named,
 )
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, dropped_in_place
+from ._masking import (
+    DROPS_BY_DEFAULT,
+    HEADS_NOT_JOINED,
+    KEYS_NOT_TRANSPOSED,
+    PRECEDENCE,
+    SCALES_TRIED,
+    dropped_in_place,
+)
 
 
 def filled(hidden, value):
@@ -376,6 +383,7 @@ MUTANTS = (
     *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled", "float32", "float64")),
     *each("interface", measure=NO_FLOAT),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    DROPS_BY_DEFAULT,
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     dropped_in_place("attn_dropout"),

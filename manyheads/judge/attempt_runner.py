@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
@@ -70,6 +71,12 @@ def _can_change(call: Call) -> set[str]:
     return {*call.arguments, *(f"{whole}.{layer}.weight" for whole, module in modules for layer in module.linears)}
 
 
+def _cause(reply: Reply) -> object:
+    """Return what of an exception is the same for other sizes."""
+    raised = reply.raised
+    return raised and (raised.type, raised.line, re.sub(r"\d+", "", raised.message))
+
+
 @dataclass(eq=False)
 class AttemptRunner:
     """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time limit, records all calls."""
@@ -87,11 +94,10 @@ class AttemptRunner:
     in_single: set[int] = field(
         default_factory=set
     )  # ids of calls that were answered in float32, though any dtype would do
+    in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
-    _ahead: dict[int, Reply | None] = field(
-        default_factory=dict
-    )  # replies to calls that were asked ahead, by the call's id
+    _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)  # replies by the call's id and their dtype
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
 
@@ -126,45 +132,51 @@ class AttemptRunner:
 
     def execute(self, call: Call) -> Reply:
         """Return the attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
-        known = self._ahead.pop(id(call), None) if self.dtype == "float64" or call.dtype else None
-        return self._final_reply(Question(self.check, call), known)
+        return self._final_reply(Question(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
         """Put these calls in one message. `execute` gives the replies; a call of which none came is asked alone."""
-        self._ahead = dict(zip(map(id, calls), self._ask_batch(calls, self.dtype), strict=True))
+        self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
         The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch decides no verdict.
         """
-        dtype, calls = self.dtype, [question.call for question in questions]
-        replies = self._ask_batch(calls, dtype)
-        doubtful = [i for i, reply in enumerate(replies) if reply is not None and self._is_doubtful(calls[i], reply)]
-        in_single = dict(zip(doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True))
         answers: list[Reply | AttemptEnded] = []
-        for i, (question, reply) in enumerate(zip(questions, replies, strict=True)):
-            known = (reply, in_single.get(i)) if self.dtype == dtype else (in_single.get(i), None)
+        for question, known in zip(questions, self._replies([each.call for each in questions]), strict=True):
             try:
-                answers.append(self._final_reply(question, *known))
+                answers.append(self._final_reply(question, known))
             except AttemptEnded as ended:
                 answers.append(ended)
         return answers
 
-    def _final_reply(self, question: Question, reply: Reply | None = None, in_single: Reply | None = None) -> Reply:
-        """Choose and record the reply. Replies that are known already, in its dtype and in float32, are not asked again."""
+    def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
+        """Return the replies to each call by their dtype, as far as they come in a batch: of one that raised in float32, too."""
+        replies = self._ask_batch(calls, self.dtype)
+        known = [{c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)]
+        doubtful = [i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)]
+        for i, reply in zip(doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True):
+            known[i] |= {"float32": reply} if reply else {}
+        return known
+
+    def _final_reply(self, question: Question, known: Mapping[str, Reply]) -> Reply:
+        """Choose and record the reply. known: the replies by their dtype that need not be asked for."""
         call, ends = question.call, self._ends
+        dtype = call.dtype or self.dtype
         try:
-            reply = reply or self._execute_as(call, call.dtype or self.dtype)
+            reply = known.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
                 is_late = ended.end is End.TIMEOUT  # a later call has less time: it may be the first one's fault
                 self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
             raise
         if self._is_doubtful(call, reply):
-            in_single = in_single or self._execute_as(call, "float32")
+            in_single = known.get("float32") or self._execute_as(call, "float32")
             if in_single.raised is None:
                 self.dtype, reply = "float32", in_single
+            elif _cause(in_single) == _cause(reply):
+                self.in_both.add(_cause(reply))
             elif reply.raised is not None and is_dtype_fault(reply.raised):
                 reply = in_single
         if call.dtype is None and self.dtype == "float32":
@@ -173,8 +185,10 @@ class AttemptRunner:
         return reply
 
     def _is_doubtful(self, call: Call, reply: Reply) -> bool:
-        raised = reply.raised
-        return call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised)
+        """Return whether it raised in float64, and may answer in float32."""
+        if call.dtype or self.dtype != "float64" or reply.raised is None or is_refusal(reply.raised):
+            return False
+        return _cause(reply) not in self.in_both
 
     def close(self) -> None:
         """End the attempt's process."""

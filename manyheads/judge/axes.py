@@ -106,9 +106,8 @@ def axes_of(
     sizes = _solved(rows)
     if sizes is None:
         return None
-    beside = [
-        [f for axis in row.axes for f in axis.factors if isinstance(f, str)] for row in rows if row.has_neighbours
-    ]
+    tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
+    beside = [[f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors]
     neighbours = frozenset(pair for names in beside for pair in pairwise(names) if pair[0] != pair[1])
     has_weights = any(isinstance(value, Build | StandIn) for value in call.given)
     return Axes(sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights))
@@ -121,10 +120,6 @@ class _Row:
     axes: Sequence[Axis]
     sizes: Sequence[int] | None
     is_number: bool = False
-
-    @property
-    def has_neighbours(self) -> bool:
-        return not self.is_number or len(self.axes[0].factors) > 1
 
 
 def _rows(

@@ -198,7 +198,7 @@ class Judge:
             recording = self._recording(exercise)
             if recording and self._settings.diagnoses:
                 with self._noting(f"{source.name}: what it is told"):
-                    found = self._public(exercise, source, recording, run.memory) or found
+                    found = self._public(exercise, attempt, recording) or found
             if lines:
                 found = replace(found, lines=lines, diagnosis=found.diagnosis.of_one_mistake())
             failed_by = recording.failed_by if recording else {}
@@ -227,20 +227,19 @@ class Judge:
                 return tuple(proved_line(attempt.source, edit.line, edit.described) for edit in edits)
         return ()
 
-    def _public(
-        self, exercise: Exercise, source: AttemptSource, recording: Recording, memory: Memory
-    ) -> Findings | None:
+    def _public(self, exercise: Exercise, judged: AttemptRunner, recording: Recording) -> Findings | None:
         """Return what the attempt's answers to the public calls show; None where it does not answer them.
 
         They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
         of its answers needs no guard.
         """
         for call in recording.calls:
-            memory.hold_as_it_is(call)
-        bank, attempt = load_bank(exercise), AttemptRunner(self._box, source, self._limits, memory=memory)
+            judged.memory.hold_as_it_is(call)
+        source, memory, in_both = judged.source, judged.memory, judged.in_both
+        attempt = AttemptRunner(self._box, source, self._limits, memory=memory, in_both=in_both)
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
-                return answer_public_calls(recording, attempt, source.source, exercise, bank)
+                return answer_public_calls(recording, attempt, source.source, exercise, load_bank(exercise))
         return None
 
     @contextmanager

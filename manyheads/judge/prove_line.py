@@ -92,7 +92,7 @@ class EditedAttempts:
         packed = [each for text in texts for each in (wire.encode(replace(source, source=text).load()), *asked)]
         left = self._left()
         try:
-            connection, self._connection = self._connection or self._start(), None
+            connection, self._connection = self._connection or self.attempt.box.attempt(self.attempt.limits), None
             replies = iter(connection.ask_all(packed, read_reply, left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
@@ -114,7 +114,7 @@ class EditedAttempts:
         source = replace(first.source, source=text)
         attempt = AttemptRunner(first.box, source, short, dtype=first.dtype, memory=first.memory)
         try:
-            connection = self._connection or self._start() if look_at else None
+            connection = self._connection or first.box.attempt(first.limits) if look_at else None
             raised = attempt.load_into(connection) if connection else attempt.load()
             return raised is None and self.do_pass(attempt, look_at)
         except AttemptEnded as ended:
@@ -125,9 +125,6 @@ class EditedAttempts:
             if look_at:
                 self._connection = attempt.release()
             attempt.close()
-
-    def _start(self) -> Connection:
-        return self.attempt.box.attempt(self.attempt.limits)
 
     def _left(self) -> float:
         if (left := self._deadline - time.monotonic()) <= 0:

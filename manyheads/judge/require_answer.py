@@ -17,7 +17,7 @@ nothing. Whoever is right where this could be seen is asked nothing. A course as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle, product
@@ -72,13 +72,12 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
             Answer(exchange.call, exchange.reply).must_return()
             raise CheckFailed("a module is built, and never answers")
 
-    def demand_its_kind(exchange: Exchange) -> None:
-        _demand_kind(exchange, kinds[target_of(exchange.call)])
-
-    def demand_numbers(exchange: Exchange) -> None:
-        _demand_numbers(exchange, reference)
-
-    for demand, exchange in product((demand_its_kind, demand_an_answer, demand_numbers), exchanges):
+    demands: Sequence[Callable[[Exchange], None]] = (
+        lambda exchange: _demand_kind(exchange, kinds[target_of(exchange.call)]),
+        demand_an_answer,
+        lambda exchange: _demand_numbers(exchange, reference),
+    )
+    for demand, exchange in product(demands, exchanges):
         try:
             demand(exchange)
         except CheckFailed as failed:
@@ -385,15 +384,10 @@ def _copied(reply: Reply, call: Call) -> tuple[str, str]:
     row = tensor.flatten().float()  # the attempt may have been asked in float32
     for name, given in call.arguments.items():
         if isinstance(given, Tensor) and _is_of_numbers(given) and row.numel() > 1:
-            if given.shape == tensor.shape and torch.equal(row, given.flatten().float()):
+            theirs = given.flatten().float()
+            if given.shape == tensor.shape and torch.equal(row, theirs):
                 return COPY, f"gives back {label(name)}, unchanged"
-            if _are_of(row, given.flatten().float()):
+            is_whole = row.numel() == theirs.numel() and torch.equal(row.sort().values, theirs.sort().values)
+            if is_whole or (bool((theirs == row[0]).any()) and bool(torch.isin(row, theirs).all())):
                 return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
     return "", ""
-
-
-def _are_of(row: Tensor, given: Tensor) -> bool:
-    """Return whether all are of these, in another order, or some of them, each perhaps several times."""
-    if row.numel() == given.numel() and torch.equal(row.sort().values, given.sort().values):
-        return True
-    return bool((given == row[0]).any()) and bool(torch.isin(row, given).all())
