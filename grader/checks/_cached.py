@@ -4,31 +4,29 @@ from types import SimpleNamespace
 
 from manyheads.checks import CheckFailed, assert_refused
 
-from . import _undropped as shared
-
-TARGET = "CachedSelfAttention"
-CACHED = shared.Subject(
-    TARGET,
-    arguments=lambda s: (s.C, s.nh, s.block),
-    shapes=lambda s: {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)},
-    mask=lambda s: (s.block, s.block),
-)
+from ._causal_attention import Subject
 
 
-def sizes_of():
-    """Sizes that differ pairwise, none of them usual in lessons."""
-    return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
+class Cached(Subject):
+    """The module of the KV cache: it has the weights of the fused one."""
+
+    name = "CachedSelfAttention"
+
+    def sizes(self, draw):
+        """Sizes that differ pairwise, none of them usual in lessons."""
+        return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
+
+    def inputs(self, draw, s):
+        return (draw(s.B, 9, s.C),)
+
+    def weights(self, draw, s, scale=1.5):
+        """scale: of queries and keys, so that the weights are far from even."""
+        weights = super().weights(draw, s)
+        weights["qkv.weight"][: 2 * s.C] *= scale
+        return weights
 
 
-def weights_of(draw, C, scale=1.5):
-    """scale: of queries and keys, so that the weights are far from even."""
-    qkv = draw.weights(3 * C, C)
-    qkv[: 2 * C] *= scale
-    return {"qkv.weight": qkv, "proj.weight": draw.weights(C, C)}
-
-
-def made(implementation, s, weights):
-    return CACHED.module(implementation, s, weights)
+CACHED = Cached()
 
 
 def fed(module, *chunks):
@@ -51,7 +49,7 @@ def keeps_in_default(attempt, s, weights, x):
 
     Or it is refused, as one with too many tokens would be, and does not come so far with None.
     """
-    module = made(attempt, s, weights)
+    module = CACHED.module(attempt, s, weights)
     left_out, given, again = module(x), module(x, None), module(x, None)
     if given.raised:
         return refuses(left_out) and not refuses(given)
@@ -67,7 +65,7 @@ def hears_the_last(attempt, s, weights, a, b):
     """Whether one instance answers b without a cache by what the sequence before it was. Both have the same batch."""
     found = []
     for first in (a, -a):
-        calls = made(attempt, s, weights).sequence()
+        calls = CACHED.module(attempt, s, weights).sequence()
         calls(first, None)  # what a default keeps is another question, and every call adds to it
         calls(b, None)
         found.append(calls.ask()[-1])

@@ -1,7 +1,4 @@
-"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path, or two.
-
-paths: the name of each path, as the evidence writes it, and the options that choose it. A single path has no name.
-"""
+"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path, or two."""
 
 import math
 import re
@@ -10,23 +7,14 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    assert_finite,
-    assert_gradients_match,
-    assert_refused,
-    assert_same,
-    assert_shape,
-    expect,
-)
+from manyheads.checks import Layer, assert_finite, assert_refused, assert_same, assert_shape, check, expect
 
-from . import _again
+from . import _again, _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
-from ._gradients import is_cut, weights_without_effect
-from ._modules import expect_dtype_and_argument, expect_moved
+from ._gradients import weights_without_effect
+from ._modules import changed, climbing, directions, on
 from ._shares import alike, by_head, qkv_alike, shares_out
 
-ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
 
 
@@ -35,11 +23,8 @@ def sizes_of(draw):
 
     None is usual in lessons, so that an attempt with a hard-coded size fails every check.
     """
-    while True:
-        s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17])
-        s.C = s.nh * s.hd
-        if len({*vars(s).values(), 3 * s.C}) == 7:
-            return s
+    s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17])
+    return changed(s, C=s.nh * s.hd)
 
 
 def large_sizes_of(draw):
@@ -51,51 +36,62 @@ def large_sizes_of(draw):
             return s
 
 
-def weights_of(draw, C):
-    return {"qkv.weight": draw.weights(3 * C, C), "proj.weight": draw.weights(C, C)}
+class Subject(_modules.Subject):
+    """The module of both exercises. paths: as every subject has them."""
+
+    name = "CausalSelfAttention"
+
+    def __init__(self, paths=_modules.ONE_PATH):
+        self.paths = paths
+
+    def arguments(self, s):
+        return {"n_embd": s.C, "n_head": s.nh, "block_size": s.block}
+
+    def shapes(self, s):
+        return {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
+
+    def mask(self, s):
+        return s.block, s.block
+
+    def module(self, implementation, s, weights, **options):
+        made = super().module(implementation, s, weights, **options)
+        return made.with_attributes(flash=options["flash"]) if "flash" in options else made
+
+    def sizes(self, draw):
+        return sizes_of(draw)
+
+    def inputs(self, draw, s):
+        return (draw(s.B, s.T, s.C),)
+
+    def passing_on(self, draw, s):
+        """Weights with the identity for proj."""
+        return {**self.weights(draw, s), "proj.weight": torch.eye(s.C, dtype=torch.float64)}
+
+    def deep(self, draw, s):
+        """Weights and an input with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
+        weights, x, read = self.weights(draw, s), draw(s.B, s.T, s.C), directions(draw, s.nh, s.C // s.nh)
+        weights["qkv.weight"][: 2 * s.C] *= 0.1
+        weights["qkv.weight"][: 2 * s.C, 0] = torch.cat([read.flatten(), -read.flatten()])
+        x[..., 0] = 1.0
+        return weights, x
+
+    def steep(self, draw, s):
+        """Weights and an input whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
+        q, k = torch.zeros(s.C, s.C, dtype=torch.float64), torch.zeros(s.C, s.C, dtype=torch.float64)
+        q[:: s.hd, 0] = 44.5 * s.hd**0.5
+        k[:: s.hd, 1] = 1.0
+        x = draw(s.B, s.T, s.C)
+        x[..., 0], x[..., 1] = 1.0, climbing(s.T)
+        return {"qkv.weight": torch.cat([q, k, draw.weights(s.C, s.C)]), "proj.weight": draw.weights(s.C, s.C)}, x
 
 
-def layer(implementation, C, nh, block, weights, **options):
-    made = implementation.module("CausalSelfAttention", C, nh, block, **options).loaded(weights)
-    return made.with_attributes(flash=options["flash"]) if "flash" in options else made
-
-
-def module(implementation, s, weights, **options):
-    return layer(implementation, s.C, s.nh, s.block, weights, **options)
-
-
-def deep(draw, B, T, C, nh):
-    """Weights and an input with which all scores of all heads are near -44: channel 0 is 1 in every token."""
-    weights, x, directions = weights_of(draw, C), draw(B, T, C), draw(nh, C // nh)
-    directions *= (44 * (C / nh) ** 0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
-    weights["qkv.weight"][: 2 * C] *= 0.1
-    weights["qkv.weight"][: 2 * C, 0] = torch.cat([directions.flatten(), -directions.flatten()])
-    x[..., 0] = 1.0
-    return weights, x
-
-
-def steep(draw, s):
-    """Weights and an input whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
-    q, k = torch.zeros(s.C, s.C, dtype=torch.float64), torch.zeros(s.C, s.C, dtype=torch.float64)
-    q[:: s.hd, 0] = 44.5 * s.hd**0.5
-    k[:: s.hd, 1] = 1.0
-    x = draw(s.B, s.T, s.C)
-    place = torch.arange(s.T, dtype=torch.float64)
-    x[..., 0], x[..., 1] = 1.0, (2 * place - (s.T - 1)) / (s.T - 1)  # its middle is 0 on every processor
-    return {"qkv.weight": torch.cat([q, k, draw.weights(s.C, s.C)]), "proj.weight": draw.weights(s.C, s.C)}, x
-
-
-def on(path, evidence):
-    """The evidence, with the path's name before it where there are two."""
-    return f"{path}: {evidence}" if path else evidence
-
-
-def judge_shape(attempt, draw, s, others, paths=ONE_PATH):
+def judge_shape(subject, attempt, draw, s, others):
     """others: more sizes to try, (B, T, nh) each."""
-    for path, options in paths.items():
+    for path, options in subject.paths.items():
 
         def fault(B, T, nh, C, block, options=options):
-            answer = layer(attempt, C, nh, block, weights_of(draw, C), **options)(draw(B, T, C))
+            sizes = SimpleNamespace(C=C, nh=nh, block=block)
+            answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, C))
             if answer.raised is None and tuple(answer.output.shape) == (B, T, C):
                 return None
             return answer
@@ -147,44 +143,23 @@ def works_for_one_size_only(fault, wrong):
     return ""
 
 
-def judge_causal(attempt, draw, paths=ONE_PATH):
-    """Editing a token moves no output before it."""
+@check(points=0.25, layer=Layer.CAUSALITY)
+def independent(subject, attempt, reference, draw):
+    """keeps batch entries apart, and heads apart"""
     s = sizes_of(draw)
-    ordinary, large = (weights_of(draw, s.C), draw(s.B, s.T, s.C)), steep(draw, s)
-    for start, kind, (weights, x) in (
-        (1, "", ordinary),
-        (s.T - 2, "", ordinary),
-        (s.T // 2, " of large scores", large),
-    ):
-        edited = x.clone()
-        edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
-        for path, options in paths.items():
-            before, after = (module(attempt, s, weights, **options)(each).output for each in (x, edited))
-            assert_shape(before, x.shape)
-            assert_finite(before, on(path, "the output"))
-            moved = (before - after).abs().amax(dim=(0, 2)) > 1e-5 * before.abs().max()
-            first = int(moved.nonzero()[0]) if moved.any() else s.T
-            change = f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}"
-            expect(first >= start, on(path, change))
-            assert_finite(after, on(path, "the output"))
-
-
-def judge_independent(attempt, draw, paths=ONE_PATH):
-    """Editing one batch entry, or one head's weights, changes no other entry and no other head."""
-    s = sizes_of(draw)
-    weights, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, draw(s.B, s.T, s.C)
+    weights, x = subject.passing_on(draw, s), draw(s.B, s.T, s.C)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     h = s.nh - 1  # the last one: with heads in another order its channels are others
     mine = slice(h * s.hd, (h + 1) * s.hd)
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
     rows[:, mine] = draw.weights(3, s.hd, s.C)
-    for path, options in paths.items():
-        base = module(attempt, s, weights, **options)(x).output
+    for path, options in subject.paths.items():
+        base = subject.module(attempt, s, weights, **options)(x).output
         assert_shape(base, x.shape)
-        other = module(attempt, s, weights, **options)(edited).output
+        other = subject.module(attempt, s, weights, **options)(edited).output
         assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
-        after = module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
+        after = subject.module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
         moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
         should = f"with the identity for proj, another q, k, v in head {h} should move channels"
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
@@ -194,121 +169,66 @@ def judge_independent(attempt, draw, paths=ONE_PATH):
         )
 
 
-def judge_gradients(attempt, reference, draw, paths=ONE_PATH):
-    """They reach x and both weights, and are the reference's."""
+@check(points=0.25, layer=Layer.GRADIENTS)
+def gradients(subject, attempt, reference, draw):
+    """lets gradients through to x and to both weights"""
     s = sizes_of(draw)
-    (weights, x), g = deep(draw, s.B, s.T, s.C, s.nh), draw(s.B, s.T, s.C)
-    for path, options in paths.items():
-        got, want = (module(c.asking(cotangent=g, random=True), s, weights, **options)(x) for c in (attempt, reference))
-        try:
-            assert_gradients_match(got, want, "args.0", *weights)
-        except CheckFailed as fault:
-            if got.raised is not None:
-                raise
-
-            def output(w, x, options=options):
-                return module(attempt, s, w, **options)(x).output
-
-            cut = is_cut(output, weights, x, g, got, want)
-            raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
-        expect_gradients_awake(module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options), x)
+    (weights, x), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
+    for path, options in subject.paths.items():
+        _modules.judge_gradients(subject, attempt, reference, s, weights, (x,), g, path, random=True, **options)
+        awake = subject.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
+        expect_gradients_awake(awake, x)
 
 
-def judge_parameters(attempt, draw, paths=ONE_PATH):
-    """There are two weights, and nothing else."""
+@check(points=0.25, layer=Layer.HYGIENE)
+def refuses_too_long(subject, attempt, reference, draw):
+    """refuses more tokens than block_size"""
     s = sizes_of(draw)
-    found = attempt.module("CausalSelfAttention", s.C, s.nh, s.block).built().module.parameters
-    wanted = {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
-    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
-    masks = [name for name in extra if found[name].shape[-2:] == (s.block, s.block)]
-    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
-    biases = sorted(name for name in extra if name in ("qkv.bias", "proj.bias"))
-    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
-    count = sum(torch.Size(found[name].shape).numel() for name in found)
-    expect(
-        not missing or count >= 4 * s.C**2,
-        f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it",
-        "params_not_registered",
-    )
-    expect(
-        not extra, f"{count} parameters in {len(found)} tensors; 4C² = {4 * s.C**2} in two are enough", "params_extra"
-    )
-    for name, shape in wanted.items():
-        expect(found[name].shape == shape, f"{name} should have shape {shape}; yours has {found[name].shape}")
-    for options in paths.values():
-        module(attempt, s, weights_of(draw, s.C), **options)(draw(s.B, s.T, s.C)).must_return()
-
-
-def judge_refuses_indivisible(attempt, draw, paths=ONE_PATH):
-    """An n_embd that n_head does not divide is refused, and one that it divides is not."""
-    nh, hd = 6, 7
-    odd = nh * hd + 2  # 3 * odd is divisible: who asks about the width of qkv takes it
-    answer = attempt.module("CausalSelfAttention", odd, nh, 8).built()
-    assert_refused(answer, f"n_embd = {odd} with n_head = {nh}", suspect="divisibility_unchecked")
-    for options in paths.values():
-        even = layer(attempt, nh * hd, nh, 8, weights_of(draw, nh * hd), **options)
-        even(draw(2, 8, nh * hd)).must_return()  # an attempt that refuses everything fails
-
-
-def judge_refuses_too_long(attempt, draw, paths=ONE_PATH):
-    """As many tokens as block_size are taken, and more are refused."""
-    s = sizes_of(draw)
-    for path, options in paths.items():
-        T, made = s.block + draw.integer(1, 3), module(attempt, s, weights_of(draw, s.C), **options)
+    for path, options in subject.paths.items():
+        T, made = s.block + draw.integer(1, 3), subject.module(attempt, s, subject.weights(draw, s), **options)
         made(draw(s.B, s.block, s.C)).must_return()
         answer = made(draw(s.B, T, s.C))
         what = f"T = {T} with block_size = {s.block}" + (f" and {path}" if path else "")
         assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
 
 
-def judge_moves(attempt, draw, paths=ONE_PATH):
-    """The module works on the device that it was moved to."""
+@check(points=0.25, layer=Layer.HYGIENE)
+def dtype_and_argument(subject, attempt, reference, draw):
+    """follows the dtype of x, and leaves x as it was"""
+    _modules.judge_dtype_and_argument(subject, attempt, *subject.case(draw))
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def moves(subject, attempt, reference, draw):
+    """works where .to(device) has put it"""
     s = sizes_of(draw)
-    for options in paths.values():
+    for options in subject.paths.values():
         for device in {"meta", attempt.device} - {"cpu"}:
-            moved = module(attempt.asking(watch=True), s, weights_of(draw, s.C), **options).on(device)
+            moved = subject.module(attempt.asking(watch=True), s, subject.weights(draw, s), **options).on(device)
             answer = moved(torch.empty(s.B, s.T, s.C, device="meta") if device == "meta" else draw(s.B, s.T, s.C))
-            expect_moved(answer, device, registered(answer))
+            _modules.expect_moved(answer, device, subject.is_registered(answer, s))
             if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
-                module(attempt, s, weights_of(draw, s.C), **options)(draw(s.B, s.T, s.C)).must_return()
+                subject.module(attempt, s, subject.weights(draw, s), **options)(draw(s.B, s.T, s.C)).must_return()
 
 
-def registered(answer):
-    """Whether both weights are parameters, and were when they were loaded: a layer that is made anew in every call is not.
-    One that is not cannot follow the module, which is another fault.
-    """
-    if not answer.reply.modules:
-        return True
-    return {"qkv.weight", "proj.weight"} <= answer.module.parameters.keys() - set(answer.module.unloaded)
-
-
-def judge_dtype_and_argument(attempt, draw, paths=ONE_PATH):
-    """The output has the dtype of x, which does not change."""
+@check(points=0.25, layer=Layer.HYGIENE, hint="What turns your dropout off when training is over?")
+def eval_is_calm(subject, attempt, reference, draw):
+    """drops nothing in eval mode, and nothing where dropout is not given"""
     s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    for options in paths.values():
-        expect_dtype_and_argument(
-            lambda dtype, options=options: module(attempt.asking(dtype=dtype), s, weights, **options)(x), registered
-        )
-
-
-def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
-    """Dropout does nothing in eval mode, and nothing where it is not given."""
-    s = sizes_of(draw)
-    weights, x, asked = weights_of(draw, s.C), draw(s.B, s.T, s.C), attempt.asking(random=True)
+    weights, x, asked = subject.weights(draw, s), draw(s.B, s.T, s.C), attempt.asking(random=True)
 
     def output(seed, training=False, **options):
-        made = module(asked.asking(seed=seed), s, weights, **options)
+        made = subject.module(asked.asking(seed=seed), s, weights, **options)
         return (made.training() if training else made)(x).output.nan_to_num()
 
-    for path, options in paths.items():
+    for path, options in subject.paths.items():
         first = output(1, **options, dropout=0.5)
         if not torch.equal(first, output(2, **options, dropout=0.5)):
-            made = module(asked, s, weights, **options)
+            made = subject.module(asked, s, weights, **options)
             alone = (made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2))
             always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(*alone, heads=s.nh)
             deaf = not always_on and weights_without_effect(
-                lambda w, options=options: module(asked, s, w, **options)(x), weights
+                lambda w, options=options: subject.module(asked, s, w, **options)(x), weights
             )
             suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
             whatever = f", whatever {deaf[0]} is" if deaf else ""
@@ -324,35 +244,36 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
         assert_same(awake, first, on(path, differs))
 
 
-def judge_again(attempt, draw, paths=ONE_PATH):
-    """One instance answers every call as a fresh one would."""
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def again(subject, attempt, reference, draw):
+    """answers every call as a fresh instance would"""
     s = sizes_of(draw)
-    weights = weights_of(draw, s.C)
+    weights = subject.weights(draw, s)
     inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
-    for options in paths.values():
-        _again.judge_again(module(attempt, s, weights, **options), *inputs)
+    for options in subject.paths.values():
+        _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
 
 
-def judge_modes_again(attempt, draw, paths=ONE_PATH):
+def judge_modes_again(subject, attempt, draw):
     """Of one instance dropout comes back after eval mode, and goes after training."""
     s = sizes_of(draw)
-    passing, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, draw(1, 1, s.C)
-    for options in paths.values():
-        _again.judge_modes_again(module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
+    passing, x = subject.passing_on(draw, s), draw(1, 1, s.C)
+    for options in subject.paths.values():
+        _again.judge_modes_again(subject.module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 
 DROP = 0.25
 COPIES = 192
 
 
-def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
+def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options):
     """The output in training over that in eval mode, the former for many copies of one sequence; position 0 sees one token.
 
     With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval mode is asked of all
     copies, too. What mixes up the sequences of a batch does so in both, and only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
-    weights, one = weights_of(draw, s.C), draw(1, T, s.C)
+    weights, one = subject.weights(draw, s), draw(1, T, s.C)
     one[..., 0] = 1.0
     while (
         T == 1 and not scores_itself(weights, one, s.nh) > 0
@@ -364,8 +285,8 @@ def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
     asked = x if whole else x[:1]
-    still = module(attempt, s, weights, **options)(asked).output
-    drawn = module(attempt, s, weights, dropout=DROP, **options).training()(x).output
+    still = subject.module(attempt, s, weights, **options)(asked).output
+    drawn = subject.module(attempt, s, weights, dropout=DROP, **options).training()(x).output
     assert_shape(still, asked.shape)
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
@@ -392,10 +313,10 @@ def varies(ratio):
     return left.numel() > 0 and float(left.max() - left.min()) > 1e-3 * float(left.abs().mean())
 
 
-def expect_weights_dropped(attempt, draw, ratio, path="", **options):
+def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
     """In training the weights are dropped: neither the scores, nor the output alone."""
     if not varies(ratio):
-        in_scores = varies(dropped(attempt, draw, same_values=False, whole=True, **options))
+        in_scores = varies(dropped(subject, attempt, draw, same_values=False, whole=True, **options))
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
         alone = "the output is dropped and the weights are not"
@@ -410,9 +331,9 @@ def expect_share_dropped(ratio, path=""):
     expect(abs(zeros - DROP) <= 8 * error, on(path, share))
 
 
-def expect_scaled_up(attempt, draw, dropouts, path="", **options):
+def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
     """A single token's output is scaled up by this number of dropouts."""
-    answers = dropped(attempt, draw, same_values=True, T=1, **options)
+    answers = dropped(subject, attempt, draw, same_values=True, T=1, **options)
     alone = float(answers.max())
     survivor = 1 / (1 - DROP) ** dropouts
     acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5  # how many dropouts would scale it so
@@ -445,10 +366,10 @@ def expect_written_out(answer, fused, unseen):
     expect(seen.made, unseen, "delegated")
 
 
-def attends_to_itself(attempt, draw, **options):
+def attends_to_itself(subject, attempt, draw, **options):
     """Where all tokens are the same."""
     s = sizes_of(draw)
-    qkv, x = qkv_alike(weights_of(draw, s.C)["qkv.weight"], s.nh), alike(draw, s.C)
+    qkv, x = qkv_alike(subject.weights(draw, s)["qkv.weight"], s.nh), alike(draw, s.C)
     passing = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
-    made = module(attempt, s, passing, **options)
+    made = subject.module(attempt, s, passing, **options)
     shares_out(lambda factor, n: by_head(made(factor * x[:n]).output / factor, s.nh))

@@ -1,19 +1,23 @@
 """What checks of functions share: types, dtypes, devices, refusals and gradients, asked of one function after the other.
 
-`calls` are the functions of an exercise by name, each with its arguments by name.
+`calls_of(draw)` gives the functions of an exercise by name, each with its arguments by name.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Layer,
+    StandIn,
     assert_gradients_match,
     assert_refused,
     assert_shape,
     assert_unmutated,
+    check,
     expect,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
@@ -79,29 +83,67 @@ def is_cut_in_part(attempt, got, want, g):
     return is_cut(answer_to, held, got.call.args[0], g, got, want)
 
 
-def leave_their_arguments(attempt, calls):
-    """No function writes into an argument."""
-    for name, kwargs in calls.items():
+@check(points=0.25, layer=Layer.SHAPE)
+def shapes(calls_of, attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    for name, kwargs in calls_of(draw).items():
+        gives_one_tensor(attempt, name, kwargs, reference.call(name, *kwargs.values()).output.shape)
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def leaves_its_arguments(calls_of, attempt, reference, draw):
+    """leaves its arguments as they were"""
+    for name, kwargs in calls_of(draw).items():
         assert_unmutated(attempt.call(name, *kwargs.values()), suspect="input_mutated")
 
 
-def keep_the_dtype(attempt, calls):
-    """float32 in, float32 out, and float64 likewise."""
-    for name, kwargs in calls.items():
-        args = list(kwargs.values())
-        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
+@check(points=0.25, layer=Layer.HYGIENE)
+def dtype(calls_of, attempt, reference, draw):
+    """answers in the dtype that it was given"""
+    for name, kwargs in calls_of(draw).items():
+        answers = {dtype: attempt.asking(dtype=dtype).call(name, *kwargs.values()) for dtype in ("float32", "float64")}
         works = [dtype for dtype, answer in answers.items() if answer.raised is None]
         if not works:
             answers["float64"].must_return()
         expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
         for dtype, answer in answers.items():
-            if answer.kind == "tensor":
-                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
-                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+            first = next(answer.leaves())
+            if first.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {first.dtype}"
+                expect(first.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def device(calls_of, attempt, reference, draw):
+    """works on the device of its arguments"""
+    for name, kwargs in calls_of(draw).items():
+        keeps_the_device(attempt, name, on_meta(kwargs.values()), kwargs.values())
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def stays_on_the_device(calls_of, attempt, reference, draw):
+    """stays on the device of its arguments"""
+    for name, kwargs in calls_of(draw).items():
+        plain = next(attempt.call(name, *kwargs.values()).leaves())
+        answer = attempt.asking(watch=True).call(name, *on_meta(kwargs.values()))
+        for each, there in ((plain, attempt.device), (next(answer.leaves()), "meta")):
+            if each is plain or answer.raised is None:
+                expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.returned}", "interface")
+                told = f"{name} gives a tensor on {each.device}, whatever the device of its arguments"
+                expect(each.device == there, told, "hard_coded_device")
+        seen = answer.reply.operations
+        mixed = re.search(r"same device|expected device", answer.message) or (seen is not None and seen.mixed)
+        told = f"{name}: something stays on another device than its arguments: a tensor made without device=, perhaps"
+        expect(not mixed, told, "hard_coded_device")
 
 
 def on_meta(args):
-    return [a.to("meta") if isinstance(a, torch.Tensor) else a for a in args]
+    def there(a):
+        if isinstance(a, StandIn):
+            return replace(a, linears={name: weight.to("meta") for name, weight in a.linears.items()})
+        return a.to("meta") if isinstance(a, torch.Tensor) else a
+
+    return list(map(there, args))
 
 
 def keeps_the_device(

@@ -1,37 +1,35 @@
 """What the checks of causal attention with W_query, W_key and W_value share: with one head and with several."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import SimpleNamespace
+from functools import partial
 
 import torch
 
 from manyheads.checks import (
+    Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
     assert_refused,
     assert_shape,
+    check,
     expect,
     moved,
 )
 
-from . import _shares
+from . import _again, _modules, _shares
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import contradicts_itself, weights_without_effect
-from ._modules import expect_dtype_and_argument
+from ._modules import changed, directions
 from ._shares import alike
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
 STRIDES = re.compile("view size is not compatible")
-DEEP = 44.0  # how far below 0 scores can lie: what hides the future must lie deeper
 STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(_modules.Subject):
     """The module that an exercise asks for, and the sizes that it is tried with.
 
     sizes: pairwise different, so that no two axes can be mixed up unseen; T is shorter than the context, ctx. None is
@@ -40,61 +38,50 @@ class Subject:
     several: heads, nh of them, with an output projection.
     """
 
-    name: str
-    sizes: Callable[..., SimpleNamespace]
-    large_sizes: Callable[..., SimpleNamespace]
-    several: bool = False
-
-    @property
-    def layers(self):
-        """The names of the linear layers."""
-        return (*LAYERS, "out_proj") if self.several else LAYERS
-
-    def is_registered(self, answer):
-        """Whether all weights are parameters, and were when they were loaded: a layer that is made anew in every call
-        is not. One that is not cannot follow the module, which is another fault.
-        """
-        if not answer.reply.modules:
-            return True
-        found, lost = answer.module.parameters, answer.module.unloaded
-        return all(f"{name}.weight" in found and f"{name}.weight" not in lost for name in self.layers)
+    def __init__(self, name, sizes, large_sizes, several=False):
+        self.name, self.sizes, self.large_sizes, self.several = name, sizes, large_sizes, several
 
     def arguments(self, s):
-        """The constructor's, by name."""
         heads = {"num_heads": s.nh} if self.several else {}
         return {"d_in": s.d_in, "d_out": s.d_out, "context_length": s.ctx, **heads}
 
+    def shapes(self, s, bias=True):
+        return shapes_of(self, s, bias)
+
     def weights(self, draw, s, bias=True):
-        """Weights by name, every bias non-zero."""
-        weights = {f"{name}.weight": draw.weights(s.d_out, s.d_in) for name in LAYERS}
-        weights |= {f"{name}.bias": draw(s.d_out, scale=0.5) for name in LAYERS if bias}
-        if self.several:
-            weights |= {"out_proj.weight": draw.weights(s.d_out, s.d_out), "out_proj.bias": draw(s.d_out)}
-        return weights
+        return super().weights(draw, s, bias=bias)
+
+    def module(self, implementation, s, state, *, bias=True, **options):
+        return super().module(implementation, s, state, qkv_bias=bias, **options)
 
     def drawn(self, draw, tokens="T", more=0):
         """Sizes, weights and an input of T or ctx tokens, or a few more."""
         s = self.sizes(draw)
         return s, self.weights(draw, s), draw(s.B, getattr(s, tokens) + more, s.d_in)
 
+    def inputs(self, draw, s):
+        return (draw(s.B, s.T, s.d_in),)
+
+    def heads(self, s):
+        return s.nh if self.several else 1
+
     def deep(self, draw, s, T, bias=True):
         """Weights and an input with which every score, in every head, lies near −DEEP.
 
         Channel 0 of the input is 1 in every token.
         """
-        state, x = self.weights(draw, s, bias), draw(s.B, T, s.d_in)
+        state, x = self.weights(draw, s, bias=bias), draw(s.B, T, s.d_in)
         x[..., 0] = 1.0
-        heads = s.nh if self.several else 1
-        directions = draw(heads, s.d_out // heads)
-        directions *= (DEEP * (s.d_out // heads) ** 0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
+        read = directions(draw, self.heads(s), s.d_out // self.heads(s))
         for name, sign in (("W_query", 1.0), ("W_key", -1.0)):
             state |= {key: 0.05 * tensor for key, tensor in state.items() if key.startswith(name)}
-            state[f"{name}.weight"][:, 0] = sign * directions.flatten()
+            state[f"{name}.weight"][:, 0] = sign * read.flatten()
         return state, x
 
-    def module(self, implementation, s, state, *, bias=True, **options):
-        """The module of these sizes with these weights."""
-        return implementation.module(self.name, *self.arguments(s).values(), qkv_bias=bias, **options).loaded(state)
+    def passing_on(self, state, s):
+        """The same weights with an out_proj that changes nothing."""
+        eye, zeros = torch.eye(s.d_out, dtype=torch.float64), torch.zeros(s.d_out, dtype=torch.float64)
+        return state | ({"out_proj.weight": eye, "out_proj.bias": zeros} if self.several else {})
 
 
 def works(answer, shape):
@@ -127,8 +114,13 @@ def judge_shape(subject, attempt, draw, familiar):
         assert_shape(answer, (B, T, s.d_out))
 
 
-def judge_shorter(subject, attempt, draw):
-    """Fewer tokens than the context are taken."""
+@check(
+    points=0.25,
+    layer=Layer.SHAPE,
+    hint="The mask is made for the longest sequence. Which corner of it do T tokens need?",
+)
+def shorter(subject, attempt, reference, draw):
+    """takes fewer tokens than the context holds"""
     s, state, x = subject.drawn(draw, "ctx")
     module = subject.module(attempt, s, state)
     answer = module(x[:, : s.T])
@@ -139,14 +131,20 @@ def judge_shorter(subject, attempt, draw):
     assert_shape(answer, (s.B, s.T, s.d_out))
 
 
-def judge_finite(subject, attempt, draw):
-    """No NaN comes out."""
+@check(points=0.25, layer=Layer.FINITE, hint="Can a row of the mask be hidden whole? And what is 0 · ∞?")
+def finite(subject, attempt, reference, draw):
+    """gives no NaN"""
     s, state, x = subject.drawn(draw)
     assert_finite(subject.module(attempt, s, state)(x))
 
 
-def judge_future(subject, attempt, draw):
-    """The past stays when the future is edited."""
+@check(
+    points=0.25,
+    layer=Layer.CAUSALITY,
+    hint="Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?",
+)
+def future(subject, attempt, reference, draw):
+    """keeps the past as it was when the future is edited"""
     s = subject.sizes(draw)
     state, x = subject.deep(draw, s, s.T)
     module = subject.module(attempt, s, state)
@@ -155,10 +153,9 @@ def judge_future(subject, attempt, draw):
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.d_in - 1)
         before, after = module(x).output, module(edited).output
         assert_shape(before, (s.B, s.T, s.d_out))
-        changed = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
-        expect(
-            not changed, f"the tokens from position {cut} on were edited, and the answers at positions {changed} moved"
-        )
+        early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
+        told = f"the tokens from position {cut} on were edited, and the answers at positions {early} moved"
+        expect(not early, told)
 
 
 def judge_sees_past(subject, attempt, draw):
@@ -177,8 +174,13 @@ def judge_sees_past(subject, attempt, draw):
     )
 
 
-def judge_hidden_for_good(subject, attempt, draw):
-    """The future stays hidden where all scores are low."""
+@check(
+    points=0.25,
+    layer=Layer.CAUSALITY,
+    hint="A hidden score must lose against every score that is visible, however low. What is e to the power of it?",
+)
+def hidden_for_good(subject, attempt, reference, draw):
+    """hides the future even where all scores are low"""
     s = subject.sizes(draw)
     state, x = subject.deep(draw, s, s.T)
     module, edited = subject.module(attempt, s, state), x.clone()
@@ -191,7 +193,7 @@ def judge_values(subject, attempt, reference, draw, first_token):
     """The numbers are the reference's. first_token: what is said where token 0, which sees itself alone, is wrong."""
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
     # As many tokens as channels of a head: there a product without the transpose fits, too.
-    tied = SimpleNamespace(**{**vars(ordinary), "T": ordinary.d_out // getattr(ordinary, "nh", 1)})
+    tied = changed(ordinary, T=ordinary.d_out // subject.heads(ordinary))
     for s, (state, x) in (
         (ordinary, (subject.weights(draw, ordinary), draw(ordinary.B, ordinary.T, ordinary.d_in))),
         (low, subject.deep(draw, low, low.T)),
@@ -211,8 +213,9 @@ def judge_square(subject, attempt, reference, draw, s):
     assert_matches(got, want)
 
 
-def judge_gradients(subject, attempt, reference, draw):
-    """The gradients of x and of every weight are the reference's."""
+@check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
+def gradients(subject, attempt, reference, draw):
+    """lets gradients through to x and to every weight"""
     s = subject.sizes(draw)
     (state, x), g = subject.deep(draw, s, s.T), draw(s.B, s.T, s.d_out)
     got, want = (subject.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
@@ -276,8 +279,13 @@ def judge_names(found, wanted, ctx, asked):
     expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
 
 
-def judge_refuses_beyond_context(subject, attempt, draw):
-    """More tokens than the context are refused."""
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="Compare T with context_length before anything else, and raise a ValueError that names both.",
+)
+def refuses_beyond_context(subject, attempt, reference, draw):
+    """refuses more tokens than the context holds"""
     s, state, x = subject.drawn(draw, "ctx", more=1)
     module = subject.module(attempt, s, state)
     module(x[:, 1:]).must_return()
@@ -285,8 +293,13 @@ def judge_refuses_beyond_context(subject, attempt, draw):
     assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
 
 
-def judge_dropout_sleeps(subject, attempt, draw):
-    """Dropout does nothing in eval mode."""
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.",
+)
+def dropout_sleeps(subject, attempt, reference, draw):
+    """leaves dropout out in eval mode"""
     s, state, x = subject.drawn(draw)
     answer = subject.module(attempt.asking(runs=2), s, state)(x)
     plain, again = answer.outputs
@@ -296,7 +309,7 @@ def judge_dropout_sleeps(subject, attempt, draw):
         told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
         module = subject.module(attempt.asking(random=True), s, state)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
-        awake = not deaf and is_dropped(*alone, heads=getattr(s, "nh", 1))
+        awake = not deaf and is_dropped(*alone, heads=subject.heads(s))
         fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
         expect(False, f"even without dropout the same input gives two answers{told}", fault)
     answer = subject.module(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
@@ -306,6 +319,39 @@ def judge_dropout_sleeps(subject, attempt, draw):
 
 
 P = 0.25
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Dropout belongs between the softmax and the values.")
+def dropout_on_weights(subject, attempt, reference, draw):
+    """drops attention weights in training, and scales up the rest"""
+    s = subject.sizes(draw, nh=2) if subject.several else subject.sizes(draw)
+    heads = subject.heads(s)
+
+    def asking(s):
+        return partial(subject.module, attempt.asking(random=True), s, subject.passing_on(subject.weights(draw, s), s))
+
+    ask = asking(s)
+    awake, asleep = dropped(ask, draw(1, 1, s.d_in))  # one token: one weight a head, 1 or struck out
+    x = draw(1, 2, s.d_in)
+    two = dropped(ask, x)
+    without_dropout(ask, x)
+    if (
+        subject.several
+    ):  # of an only head a part is left where channels are dropped one by one: `course check` sees that
+        dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.d_in))
+    struck, kept = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
+    whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**heads
+    if not whole:
+        judge_rate(ask, x, heads)
+        judge_extra(awake, asleep)
+        judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=heads)
+    of_head = "every head" if subject.several else "the head"
+    expect(whole, f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)")
+    share = float(struck.double().mean())
+    # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the share shows in the mean below.
+    expect(abs(share - P) <= (0.154 if subject.several else 0.21), f"with dropout = {P}, {share:.0%} is dropped")
+    judge_mean(*two)
+    judge_default(ask, x)
 
 
 def dropped(ask, x):
@@ -384,8 +430,24 @@ def judge_mean(awake, asleep):
     expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
 
 
-def judge_moves(subject, attempt, draw):
-    """Nothing stays behind when the module moves to another device."""
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def again(subject, attempt, reference, draw):
+    """answers every call as a fresh instance would"""
+    s = subject.sizes(draw)
+    state = subject.weights(draw, s)
+    inputs = [(draw(B, T, s.d_in),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.ctx))]
+    _again.judge_again(subject.module(attempt, s, state), *inputs)
+    dropping = subject.module(attempt, s, subject.passing_on(state, s), dropout=_again.P)
+    _again.judge_modes_again(dropping, draw(1, 1, s.d_in), subject.heads(s))
+
+
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="A tensor that must move with the module and is not learned: register_buffer.",
+)
+def moves(subject, attempt, reference, draw):
+    """moves to another device as a whole"""
     s = subject.sizes(draw)
     state = subject.weights(draw, s)
     subject.module(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
@@ -397,28 +459,27 @@ def judge_moves(subject, attempt, draw):
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
     expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
-    registered = subject.is_registered(answer)
+    registered = subject.is_registered(answer, s)
     evidence = "the module moved, and some tensor is made on, or stays on, another device"
     expect(False, evidence, "hard_coded_device" if registered else "")
 
 
-def judge_dtype_and_argument(subject, attempt, draw):
-    """The output has the input's dtype, and the input stays as it was."""
-    s, state, x = subject.drawn(draw)
-
-    def ask(dtype):
-        return subject.module(attempt.asking(dtype=dtype), s, state)(x)
-
-    for answer in expect_dtype_and_argument(ask, subject.is_registered).values():
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="Name no dtype in forward, or take x.dtype; and compute new tensors in place of x.mul_ and the like.",
+)
+def dtype_and_argument(subject, attempt, reference, draw):
+    """follows the dtype of its input, and leaves the input as it was"""
+    s, state, inputs = subject.case(draw)
+    for answer in _modules.judge_dtype_and_argument(subject, attempt, s, state, inputs):
         assert_shape(answer, (s.B, s.T, s.d_out))
 
 
 def shares_out(subject, attempt, draw):
     """Where all tokens are the same, the weights are shared out in every head."""
     s = subject.sizes(draw)
-    drawn, heads = subject.weights(draw, s, bias=False), getattr(s, "nh", 1)
+    drawn, heads = subject.weights(draw, s, bias=False), subject.heads(s)
     passing = {f"{name}.weight": _shares.heads_alike(drawn[f"{name}.weight"], heads) for name in LAYERS}
-    if subject.several:
-        passing["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
-    module, x = subject.module(attempt, s, passing, bias=False), alike(draw, s.d_in)
+    module, x = subject.module(attempt, s, subject.passing_on(passing, s), bias=False), alike(draw, s.d_in)
     _shares.shares_out(lambda factor, n: _shares.by_head(module(factor * x[:n]).output / factor, heads))

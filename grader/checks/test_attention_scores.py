@@ -5,15 +5,8 @@ import torch
 from manyheads.checks import CheckFailed, Layer, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
-from ._functions import (
-    gives_one_tensor,
-    keep_the_dtype,
-    keeps_the_device,
-    leave_their_arguments,
-    lets_gradients_through,
-    on_meta,
-    same,
-)
+from ._functions import device, dtype, leaves_its_arguments, lets_gradients_through, same, shapes
+from ._modules import asked_of
 from ._shares import alike, shares_out
 
 
@@ -29,12 +22,12 @@ def large_sizes_of(draw):
 
 def assert_matches_when_large(attempt, reference, draw, name):
     """One call with many tokens."""
-    args = list(four_calls(draw, large_sizes_of(draw))[name].values())
+    args = list(calls_of(draw, large_sizes_of(draw))[name].values())
     what = f"for {args[0].shape[-2]} tokens, the output of {name}"
     assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
 
 
-def four_calls(draw, s=None):
+def calls_of(draw, s=None):
     """Every function of the exercise with arguments for it by name, one leading dimension each."""
     s = s or sizes_of(draw)
     return {
@@ -51,11 +44,7 @@ def assert_is_none_of(got, guesses):
         expect(not same(got, values), phrase)
 
 
-@check(points=0.25, layer=Layer.SHAPE)
-def test_shapes(attempt, reference, draw):
-    """takes its arguments by name and gives one tensor of the right shape"""
-    for name, kwargs in four_calls(draw).items():
-        gives_one_tensor(attempt, name, kwargs, reference.call(name, *kwargs.values()).output.shape)
+test_shapes = asked_of(calls_of, shapes)
 
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
@@ -167,27 +156,13 @@ def test_single_token(attempt, reference, draw):
 @check(points=0.25, layer=Layer.GRADIENTS)
 def test_gradients(attempt, reference, draw):
     """lets the right gradients through to every argument"""
-    for name, kwargs in four_calls(draw).items():
+    for name, kwargs in calls_of(draw).items():
         lets_gradients_through(attempt, reference, draw, name, kwargs, kwargs)
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_leaves_its_arguments(attempt, draw):
-    """leaves its arguments as they were"""
-    leave_their_arguments(attempt, four_calls(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_dtype(attempt, draw):
-    """answers in the dtype that it was given"""
-    keep_the_dtype(attempt, four_calls(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_device(attempt, draw):
-    """works on the device of its arguments"""
-    for name, kwargs in four_calls(draw).items():
-        keeps_the_device(attempt, name, on_meta(kwargs.values()), kwargs.values())
+test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
+test_dtype = asked_of(calls_of, dtype)
+test_device = asked_of(calls_of, device)
 
 
 def mixes_itself(attempt, draw):

@@ -6,7 +6,8 @@ from manyheads.box.worker.messages import DeviceArgument
 from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import is_cut_in_part, keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta
+from ._functions import dtype, is_cut_in_part, keeps_the_device, leaves_its_arguments, on_meta
+from ._modules import asked_of
 from ._shares import alike, shares_out
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
@@ -214,16 +215,8 @@ def test_gradients(attempt, reference, draw):
     assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_leaves_its_arguments(attempt, draw):
-    """leaves its arguments as they were"""
-    leave_their_arguments(attempt, calls_of(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_dtype(attempt, draw):
-    """answers in the dtype that it was given"""
-    keep_the_dtype(attempt, calls_of(draw))
+test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
+test_dtype = asked_of(calls_of, dtype)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")

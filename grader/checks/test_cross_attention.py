@@ -1,7 +1,5 @@
 """Hidden checks of cross-attention with a padding mask."""
 
-from types import SimpleNamespace
-
 import torch
 
 from manyheads.checks import (
@@ -16,15 +14,14 @@ from manyheads.checks import (
     moved,
 )
 
-from . import _again
-from . import _undropped as shared
+from . import _again, _modules
+from ._modules import asked_of, changed, climbing, directions, half_precision, parameters, steady
 from ._shares import alike, by_head, heads_alike, shares_out
 
 
 def sizes_of(draw, **fixed):
     """Sizes that differ pairwise, both lengths and all three widths among them, and none usual in lessons."""
-    s = draw.sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19])
-    s = SimpleNamespace(**{**vars(s), **fixed})
+    s = changed(draw.sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19]), **fixed)
     s.d_out = s.nh * s.hd
     return s
 
@@ -41,19 +38,6 @@ def large_sizes_of(draw):
     return s
 
 
-CROSS = shared.Subject(
-    "CrossAttention",
-    arguments=lambda s: (s.d_query, s.d_context, s.d_out, s.nh),
-    shapes=lambda s: {
-        "W_query.weight": (s.d_out, s.d_query),
-        "W_key.weight": (s.d_out, s.d_context),
-        "W_value.weight": (s.d_out, s.d_context),
-        "out_proj.weight": (s.d_out, s.d_out),
-        "out_proj.bias": (s.d_out,),
-    },
-)
-
-
 def kept(draw, s):
     """keep: in every sequence some tokens are real and some are padding, wherever they stand."""
     keep = draw(s.B, s.T_k) > -0.3
@@ -63,32 +47,51 @@ def kept(draw, s):
     return keep
 
 
-def drawn(draw, s, scale=1.0):
-    """Weights, and x, context and keep."""
-    x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
-    return CROSS.weights(draw, s), (x, context, kept(draw, s))
+class Cross(_modules.Subject):
+    """The module of this exercise."""
+
+    name = "CrossAttention"
+
+    def arguments(self, s):
+        return {"d_query": s.d_query, "d_context": s.d_context, "d_out": s.d_out, "num_heads": s.nh}
+
+    def shapes(self, s):
+        return {
+            "W_query.weight": (s.d_out, s.d_query),
+            "W_key.weight": (s.d_out, s.d_context),
+            "W_value.weight": (s.d_out, s.d_context),
+            "out_proj.weight": (s.d_out, s.d_out),
+            "out_proj.bias": (s.d_out,),
+        }
+
+    def sizes(self, draw):
+        return sizes_of(draw)
+
+    def given(self, draw, s, scale=1.0):
+        """Weights, and x, context and keep."""
+        x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
+        return self.weights(draw, s), (x, context, kept(draw, s))
+
+    def deep(self, draw, s):
+        """The same, with scores near −DEEP in every head: channel 0 is 1 in every token."""
+        weights, (x, context, keep) = self.given(draw, s)
+        read = directions(draw, s.nh, s.hd)
+        for name, sign in (("W_query.weight", 1.0), ("W_key.weight", -1.0)):
+            weights[name] *= 0.1
+            weights[name][:, 0] = sign * read.flatten()
+        x[..., 0], context[..., 0] = 1.0, 1.0
+        return weights, (x, context, keep)
+
+    def steep(self, draw, s):
+        """The same, with scores that climb from -44.5 to 44.5 with the key's place, in every head."""
+        weights, (x, context, keep) = self.given(draw, s)
+        weights["W_query.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
+        weights["W_key.weight"].zero_()[:: s.hd, 1] = 1.0
+        x[..., 0], context[..., 1] = 1.0, climbing(s.T_k)
+        return weights, (x, context, keep)
 
 
-def deep(draw, s):
-    """The same, with scores near -44 in every head: channel 0 is 1 in every token."""
-    weights, (x, context, keep) = drawn(draw, s)
-    directions = draw(s.nh, s.hd)
-    directions *= (44 * s.hd**0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
-    for name, sign in (("W_query.weight", 1.0), ("W_key.weight", -1.0)):
-        weights[name] *= 0.1
-        weights[name][:, 0] = sign * directions.flatten()
-    x[..., 0], context[..., 0] = 1.0, 1.0
-    return weights, (x, context, keep)
-
-
-def steep(draw, s):
-    """The same, with scores that climb from -44.5 to 44.5 with the key's place, in every head."""
-    weights, (x, context, keep) = drawn(draw, s)
-    weights["W_query.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
-    weights["W_key.weight"].zero_()[:: s.hd, 1] = 1.0
-    place = torch.arange(s.T_k, dtype=torch.float64)
-    x[..., 0], context[..., 1] = 1.0, (2 * place - (s.T_k - 1)) / (s.T_k - 1)
-    return weights, (x, context, keep)
+CROSS = Cross()
 
 
 def both(attempt, reference, s, weights, inputs):
@@ -109,8 +112,8 @@ def test_shape(attempt, draw):
         {"d_query": 30, "d_context": 30},
         {"nh": 1},
     ):
-        each = SimpleNamespace(**{**vars(s), **change})
-        weights, (x, context, keep) = drawn(draw, each)
+        each = changed(s, **change)
+        weights, (x, context, keep) = CROSS.given(draw, each)
         for given in ((x, context), (x, context, keep), (x, context, None)):
             assert_shape(CROSS.module(attempt, each, weights)(*given), (each.B, each.T_q, s.d_out))
 
@@ -119,7 +122,7 @@ def test_shape(attempt, draw):
 def test_finite(attempt, draw):
     """gives no NaN, however large the scores"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
-        weights, inputs = steep(draw, s)
+        weights, inputs = CROSS.steep(draw, s)
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
 
@@ -131,7 +134,7 @@ def test_finite(attempt, draw):
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
-        weights, (x, context, keep) = drawn(draw, s)
+        weights, (x, context, keep) = CROSS.given(draw, s)
         other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
         before, after = (CROSS.module(attempt, s, weights)(x, each, keep).output for each in (context, other))
         assert_shape(before, (s.B, s.T_q, s.d_out))
@@ -147,7 +150,7 @@ def test_padding_unheard(attempt, draw):
 def test_hears_all(attempt, draw):
     """lets every query see every real token of the context"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
-        weights, (x, context, keep) = drawn(draw, s)
+        weights, (x, context, keep) = CROSS.given(draw, s)
         for given in (keep, None):
             real = torch.ones_like(keep) if given is None else given
             last, first = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
@@ -167,7 +170,7 @@ def test_hears_all(attempt, draw):
 def test_independent(attempt, draw):
     """keeps sequences apart, and queries apart"""
     s = sizes_of(draw)
-    weights, (x, context, keep) = drawn(draw, s)
+    weights, (x, context, keep) = CROSS.given(draw, s)
     before = CROSS.module(attempt, s, weights)(x, context, keep).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
@@ -184,7 +187,7 @@ def test_independent(attempt, draw):
 def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
-    weights, inputs = drawn(draw, s)
+    weights, inputs = CROSS.given(draw, s)
     weights["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
     before = CROSS.module(attempt, s, weights)(*inputs).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
@@ -205,14 +208,14 @@ def test_heads_apart(attempt, draw):
 def test_values(attempt, reference, draw):
     """attends to the whole context where there is no padding"""
     s = sizes_of(draw)
-    weights, (x, context, _) = drawn(draw, s, scale=1.5)
+    weights, (x, context, _) = CROSS.given(draw, s, scale=1.5)
     assert_matches(*both(attempt, reference, s, weights, (x, context)))
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     got, want = both(attempt, reference, s, weights, (x, context, everyone))
     assert_matches(got, want, "with a keep that is True throughout, the output")
     for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
         tied = sizes_of(draw, T_q=T, T_k=T)
-        weights, (x, context, _) = drawn(draw, tied, scale=1.5)
+        weights, (x, context, _) = CROSS.given(draw, tied, scale=1.5)
         got, want = both(attempt, reference, tied, weights, (x, context))
         assert_matches(got, want, f"with {T} tokens on both sides, the output")
 
@@ -223,9 +226,9 @@ def test_values(attempt, reference, draw):
 def test_values_with_padding(attempt, reference, draw):
     """shares the whole unit among the real tokens"""
     s = sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *drawn(draw, s, scale=1.5)))
+    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
     s = large_sizes_of(draw)
-    got, want = both(attempt, reference, s, *drawn(draw, s, scale=1.5))
+    got, want = both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5))
     assert_matches(got, want, f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
 
 
@@ -237,7 +240,7 @@ def test_values_with_padding(attempt, reference, draw):
 def test_low_scores(attempt, reference, draw):
     """hides padding for good, where all scores are low"""
     s = sizes_of(draw)
-    got, want = both(attempt, reference, s, *deep(draw, s))
+    got, want = both(attempt, reference, s, *CROSS.deep(draw, s))
     assert_matches(got, want, "with low scores, the output")
 
 
@@ -245,25 +248,26 @@ def test_low_scores(attempt, reference, draw):
 def test_square(attempt, reference, draw):
     """is right where both sides have one length and one width"""
     s = square_sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *drawn(draw, s, scale=1.5)))
+    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between input and output?")
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x, to the context and to every weight"""
     s = sizes_of(draw)
-    weights, inputs = deep(draw, s)
+    weights, inputs = CROSS.deep(draw, s)
     g = draw(s.B, s.T_q, s.d_out)
     # Without keep first: a finite number added to a whole column swallows its scores, and no difference shows a slope.
     for given in (inputs[:2], inputs):
-        shared.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
+        _modules.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="No bias for the three layers that read, one for out_proj.")
-def test_parameters(attempt, draw):
-    """learns W_query, W_key, W_value and out_proj and nothing else"""
-    s = sizes_of(draw)
-    shared.judge_parameters(CROSS, attempt, s, *drawn(draw, s))
+test_parameters = asked_of(
+    CROSS,
+    parameters,
+    "learns W_query, W_key, W_value and out_proj and nothing else",
+    hint="No bias for the three layers that read, one for out_proj.",
+)
 
 
 @check(
@@ -272,7 +276,7 @@ def test_parameters(attempt, draw):
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
     s = sizes_of(draw)
-    weights, inputs = drawn(draw, s)
+    weights, inputs = CROSS.given(draw, s)
     CROSS.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
     for d_out, nh in ((s.d_out + 1, s.nh), (s.nh, s.d_out)):
         made = attempt.module("CrossAttention", s.d_query, s.d_context, d_out, nh).built()
@@ -282,51 +286,34 @@ def test_refuses_uneven_heads(attempt, draw):
 @check(points=0.25, layer=Layer.HYGIENE, hint="Make new tensors on the device of x.")
 def test_moves(attempt, draw):
     """moves to another device as a whole"""
-    s = sizes_of(draw)
-    shared.judge_moves(CROSS, attempt, s, *drawn(draw, s))
+    _modules.judge_moves(CROSS, attempt, *CROSS.case(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
 def test_dtype_and_argument(attempt, draw):
     """follows the dtype of its input, and leaves its arguments as they were"""
-    s = sizes_of(draw)
-    shared.judge_dtype_and_argument(CROSS, attempt, s, *drawn(draw, s))
+    _modules.judge_dtype_and_argument(CROSS, attempt, *CROSS.case(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
 def test_again(attempt, draw):
     """answers every call as a fresh instance would, with keep and without"""
     s = sizes_of(draw)
-    weights, with_keep = drawn(draw, s)
-    _, (*without, _) = drawn(draw, s)
-    _, others = drawn(draw, SimpleNamespace(**{**vars(s), "B": 3, "T_q": 13, "T_k": 9}))
+    weights, with_keep = CROSS.given(draw, s)
+    _, (*without, _) = CROSS.given(draw, s)
+    _, others = CROSS.given(draw, changed(s, B=3, T_q=13, T_k=9))
     _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, others)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")
-def test_steady(attempt, draw):
-    """gives the same at every call, in training too"""
-    s = sizes_of(draw)
-    shared.judge_steady(CROSS, attempt, s, *drawn(draw, s))
-
-
-@check(
-    points=0,
-    layer=Layer.HYGIENE,
-    device="cuda",
-    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
-)
-def test_half_precision(attempt, reference, draw):
-    """stays finite and near under autocast, in float16 and in bfloat16"""
-    s = sizes_of(draw)
-    shared.judge_half_precision(CROSS, attempt, reference, s, *drawn(draw, s))
+test_steady = asked_of(CROSS, steady)
+test_half_precision = asked_of(CROSS, half_precision)
 
 
 def shares_the_context_out(attempt, draw):
     """Where all tokens of the context are the same."""
     s = sizes_of(draw)
-    drawn = CROSS.weights(draw, s)
-    kept = {name: heads_alike(drawn[name], s.nh) for name in drawn if "out_proj" not in name}
+    weights = CROSS.weights(draw, s)
+    kept = {name: heads_alike(weights[name], s.nh) for name in weights if "out_proj" not in name}
     module = CROSS.module(attempt, s, {**kept, "out_proj.weight": torch.eye(s.d_out, dtype=torch.float64)})
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))

@@ -1,55 +1,18 @@
 """Hidden checks of the fused QKV: one projection, heads, causal attention, one projection back."""
 
+from functools import partial
+
 import torch
 
 from manyheads.box.worker.messages import Entries
-from manyheads.checks import (
-    HALF_PRECISION,
-    Layer,
-    assert_finite,
-    assert_matches,
-    assert_near,
-    assert_refused,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import Layer, assert_matches, assert_refused, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from . import _again
-from ._causal_attention import (
-    COPIES,
-    DROP,
-    attends_to_itself,
-    deep,
-    dropped,
-    expect_scaled_up,
-    expect_share_dropped,
-    expect_unrounded,
-    expect_weights_dropped,
-    expect_written_out,
-    judge_again,
-    judge_causal,
-    judge_dtype_and_argument,
-    judge_eval_is_calm,
-    judge_gradients,
-    judge_independent,
-    judge_modes_again,
-    judge_moves,
-    judge_parameters,
-    judge_refuses_indivisible,
-    judge_refuses_too_long,
-    judge_shape,
-    large_sizes_of,
-    layer,
-    module,
-    silenced,
-    sizes_of,
-    steep,
-    varies,
-    weights_of,
-)
+from . import _causal_attention as shared
+from . import _modules
+from ._modules import asked_of, changed
 
+FUSED = shared.Subject()
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
 ENOUGH = 20_000  # operations on the meta device, after which whoever has not refused is not going to
@@ -58,38 +21,21 @@ ENOUGH = 20_000  # operations on the meta device, after which whoever has not re
 @check(points=0.25, layer=Layer.SHAPE)
 def test_shape(attempt, draw):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
-    s = sizes_of(draw)
-    judge_shape(attempt, draw, s, [(1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)])
+    s = shared.sizes_of(draw)
+    shared.judge_shape(FUSED, attempt, draw, s, [(1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)])
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Which row of the mask hides everything? What is softmax of nothing?")
-def test_finite(attempt, draw):
-    """gives numbers, however large the scores"""
-    s = sizes_of(draw)
-    weights, x = steep(draw, s)
-    assert_finite(module(attempt, s, weights)(x))
-
-
-@check(
-    points=0.25, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
-)
-def test_causal(attempt, draw):
-    """does not see the future"""
-    judge_causal(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.CAUSALITY)
-def test_independent(attempt, draw):
-    """keeps batch entries apart, and heads apart"""
-    judge_independent(attempt, draw)
+test_finite = asked_of(FUSED, _modules.finite)
+test_causal = asked_of(FUSED, _modules.causal)
+test_independent = asked_of(FUSED, shared.independent)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="A single token can only look at itself: what is left is v, projected.")
 def test_single_token(attempt, reference, draw):
     """gives a single token its own value, projected"""
-    s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, 1, s.C)
-    answer, want = (module(c, s, weights)(x) for c in (attempt, reference))
+    s = shared.sizes_of(draw)
+    weights, x = FUSED.weights(draw, s), draw(s.B, 1, s.C)
+    answer, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
     assert_shape(answer, x.shape)
     if difference(answer.output, want.output) <= TOLERANCE:
         return
@@ -111,31 +57,31 @@ def test_single_token(attempt, reference, draw):
 @check(points=0.5, layer=Layer.VALUES, hint="With one head, compare scores, weights and output by hand for T = 2.")
 def test_single_head(attempt, reference, draw):
     """attends right with a single head"""
-    s = sizes_of(draw)
-    for weights, x in ((weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)), deep(draw, s.B, s.T, s.C, 1)):
-        assert_matches(*(layer(c, s.C, 1, s.block, weights)(x) for c in (attempt, reference)))
+    s = shared.sizes_of(draw)
+    for weights, x in ((FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)), FUSED.deep(draw, changed(s, nh=1))):
+        assert_matches(*(FUSED.module(c, changed(s, nh=1), weights)(x) for c in (attempt, reference)))
 
 
 @check(points=0.75, layer=Layer.VALUES)
 def test_values(attempt, reference, draw):
     """attends right with several heads"""
-    s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (module(c, s, weights)(x).output for c in (attempt, reference))
+    s = shared.sizes_of(draw)
+    weights, x = FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
+    got, want = (FUSED.module(c, s, weights)(x).output for c in (attempt, reference))
     assert_shape(got, want.shape)
     if difference(got, want) > TOLERANCE:
-        expect_unrounded(got, want)
+        shared.expect_unrounded(got, want)
         compare_heads(got, want, s, weights)
-    weights, x = deep(draw, s.B, s.T, s.C, s.nh)
-    got, want = (module(c, s, weights)(x) for c in (attempt, reference))
-    expect_unrounded(got.output, want.output)
+    weights, x = FUSED.deep(draw, s)
+    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
+    shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
     x = draw(s.B, s.hd, s.C, scale=1.5)  # where a product of q and k without the transpose fits, too
-    got, want = (module(c, s, weights)(x) for c in (attempt, reference))
+    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
     assert_matches(got, want, "with as many tokens as channels of a head, the output")
-    s = large_sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (module(c, s, weights)(x) for c in (attempt, reference))
+    s = shared.large_sizes_of(draw)
+    weights, x = FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
+    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
     assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")
 
 
@@ -153,87 +99,53 @@ def compare_heads(got, want, s, weights):
     assert_matches(got, want)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets gradients through to x and to both weights"""
-    judge_gradients(attempt, reference, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_parameters(attempt, draw):
-    """has 4C² parameters, qkv.weight and proj.weight, and no others"""
-    judge_parameters(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_refuses_indivisible(attempt, draw):
-    """refuses an n_embd that n_head does not divide, when it is made"""
-    judge_refuses_indivisible(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_refuses_too_long(attempt, draw):
-    """refuses more tokens than block_size"""
-    judge_refuses_too_long(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_moves(attempt, draw):
-    """works where .to(device) has put it"""
-    judge_moves(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_dtype_and_argument(attempt, draw):
-    """follows the dtype of x, and leaves x as it was"""
-    judge_dtype_and_argument(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="What turns your dropout off when training is over?")
-def test_eval_is_calm(attempt, draw):
-    """drops nothing in eval mode, and nothing where dropout is not given"""
-    judge_eval_is_calm(attempt, draw)
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
-def test_again(attempt, draw):
-    """answers every call as a fresh instance would"""
-    judge_again(attempt, draw)
+test_gradients = asked_of(FUSED, shared.gradients)
+test_parameters = asked_of(FUSED, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_refuses_indivisible = asked_of(FUSED, _modules.refuses_indivisible)
+test_refuses_too_long = asked_of(FUSED, shared.refuses_too_long)
+test_moves = asked_of(FUSED, shared.moves)
+test_dtype_and_argument = asked_of(FUSED, shared.dtype_and_argument)
+test_eval_is_calm = asked_of(FUSED, shared.eval_is_calm)
+test_again = asked_of(FUSED, shared.again)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensor loses entries: scores, weights or output?")
 def test_drops_weights(attempt, draw):
     """drops attention weights in training, also after eval mode"""
-    ratio = dropped(attempt, draw, same_values=True)
-    expect_weights_dropped(attempt, draw, ratio)
-    expect_scaled_up(attempt, draw, 2 if silenced(ratio) else 1)
-    judge_modes_again(attempt, draw)
+    ratio = shared.dropped(FUSED, attempt, draw, same_values=True)
+    shared.expect_weights_dropped(FUSED, attempt, draw, ratio)
+    shared.expect_scaled_up(FUSED, attempt, draw, 2 if shared.silenced(ratio) else 1)
+    shared.judge_modes_again(FUSED, attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="There are two dropouts: the second comes last of all.")
 def test_drops_output(attempt, draw):
     """drops channels of the output in training"""
-    ratio, alone = (dropped(attempt, draw, same_values=True, **options) for options in ({}, {"T": 1}))
+    ratio, alone = (shared.dropped(FUSED, attempt, draw, same_values=True, **options) for options in ({}, {"T": 1}))
     # Of a token alone all channels go with its weights, and no channel goes alone.
-    if silenced(ratio) <= DROP / 4 or not bool(((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()):
-        some = varies(ratio) or varies(dropped(attempt, draw, same_values=False, whole=True))
+    if shared.silenced(ratio) <= shared.DROP / 4 or not bool(((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()):
+        some = shared.varies(ratio) or shared.varies(
+            shared.dropped(FUSED, attempt, draw, same_values=False, whole=True)
+        )
         expect(some, "training and eval mode give the same: nothing is dropped", "dropout_missing")
         expect(False, "in training no channel of the output is ever 0", "dropout_output_missing")
-    expect_share_dropped(ratio)
+    shared.expect_share_dropped(ratio)
     means = ratio.mean(dim=(1, 2))
     bias = abs(float(means.mean()) - 1)
     away = f"averaged over many runs, training is {bias:.0%} away from eval mode: what survives is to be scaled up"
-    expect(bias <= 8 * float(means.std()) / COPIES**0.5 + 1e-9, away)
+    expect(bias <= 8 * float(means.std()) / shared.COPIES**0.5 + 1e-9, away)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_written_out(attempt, draw):
     """writes the attention out"""
-    s = sizes_of(draw)
+    s = shared.sizes_of(draw)
     x, g = draw(s.B, s.T, s.C), draw(s.B, s.T, s.C)
-    answer = module(attempt.asking(watch=True, cotangent=g, second=True, random=True), s, weights_of(draw, s.C))(x)
+    answer = FUSED.module(attempt.asking(watch=True, cotangent=g, second=True, random=True), s, FUSED.weights(draw, s))(
+        x
+    )
     fused = "PyTorch's fused attention does the work: here the scores, the mask, the softmax and the sum are yours"
-    expect_written_out(answer, fused, "nothing of what it does can be seen")
+    shared.expect_written_out(answer, fused, "nothing of what it does can be seen")
 
 
 @check(
@@ -322,19 +234,7 @@ def test_gpt2_refuses(attempt):
     small.loaded(weights)(x).must_return()  # who refuses everything?
 
 
-@check(
-    points=0,
-    layer=Layer.HYGIENE,
-    device="cuda",
-    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
-)
-def test_half_precision(attempt, reference, draw):
-    """stays finite and near under autocast, in float16 and in bfloat16"""
-    s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    exact = module(reference, s, weights)(x)
-    for dtype in HALF_PRECISION:
-        assert_near(module(attempt.asking(dtype="float32", autocast=dtype), s, weights)(x), exact)
+test_half_precision = asked_of(FUSED, _modules.half_precision)
 
 
-COUNTS_IF = {"CausalSelfAttention": attends_to_itself}
+COUNTS_IF = {"CausalSelfAttention": partial(shared.attends_to_itself, FUSED)}

@@ -18,28 +18,17 @@ from manyheads.checks import (
     expect,
 )
 
-from . import _undropped as shared
-from ._cached import (
-    CACHED,
-    HEARS_THE_LAST,
-    KEPT_IN_DEFAULT,
-    TARGET,
-    differs,
-    fed,
-    forgets,
-    hears_the_last,
-    keeps_in_default,
-    made,
-    sizes_of,
-    weights_of,
-)
+from . import _cached as shared
+from . import _modules
+from ._cached import CACHED, differs, fed
 from ._gradients import is_cut
+from ._modules import asked_of, parameters, refuses_indivisible
 from ._shares import alike, by_head, qkv_alike, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
     """Every chunk's y is the reference's."""
-    answers = [fed(made(each, s, weights), *chunks) for each in (attempt, reference)]
+    answers = [fed(CACHED.module(each, s, weights), *chunks) for each in (attempt, reference)]
     for n, (got, want) in enumerate(zip(*answers, strict=True), 1):
         assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
 
@@ -47,11 +36,11 @@ def compare(attempt, reference, s, weights, chunks, what):
 @check(points=0.25, layer=Layer.SHAPE, hint="y is for the new tokens alone, however many the cache holds.")
 def test_shape(attempt, draw):
     """gives (y, cache), with y of the shape of x, in every call"""
-    s = sizes_of()
-    weights, sizes = weights_of(draw, s.C), (4, 1, 9)
+    s = CACHED.sizes(draw)
+    weights, sizes = CACHED.weights(draw, s), (4, 1, 9)
     for T in (1, s.block):
-        assert_shape(made(attempt, s, weights)(draw(s.B, T, s.C))["y"], (s.B, T, s.C), "y")
-    answers = fed(made(attempt, s, weights), *(draw(s.B, T, s.C) for T in sizes))
+        assert_shape(CACHED.module(attempt, s, weights)(draw(s.B, T, s.C))["y"], (s.B, T, s.C), "y")
+    answers = fed(CACHED.module(attempt, s, weights), *(draw(s.B, T, s.C) for T in sizes))
     for n, (answer, T) in enumerate(zip(answers, sizes, strict=True), 1):
         assert_shape(answer["y"], (s.B, T, s.C), f"y of call {n}")
 
@@ -59,8 +48,8 @@ def test_shape(attempt, draw):
 @check(points=0.25, layer=Layer.FINITE)
 def test_finite(attempt, draw):
     """gives numbers, in every call"""
-    s = sizes_of()
-    for answer in fed(made(attempt, s, weights_of(draw, s.C)), *(draw(s.B, T, s.C) for T in (4, 3))):
+    s = CACHED.sizes(draw)
+    for answer in fed(CACHED.module(attempt, s, CACHED.weights(draw, s)), *(draw(s.B, T, s.C) for T in (4, 3))):
         assert_finite(answer["y"])
 
 
@@ -69,13 +58,13 @@ def test_finite(attempt, draw):
 )
 def test_causal(attempt, draw):
     """lets no token see the future, in the first chunk or a later one"""
-    s = sizes_of()
-    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (6, 5)]
-    before = fed(made(attempt, s, weights), *chunks)
+    s = CACHED.sizes(draw)
+    weights, chunks = CACHED.weights(draw, s), [draw(s.B, T, s.C) for T in (6, 5)]
+    before = fed(CACHED.module(attempt, s, weights), *chunks)
     for n, t in ((0, 3), (1, 2)):
         edited = [chunk.clone() for chunk in chunks]
         edited[n][:, t:] = draw(*edited[n][:, t:].shape)
-        after = fed(made(attempt, s, weights), *edited)
+        after = fed(CACHED.module(attempt, s, weights), *edited)
         for a, chunk in zip((*before, *after), (*chunks, *chunks), strict=True):
             assert_shape(a["y"], chunk.shape, "y")
         changed = differs(before[n]["y"].output, after[n]["y"].output).amax((0, 2))
@@ -87,13 +76,16 @@ def test_causal(attempt, draw):
 @check(points=0.25, layer=Layer.CAUSALITY)
 def test_independent(attempt, draw):
     """keeps the sequences of a batch apart, in the cache, too"""
-    s = sizes_of()
-    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (4, 3)]
+    s = CACHED.sizes(draw)
+    weights, chunks = CACHED.weights(draw, s), [draw(s.B, T, s.C) for T in (4, 3)]
     edited = [chunk.clone() for chunk in chunks]
     for chunk in edited:
         chunk[2] = draw(*chunk[2].shape)
     for before, after, chunk in zip(
-        fed(made(attempt, s, weights), *chunks), fed(made(attempt, s, weights), *edited), chunks, strict=True
+        fed(CACHED.module(attempt, s, weights), *chunks),
+        fed(CACHED.module(attempt, s, weights), *edited),
+        chunks,
+        strict=True,
     ):
         assert_shape(before["y"], chunk.shape, "y")
         assert_shape(after["y"], chunk.shape, "y")
@@ -105,29 +97,27 @@ def test_independent(attempt, draw):
 @check(points=0.75, layer=Layer.VALUES, hint="A first call without a cache is plain causal attention: begin there.")
 def test_one_call(attempt, reference, draw):
     """attends right in a single call"""
-    s = sizes_of()
+    s = CACHED.sizes(draw)
     # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
     for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         one = SimpleNamespace(**{**vars(s), "nh": nh})
-        weights, x = weights_of(draw, s.C), draw(s.B, T, s.C)
-        got, want = (made(each, one, weights)(x)["y"] for each in (attempt, reference))
+        weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
+        got, want = (CACHED.module(each, one, weights)(x)["y"] for each in (attempt, reference))
         assert_matches(got, want, f"with {T} tokens and {nh} heads, y")
-    awake = [made(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
+    awake = [CACHED.module(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
     told = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
 
 
 @check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="A new token sees all that is cached, and itself. What does your mask show it?",
+    points=0.5, layer=Layer.VALUES, hint="A new token sees all that is cached, and itself. What does your mask show it?"
 )
 def test_token_by_token(attempt, reference, draw):
     """gives one token after the other what a single call gives"""
-    s = sizes_of()
-    compare(attempt, reference, s, weights_of(draw, s.C), [draw(s.B, 1, s.C) for _ in range(6)], "token by token")
+    s = CACHED.sizes(draw)
+    compare(attempt, reference, s, CACHED.weights(draw, s), [draw(s.B, 1, s.C) for _ in range(6)], "token by token")
     chunks = [draw(s.B, T, s.C) for T in (9, 1, 1)]
-    compare(attempt, reference, s, weights_of(draw, s.C), chunks, "after a prompt of 9 tokens")
+    compare(attempt, reference, s, CACHED.weights(draw, s), chunks, "after a prompt of 9 tokens")
 
 
 @check(
@@ -137,9 +127,9 @@ def test_token_by_token(attempt, reference, draw):
 )
 def test_new_queries_alone(attempt, reference, draw):
     """computes scores for the new tokens alone"""
-    s = sizes_of()
-    weights, chunks, total = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (9, 4)], 13
-    got, want = (fed(made(each.asking(watch=True), s, weights), *chunks)[-1] for each in (attempt, reference))
+    s = CACHED.sizes(draw)
+    weights, chunks, total = CACHED.weights(draw, s), [draw(s.B, T, s.C) for T in (9, 4)], 13
+    got, want = (fed(CACHED.module(each.asking(watch=True), s, weights), *chunks)[-1] for each in (attempt, reference))
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
     # A mask may be square, which is one for all sequences; fused code shows no scores.
     squares = [each for each in got.reply.operations.shapes if each[-2:] == (total, total) and prod(each[:-2]) >= s.B]
@@ -154,24 +144,24 @@ def test_new_queries_alone(attempt, reference, draw):
 )
 def test_chunks(attempt, reference, draw):
     """gives chunks of any sizes what a single call gives"""
-    s = sizes_of()
+    s = CACHED.sizes(draw)
     for sizes in ((4, 9), (9, 4), (1, 8, 2, 5), (8, 8, 1)):
         chunks = [draw(s.B, T, s.C) for T in sizes]
-        compare(attempt, reference, s, weights_of(draw, s.C), chunks, f"in chunks of {', '.join(map(str, sizes))}")
+        compare(attempt, reference, s, CACHED.weights(draw, s), chunks, f"in chunks of {', '.join(map(str, sizes))}")
     large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
     chunks = [draw(2, T, 36) for T in (20, 43, 1)]
-    compare(attempt, reference, large, weights_of(draw, 36), chunks, "with 9 heads and 64 tokens")
+    compare(attempt, reference, large, CACHED.weights(draw, large), chunks, "with 9 heads and 64 tokens")
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="append, += and writing into a slice change what the caller still holds.")
 def test_two_beams(attempt, reference, draw):
     """leaves a cache as it was, so that it can be continued twice"""
-    s = sizes_of()
+    s = CACHED.sizes(draw)
     sizes = (4, 3, 2, 1)  # all calls together stay within the block: a cache that has all of them is too long for none
-    weights, prompt, one, two, more = weights_of(draw, s.C), *(draw(s.B, T, s.C) for T in sizes)
+    weights, prompt, one, two, more = CACHED.weights(draw, s), *(draw(s.B, T, s.C) for T in sizes)
 
     def answers(implementation):
-        calls = made(implementation, s, weights).sequence()
+        calls = CACHED.module(implementation, s, weights).sequence()
         past = calls(prompt)["cache"]
         first = calls(one, past)["cache"]
         second = calls(two, past)["cache"]
@@ -191,12 +181,12 @@ def test_two_beams(attempt, reference, draw):
 )
 def test_starts_anew(attempt, reference, draw):
     """starts anew without a cache, and keeps two sequences apart"""
-    s = sizes_of()
-    weights, a, b, c, d = weights_of(draw, s.C), *(draw(s.B, T, s.C) for T in (5, 3, 2, 4))
+    s = CACHED.sizes(draw)
+    weights, a, b, c, d = CACHED.weights(draw, s), *(draw(s.B, T, s.C) for T in (5, 3, 2, 4))
     larger = draw(s.B + 2, 6, s.C)
 
     def answers(implementation):
-        calls = made(implementation, s, weights).sequence()
+        calls = CACHED.module(implementation, s, weights).sequence()
         first = calls(a)["cache"]
         second = calls(b)["cache"]
         calls(c, first)
@@ -209,49 +199,35 @@ def test_starts_anew(attempt, reference, draw):
         try:
             assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
         except CheckFailed:
-            expect(not keeps_in_default(attempt, s, weights, a), KEPT_IN_DEFAULT, "cache_shared")
-            expect(not hears_the_last(attempt, s, weights, a, b), HEARS_THE_LAST, "cache_shared")
+            expect(not shared.keeps_in_default(attempt, s, weights, a), shared.KEPT_IN_DEFAULT, "cache_shared")
+            expect(not shared.hears_the_last(attempt, s, weights, a, b), shared.HEARS_THE_LAST, "cache_shared")
             raise
 
 
 @check(points=0.25, layer=Layer.GRADIENTS)
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to both weights, in a first call"""
-    s = sizes_of()
-    weights, x, g = weights_of(draw, s.C), draw(s.B, 9, s.C), draw(s.B, 9, s.C)
-    got, want = (made(each.asking(cotangent=(g,)), s, weights)(x) for each in (attempt, reference))
+    s = CACHED.sizes(draw)
+    weights, x, g = CACHED.weights(draw, s), draw(s.B, 9, s.C), draw(s.B, 9, s.C)
+    got, want = (CACHED.module(each.asking(cotangent=(g,)), s, weights)(x) for each in (attempt, reference))
     try:
         assert_gradients_match(got, want, "args.0", *weights)
     except CheckFailed as fault:
         if got.raised is not None or got.reply.mutated:
             raise
-        cut = is_cut(lambda w, x: made(attempt, s, w)(x)["y"].output, weights, x, g, got, want)
+        cut = is_cut(lambda w, x: CACHED.module(attempt, s, w)(x)["y"].output, weights, x, g, got, want)
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_parameters(attempt, draw):
-    """has 4C² parameters, qkv.weight and proj.weight, and no others"""
-    s = sizes_of()
-    shared.judge_parameters(CACHED, attempt, s, weights_of(draw, s.C), [draw(s.B, 9, s.C)])
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_refuses_indivisible(attempt, draw):
-    """refuses an n_embd that n_head does not divide, when it is made"""
-    nh, hd = 6, 7
-    odd = nh * hd + 2  # 3 * odd is divisible: who asks about the width of qkv takes it
-    answer = attempt.module(TARGET, odd, nh, 8).built()
-    assert_refused(answer, f"n_embd = {odd} with n_head = {nh}", suspect="divisibility_unchecked")
-    even = attempt.module(TARGET, nh * hd, nh, 8).loaded(weights_of(draw, nh * hd))
-    even(draw(2, 8, nh * hd)).must_return()  # an attempt that refuses everything fails
+test_parameters = asked_of(CACHED, parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_refuses_indivisible = asked_of(CACHED, refuses_indivisible)
 
 
 @check(points=0.5, layer=Layer.HYGIENE, hint="One new token is always few: what is the cache's length?")
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size, also where most of them are in the cache"""
-    s = sizes_of()
-    module = made(attempt, s, weights_of(draw, s.C))
+    s = CACHED.sizes(draw)
+    module = CACHED.module(attempt, s, CACHED.weights(draw, s))
     full = [draw(s.B, T, s.C) for T in (s.block - 4, 3, 1)]
     fed(module, *full)[-1].must_return()
     too_long = module(draw(s.B, s.block + 2, s.C))
@@ -260,17 +236,17 @@ def test_refuses_too_long(attempt, draw):
     for T in (1, 3):
         answer = fed(module, *full, draw(s.B, T, s.C))[-1]
         what = f"a cache of {s.block} tokens and {T} more, with block_size = {s.block},"
-        suspect = "cache_length_unchecked" if answer.raised is None and not forgets(module, s, draw) else ""
+        suspect = "cache_length_unchecked" if answer.raised is None and not shared.forgets(module, s, draw) else ""
         assert_refused(answer, what, also=("RuntimeError",), suspect=suspect)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_dtype_and_argument(attempt, draw):
     """follows the dtype of x, and leaves x as it was"""
-    s = sizes_of()
-    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (5, 3)]
+    s = CACHED.sizes(draw)
+    weights, chunks = CACHED.weights(draw, s), [draw(s.B, T, s.C) for T in (5, 3)]
     dtypes = ("float32", "float64")
-    answers = {dtype: fed(made(attempt.asking(dtype=dtype), s, weights), *chunks) for dtype in dtypes}
+    answers = {dtype: fed(CACHED.module(attempt.asking(dtype=dtype), s, weights), *chunks) for dtype in dtypes}
     works = [dtype for dtype, each in answers.items() if each[0].raised is None]
     for dtype, (first, second) in answers.items():
         suspect = "hard_coded_dtype" if CACHED.is_registered(first, s) else ""
@@ -284,22 +260,22 @@ def test_dtype_and_argument(attempt, draw):
 @check(points=0.25, layer=Layer.HYGIENE, hint="A mask or a cache that you make needs a device: that of x.")
 def test_moves(attempt, draw):
     """works where .to(device) has put it, with a cache and without"""
-    s = sizes_of()
-    weights = weights_of(draw, s.C)
-    fed(made(attempt, s, weights), *(draw(s.B, T, s.C) for T in (5, 3)))[-1].must_return()
+    s = CACHED.sizes(draw)
+    weights = CACHED.weights(draw, s)
+    fed(CACHED.module(attempt, s, weights), *(draw(s.B, T, s.C) for T in (5, 3)))[-1].must_return()
     for device in {"meta", attempt.device} - {"cpu"}:
         chunks = [torch.empty(s.B, T, s.C, device="meta") if device == "meta" else draw(s.B, T, s.C) for T in (5, 3)]
-        answer = fed(made(attempt.asking(watch=True), s, weights).on(device), *chunks)[-1]
-        shared.expect_moved(answer, device, CACHED.is_registered(answer, s))
+        answer = fed(CACHED.module(attempt.asking(watch=True), s, weights).on(device), *chunks)[-1]
+        _modules.expect_moved(answer, device, CACHED.is_registered(answer, s))
 
 
 def attends_to_itself(attempt, draw):
     """Where all tokens are the same."""
-    s = sizes_of()
-    qkv = qkv_alike(weights_of(draw, s.C, scale=1.0)["qkv.weight"], s.nh)
+    s = CACHED.sizes(draw)
+    qkv = qkv_alike(CACHED.weights(draw, s, scale=1.0)["qkv.weight"], s.nh)
     weights = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
-    module, x = made(attempt, s, weights), alike(draw, s.C)
+    module, x = CACHED.module(attempt, s, weights), alike(draw, s.C)
     shares_out(lambda factor, n: by_head(module(factor * x[:n])["y"].output / factor, s.nh))
 
 
-COUNTS_IF = {TARGET: attends_to_itself}
+COUNTS_IF = {CACHED.name: attends_to_itself}

@@ -1,6 +1,5 @@
 """Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of weights."""
 
-import re
 from types import SimpleNamespace
 
 import torch
@@ -18,7 +17,9 @@ from manyheads.checks import (
     expect,
 )
 
+from ._functions import dtype, stays_on_the_device
 from ._gradients import is_cut
+from ._modules import asked_of, changed, directions
 from ._shares import alike, by_head, qkv_alike, shares_out
 
 TARGET = "mha_by_loop"
@@ -28,10 +29,8 @@ WEIGHTS = ("args.0.qkv.weight", "args.0.proj.weight")
 
 def sizes_of(draw):
     """B, T, nh, hd and C that differ pairwise, none of them usual in lessons."""
-    while True:
-        s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
-        if s.T != s.nh * s.hd:
-            return SimpleNamespace(**vars(s), C=s.nh * s.hd)
+    s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
+    return changed(s, C=s.nh * s.hd)
 
 
 def box(nh, qkv, proj):
@@ -46,12 +45,18 @@ def drawn(draw, s):
 
 def deep(draw, s):
     """Weights and an input with which every score, in every head, lies near −44: channel 0 is 1 in every token."""
-    (qkv, proj, x), directions = drawn(draw, s), draw(s.nh, s.hd)
-    directions *= (44 * s.hd**0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
+    (qkv, proj, x), read = drawn(draw, s), directions(draw, s.nh, s.hd)
     qkv[: 2 * s.C] *= 0.1
-    qkv[: 2 * s.C, 0] = torch.cat([directions.flatten(), -directions.flatten()])
+    qkv[: 2 * s.C, 0] = torch.cat([read.flatten(), -read.flatten()])
     x[..., 0] = 1.0
     return qkv, proj, x
+
+
+def calls_of(draw):
+    """The function of the exercise with arguments for it by name."""
+    s = sizes_of(draw)
+    qkv, proj, x = drawn(draw, s)
+    return {TARGET: {"mha": box(s.nh, qkv, proj), "x": x}}
 
 
 def output_of(implementation, nh, qkv, proj, x):
@@ -61,7 +66,7 @@ def output_of(implementation, nh, qkv, proj, x):
     return answer.output
 
 
-def changed(before, after, *dims):
+def where_changed(before, after, *dims):
     """Where two outputs differ, over the other dimensions: indices along `dims`."""
     before, after = before.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
     differs = (before - after).abs() > 1e-5 * before.abs().max().clamp_min(1e-30)
@@ -108,7 +113,7 @@ def test_causal(attempt, draw):
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        seen = [p for (p,) in changed(before, output_of(attempt, s.nh, qkv, proj, edited), 1)]
+        seen = [p for (p,) in where_changed(before, output_of(attempt, s.nh, qkv, proj, edited), 1)]
         early = " and ".join(str(p) for p in seen if p < t)
         told = f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches token {early}"
         expect(not early, told)
@@ -128,7 +133,7 @@ def test_sequences_apart(attempt, draw):
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
     before, after = (output_of(attempt, s.nh, qkv, proj, each) for each in (x, edited))
-    others = [p for (p,) in changed(before, after, 0) if p != b]
+    others = [p for (p,) in where_changed(before, after, 0) if p != b]
     expect(not others, f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]} gives")
 
 
@@ -149,7 +154,7 @@ def test_heads_apart(attempt, draw):
         rows = slice(block * s.C + own[0], block * s.C + own[-1] + 1)
         edited[rows] = draw.weights(s.hd, s.C)
     before, after = (output_of(attempt, s.nh, each, eye, x) for each in (qkv, edited))
-    seen = [c for (c,) in changed(before, after, 2)]
+    seen = [c for (c,) in where_changed(before, after, 2)]
     told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads"
     stray = [str(c) for c in seen if c not in own]
     expect(
@@ -200,8 +205,8 @@ def test_values(attempt, reference, draw):
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
     tied = draw.sizes(B=(5, 7), nh=(2, 4), hd=(8, 11))
-    tied = SimpleNamespace(**vars(tied), T=tied.hd, C=tied.nh * tied.hd)
-    for s in (sizes_of(draw), tied, SimpleNamespace(**vars(large), C=large.nh * large.hd)):
+    tied = changed(tied, T=tied.hd, C=tied.nh * tied.hd)
+    for s in (sizes_of(draw), tied, changed(large, C=large.nh * large.hd)):
         qkv, proj, x = drawn(draw, s)
         got, want = (c.call(TARGET, box(s.nh, 2 * qkv, proj), x) for c in (attempt, reference))
         assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")
@@ -295,43 +300,18 @@ def test_leaves_its_arguments(attempt, draw):
         )
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise: dtype=x.dtype.")
-def test_dtype(attempt, draw):
-    """returns the dtype that it is given"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    dtypes = ("float32", "float64")
-    answers = {dtype: attempt.asking(dtype=dtype).call(TARGET, box(s.nh, qkv, proj), x) for dtype in dtypes}
-    raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-    expect(len(raised) != 1, f"raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
-    for dtype, answer in answers.items():
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-        expect(
-            answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", "hard_coded_dtype"
-        )
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="A mask, or any other new tensor, needs device=x.device.")
-def test_device(attempt, draw):
-    """stays on the device of x"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    plain = attempt.call(TARGET, box(s.nh, qkv, proj), x)
-    expect(plain.kind == "tensor", f"a tensor was expected; yours returned {plain.returned}", "interface")
-    expect(plain.device == attempt.device, f"the answer is on {plain.device}, not where x is", "hard_coded_device")
-    mha, there = box(s.nh, qkv.to("meta"), proj.to("meta")), x.to("meta")
-    answer = attempt.asking(watch=True).call(TARGET, mha, there)
-    operations = answer.reply.operations
-    mixed = operations is not None and operations.mixed
-    if answer.raised is None:
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-        told = f"the answer is on {answer.device}, whatever the device of x"
-        expect(answer.device == "meta", told, "hard_coded_device")
-    else:
-        mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
-    expect(
-        not mixed, "something stays on another device than x: a mask made without device=, perhaps", "hard_coded_device"
-    )
+test_dtype = asked_of(
+    calls_of,
+    dtype,
+    "returns the dtype that it is given",
+    hint="A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
+)
+test_device = asked_of(
+    calls_of,
+    stays_on_the_device,
+    "stays on the device of x",
+    hint="A mask, or any other new tensor, needs device=x.device.",
+)
 
 
 def attends_to_itself(attempt, draw):

@@ -11,11 +11,13 @@ from manyheads.checks import (
     assert_refused,
     assert_same,
     assert_shape,
-    assert_unmutated,
     check,
     expect,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
+
+from ._functions import dtype, leaves_its_arguments, stays_on_the_device
+from ._modules import asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
 BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
@@ -50,14 +52,16 @@ def ask(candidate, name, x, nh):
     return candidate.call(name, x, nh) if name == "split_heads" else candidate.call(name, x)
 
 
-def both(draw):
-    """Each function's name with an input and a number of heads."""
-    for name in ADDRESSES:
-        s = vars(sizes_of(draw))
-        yield name, draw(*given(name, **s)), s["nh"]
+def drawn(draw, name):
+    """Arguments of either function by name."""
+    s = vars(sizes_of(draw))
+    x = draw(*given(name, **s))
+    return {"x": x, "n_head": s["nh"]} if name == "split_heads" else {"y": x}
 
 
-# Where numbers came from
+def calls_of(draw):
+    """Both functions with arguments for them by name."""
+    return {name: drawn(draw, name) for name in ADDRESSES}
 
 
 def in_words(name, places):
@@ -233,14 +237,15 @@ def test_any_size(attempt, reference, draw):
 )
 def test_gradients(attempt, draw):
     """lets gradients through both ways"""
-    for name, x, nh in both(draw):
-        out = ask(attempt, name, x, nh).output
+    for name in ADDRESSES:
+        x, *nh = drawn(draw, name).values()
+        out = attempt.call(name, x, *nh).output
         expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
         g = draw(*out.shape)
-        answer = ask(attempt.asking(cotangent=g), name, x, nh)
+        answer = attempt.asking(cotangent=g).call(name, x, *nh)
         gradient = answer.gradient("args.0")
         if gradient is None:
-            follows = "float" in answer.dtype and bool((ask(attempt, name, 2 * x, nh).output != out).any())
+            follows = "float" in answer.dtype and bool((attempt.call(name, 2 * x, *nh).output != out).any())
             raise CheckFailed(f"no gradient comes back through {name}", "gradient_cut" if follows else "")
         # Moving numbers is linear, so what reaches the input weighs it as g weighs the output.
         off = float(((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30))
@@ -265,36 +270,20 @@ def test_refuses_indivisible(attempt, draw):
         assert_refused(answer, numbers, suspect=suspect)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Methods whose names end in _ change the tensor itself.")
-def test_leaves_its_arguments(attempt, draw):
-    """leaves its arguments as they were"""
-    for name, x, nh in both(draw):
-        assert_unmutated(ask(attempt, name, x, nh), suspect="input_mutated")
+test_leaves_its_arguments = asked_of(
+    calls_of, leaves_its_arguments, hint="Methods whose names end in _ change the tensor itself."
+)
+test_dtype = asked_of(
+    calls_of,
+    dtype,
+    "returns the dtype that it is given",
+    hint="A new tensor is float32 unless you say otherwise; better to make none.",
+)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise; better to make none.")
-def test_dtype(attempt, draw):
-    """returns the dtype that it is given"""
-    for name, x, nh in both(draw):
-        answers = {dtype: ask(attempt.asking(dtype=dtype), name, x, nh) for dtype in ("float32", "float64")}
-        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-        expect(len(raised) != 1, f"{name} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
-        for dtype, answer in answers.items():
-            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-            told = f"{dtype} in should give {dtype} out; {name} gives {answer.dtype}"
-            expect(answer.dtype == dtype, told, "hard_coded_dtype")
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor needs device=x.device; better to make none.")
-def test_device(attempt, draw):
-    """stays on the device of its argument"""
-    for name, x, nh in both(draw):
-        plain, answer = ask(attempt, name, x, nh), ask(attempt.asking(watch=True), name, x.to("meta"), nh)
-        for each in (plain, answer) if answer.raised is None else (plain,):
-            expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.returned}", "interface")
-            there = attempt.device if each is plain else "meta"
-            told = f"{name} gives a tensor on {each.device}, whatever the device of its argument"
-            expect(each.device == there, told, "hard_coded_device")
-        seen, told = answer.reply.operations, f"{name} puts numbers on a device other than its argument's"
-        mixed = re.search(r"same device|expected device", answer.message) or (seen is not None and seen.mixed)
-        expect(not mixed, told, "hard_coded_device")
+test_device = asked_of(
+    calls_of,
+    stays_on_the_device,
+    "stays on the device of its argument",
+    hint="A new tensor needs device=x.device; better to make none.",
+)

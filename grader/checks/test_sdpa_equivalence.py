@@ -6,12 +6,10 @@ import pytest
 import torch
 
 from manyheads.checks import (
-    HALF_PRECISION,
     CheckFailed,
     Layer,
     assert_finite,
     assert_matches,
-    assert_near,
     assert_shape,
     assert_unmutated,
     check,
@@ -19,40 +17,13 @@ from manyheads.checks import (
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from . import _again
-from ._causal_attention import (
-    DROP,
-    attends_to_itself,
-    deep,
-    dropped,
-    expect_scaled_up,
-    expect_share_dropped,
-    expect_unrounded,
-    expect_weights_dropped,
-    expect_written_out,
-    judge_again,
-    judge_causal,
-    judge_dtype_and_argument,
-    judge_eval_is_calm,
-    judge_gradients,
-    judge_independent,
-    judge_modes_again,
-    judge_moves,
-    judge_parameters,
-    judge_refuses_indivisible,
-    judge_refuses_too_long,
-    judge_shape,
-    large_sizes_of,
-    layer,
-    module,
-    silenced,
-    sizes_of,
-    steep,
-    weights_of,
-)
+from . import _causal_attention as shared
+from . import _modules
+from ._modules import asked_of, changed
 from ._planted import planting
 
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
+BOTH = shared.Subject(PATHS)
 PLANTED = (planting(8.0, 0.3), planting(-8.0, 0.3), planting(8.0, 0.77))  # either sign, and two sequences
 PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
@@ -61,41 +32,36 @@ PARTED = 0.1  # what planting alone leaves between the paths: far more than roun
 @check(points=0.25, layer=Layer.SHAPE)
 def test_shape(attempt, draw):
     """keeps (B, T, C) on both paths, for any batch, length and number of heads"""
-    s = sizes_of(draw)
-    judge_shape(attempt, draw, s, [(1, s.block, s.nh), (s.B, 1, 1)], PATHS)
+    s = shared.sizes_of(draw)
+    shared.judge_shape(BOTH, attempt, draw, s, [(1, s.block, s.nh), (s.B, 1, 1)])
 
 
-@check(
-    points=0.25, layer=Layer.CAUSALITY, hint="is_causal=True on the fast path, and the mask by hand: try T = 3 on both."
+test_causal = asked_of(
+    BOTH,
+    _modules.causal,
+    "does not see the future, on either path",
+    hint="is_causal=True on the fast path, and the mask by hand: try T = 3 on both.",
 )
-def test_causal(attempt, draw):
-    """does not see the future, on either path"""
-    judge_causal(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.CAUSALITY)
-def test_independent(attempt, draw):
-    """keeps batch entries apart, and heads apart, on both paths"""
-    judge_independent(attempt, draw, PATHS)
+test_independent = asked_of(BOTH, shared.independent, "keeps batch entries apart, and heads apart, on both paths")
 
 
 def judge_values(attempt, reference, draw, path):
     """Several heads, one head and one token, against the reference."""
-    options, s = PATHS[path], sizes_of(draw)
-    weights = weights_of(draw, s.C)
+    options, s = PATHS[path], shared.sizes_of(draw)
+    weights = BOTH.weights(draw, s)
     several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
     for T, nh, what in (*((T, s.nh, what) for T, what in several), (s.T, 1, "one head")):
         x = draw(s.B, T, s.C, scale=1.5)
-        got, want = (layer(c, s.C, nh, s.block, weights, **options)(x) for c in (attempt, reference))
-        expect_unrounded(got.output, want.output, path)
+        got, want = (BOTH.module(c, changed(s, nh=nh), weights, **options)(x) for c in (attempt, reference))
+        shared.expect_unrounded(got.output, want.output, path)
         assert_matches(got, want, f"{path}, {what}: the output")
-    weights, x = deep(draw, s.B, s.T, s.C, s.nh)
-    got, want = (module(c, s, weights, **options)(x) for c in (attempt, reference))
-    expect_unrounded(got.output, want.output, path)
+    weights, x = BOTH.deep(draw, s)
+    got, want = (BOTH.module(c, s, weights, **options)(x) for c in (attempt, reference))
+    shared.expect_unrounded(got.output, want.output, path)
     assert_matches(got, want, f"{path}, with low scores: the output")
-    s = large_sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (module(c, s, weights, **options)(x) for c in (attempt, reference))
+    s = shared.large_sizes_of(draw)
+    weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
+    got, want = (BOTH.module(c, s, weights, **options)(x) for c in (attempt, reference))
     assert_matches(got, want, f"{path}, {s.nh} heads and {s.T} tokens: the output")
 
 
@@ -116,75 +82,45 @@ def test_values_by_hand(attempt, reference, draw):
 )
 def test_paths_agree(attempt, draw):
     """gives the same on both paths, to 1e-5"""
-    s = sizes_of(draw)
-    for weights, x in ((weights_of(draw, s.C), draw(s.B, s.block, s.C)), steep(draw, s)):
-        fast, by_hand = (module(attempt, s, weights, **options)(x).output for options in PATHS.values())
+    s = shared.sizes_of(draw)
+    for weights, x in ((BOTH.weights(draw, s), draw(s.B, s.block, s.C)), BOTH.steep(draw, s)):
+        fast, by_hand = (BOTH.module(attempt, s, weights, **options)(x).output for options in PATHS.values())
         assert_matches(fast, by_hand, "held against flash=False, flash=True")
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets gradients through to x and to both weights, on both paths"""
-    judge_gradients(attempt, reference, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_parameters(attempt, draw):
-    """has 4C² parameters, qkv.weight and proj.weight, and no others"""
-    judge_parameters(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_refuses_indivisible(attempt, draw):
-    """refuses an n_embd that n_head does not divide, when it is made"""
-    judge_refuses_indivisible(attempt, draw, PATHS)
-
-
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
+test_gradients = asked_of(BOTH, shared.gradients, "lets gradients through to x and to both weights, on both paths")
+test_parameters = asked_of(BOTH, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_refuses_indivisible = asked_of(BOTH, _modules.refuses_indivisible)
+test_refuses_too_long = asked_of(
+    BOTH,
+    shared.refuses_too_long,
+    "refuses more tokens than block_size, on both paths",
     hint="SDPA has no mask that a long input fails at. Where is T compared with block_size?",
 )
-def test_refuses_too_long(attempt, draw):
-    """refuses more tokens than block_size, on both paths"""
-    judge_refuses_too_long(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_moves(attempt, draw):
-    """works where .to(device) has put it, on both paths"""
-    judge_moves(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_dtype_and_argument(attempt, draw):
-    """follows the dtype of x, and leaves x as it was, on both paths"""
-    judge_dtype_and_argument(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="SDPA's dropout_p does not know about eval(). What sets it to 0?")
-def test_eval_is_calm(attempt, draw):
-    """drops nothing in eval mode, and nothing where dropout is not given, on both paths"""
-    judge_eval_is_calm(attempt, draw, PATHS)
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
-def test_again(attempt, draw):
-    """answers every call as a fresh instance would, on both paths"""
-    judge_again(attempt, draw, PATHS)
+test_moves = asked_of(BOTH, shared.moves, "works where .to(device) has put it, on both paths")
+test_dtype_and_argument = asked_of(
+    BOTH, shared.dtype_and_argument, "follows the dtype of x, and leaves x as it was, on both paths"
+)
+test_eval_is_calm = asked_of(
+    BOTH,
+    shared.eval_is_calm,
+    "drops nothing in eval mode, and nothing where dropout is not given, on both paths",
+    hint="SDPA's dropout_p does not know about eval(). What sets it to 0?",
+)
+test_again = asked_of(BOTH, shared.again, "answers every call as a fresh instance would, on both paths")
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensors lose entries, on which path? There are two.")
 def test_drops(attempt, draw):
     """drops attention weights and channels of the output in training, also after eval mode, on both paths"""
     for path, options in PATHS.items():
-        ratio = dropped(attempt, draw, same_values=True, **options)
-        expect_weights_dropped(attempt, draw, ratio, path, **options)
+        ratio = shared.dropped(BOTH, attempt, draw, same_values=True, **options)
+        shared.expect_weights_dropped(BOTH, attempt, draw, ratio, path, **options)
         never = f"{path}: in training no channel of the output is ever 0"
-        expect(silenced(ratio) > DROP / 4, never, "dropout_output_missing")
-        expect_scaled_up(attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
-        expect_share_dropped(ratio, path)
-    judge_modes_again(attempt, draw, PATHS)
+        expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
+        shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
+        shared.expect_share_dropped(ratio, path)
+    shared.judge_modes_again(BOTH, attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
@@ -222,19 +158,19 @@ def test_paths_differ(attempt, draw):
     for B, T in ((5, 61), (3, 41), (2, 46), (7, 3)):
         judge_fast_path(attempt, draw, SimpleNamespace(B=B, T=T, nh=5, C=30, block=67))
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
-    weights = weights_of(draw, s.C)
+    weights = BOTH.weights(draw, s)
     options = {"watch": True, "cotangent": draw(s.B, s.T, s.C), "second": True, "random": True}
-    answer = module(attempt.asking(**options), s, weights, flash=False)(draw(s.B, s.T, s.C))
+    answer = BOTH.module(attempt.asking(**options), s, weights, flash=False)(draw(s.B, s.T, s.C))
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
-    expect_written_out(answer, fused, "nothing of what flash=False does can be seen")
+    shared.expect_written_out(answer, fused, "nothing of what flash=False does can be seen")
 
 
 def judge_fast_path(attempt, draw, s):
     """SDPA's answer is what comes out, and no square is made. T and block have a factor that no other size has, or T is so
     small that any number may be a square.
     """
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    asleep = module(attempt.asking(watch=True, random=True), s, weights, flash=True)
+    weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
+    asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
     for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
         answer, planted = made(x), made.asking(around=PLANTED[0])(x)
         assert_shape(answer, x.shape)
@@ -258,8 +194,8 @@ def judge_fast_path(attempt, draw, s):
 )
 def test_measures(attempt, draw):
     """max_path_difference gives the largest absolute difference, with dropout off"""
-    s = sizes_of(draw)
-    weights = weights_of(draw, s.C)
+    s = shared.sizes_of(draw)
+    weights = BOTH.weights(draw, s)
     for planted in PLANTED:
         asked = attempt.asking(random=True, around=planted)
         given, x, apart = measured_first(asked, draw, s, weights)
@@ -272,7 +208,7 @@ def test_measures(attempt, draw):
 
 
 def measured(asked, s, weights, x, *, training=True, added=None):
-    made = module(asked, s, weights, dropout=0.5 if training else 0.0)
+    made = BOTH.module(asked, s, weights, dropout=0.5 if training else 0.0)
     made = made if added is None else made.adding(flash=added)
     return asked.call("max_path_difference", made.training() if training else made, x)
 
@@ -284,7 +220,7 @@ def measured_first(asked, draw, s, weights, added=None):
     given.must_return()  # before another function is asked, which would be held to have failed
     is_float = given.kind in ("float", "float64")
     expect(is_float, f"max_path_difference should give a float; yours gives {given.returned}", "interface")
-    fast, by_hand = (module(asked, s, weights, **options)(x) for options in PATHS.values())
+    fast, by_hand = (BOTH.module(asked, s, weights, **options)(x) for options in PATHS.values())
     for answer in (fast, by_hand):
         assert_shape(answer, x.shape)
         assert_finite(answer)
@@ -316,8 +252,8 @@ def steady(asked, s, weights, x):
     """Whether each path gives the same with another seed and with dropout, and leaves x alone: else no comparison of the
     paths can be right."""
     for options in PATHS.values():
-        was = module(asked, s, weights, **options)(x)
-        again = module(asked.asking(seed=1), s, weights, dropout=0.5, **options)(x)
+        was = BOTH.module(asked, s, weights, **options)(x)
+        again = BOTH.module(asked.asking(seed=1), s, weights, dropout=0.5, **options)(x)
         if again.reply.mutated or difference(again.output, was.output) > TOLERANCE:
             return False
     return True
@@ -326,10 +262,10 @@ def steady(asked, s, weights, x):
 @check(points=0.25, layer=Layer.HYGIENE, hint="Note the flag and the mode before, and give them back in a finally.")
 def test_leaves_no_trace(attempt, draw):
     """max_path_difference leaves the module as it was, and records no gradients"""
-    s = sizes_of(draw)
+    s = shared.sizes_of(draw)
     asked = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
     for flash, training in ((True, True), (False, False)):
-        made = module(asked, s, weights_of(draw, s.C), dropout=0.2, flash=flash).reporting("flash")
+        made = BOTH.module(asked, s, BOTH.weights(draw, s), dropout=0.2, flash=flash).reporting("flash")
         answer = asked.call("max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C))
         answer.must_return()
         facts, seen = answer.module, answer.reply.operations
@@ -340,7 +276,7 @@ def test_leaves_no_trace(attempt, draw):
         expect(not facts.changed, "the weights changed", "path_difference")
         expect(not seen.recorded, "gradients are recorded while it compares, and they are of no use", "path_difference")
         assert_unmutated(answer, suspect="input_mutated")
-    made = module(attempt, s, weights_of(draw, s.C)).reporting("flash")
+    made = BOTH.module(attempt, s, BOTH.weights(draw, s)).reporting("flash")
     answer = attempt.asking(random=True, dtype="float32").call("max_path_difference", made, draw(s.B, s.T, s.C))
     if answer.raised is None:  # who cannot do float32 is told so by another check
         expect(
@@ -348,21 +284,9 @@ def test_leaves_no_trace(attempt, draw):
         )
 
 
-@check(
-    points=0,
-    layer=Layer.HYGIENE,
-    device="cuda",
-    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+test_half_precision = asked_of(
+    BOTH, _modules.half_precision, "stays finite and near under autocast, in float16 and in bfloat16, on both paths"
 )
-def test_half_precision(attempt, reference, draw):
-    """stays finite and near under autocast, in float16 and in bfloat16, on both paths"""
-    s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    for path, options in PATHS.items():
-        exact = module(reference, s, weights, **options)(x)
-        for dtype in HALF_PRECISION:
-            asked = attempt.asking(dtype="float32", autocast=dtype)
-            assert_near(module(asked, s, weights, **options)(x), exact, f"{path}: the output")
 
 
 @check(
@@ -376,7 +300,7 @@ def test_memory(attempt, draw):
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
     matrix = s.B * s.nh * s.T**2 * 4  # bytes in float32; a mask that all heads share is a twelfth
     asked = attempt.asking(dtype="float32", memory=True, random=True)
-    answer = module(asked, s, weights_of(draw, s.C), flash=True)(draw(s.B, s.T, s.C))
+    answer = BOTH.module(asked, s, BOTH.weights(draw, s), flash=True)(draw(s.B, s.T, s.C))
     answer.must_return()
     if answer.reply.peak is None:
         pytest.skip("this device does not say how much memory a call holds")
@@ -384,7 +308,9 @@ def test_memory(attempt, draw):
     if held < 1 / 4:
         return
     s.T = 9
-    seen = module(attempt.asking(watch=True, random=True), s, weights_of(draw, s.C), flash=True)(draw(s.B, s.T, s.C))
+    seen = BOTH.module(attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True)(
+        draw(s.B, s.T, s.C)
+    )
     is_fused = seen.reply.operations is not None and seen.reply.operations.fused
     told = f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak"
     raise CheckFailed(told, "materialised" if is_fused else "delegated")
@@ -393,9 +319,9 @@ def test_memory(attempt, draw):
 def attends_on_a_path(attempt, draw):
     """On one of both paths at least."""
     try:
-        attends_to_itself(attempt, draw, flash=True)
+        shared.attends_to_itself(BOTH, attempt, draw, flash=True)
     except CheckFailed:
-        attends_to_itself(attempt, draw, flash=False)
+        shared.attends_to_itself(BOTH, attempt, draw, flash=False)
 
 
 COUNTS_IF = {"CausalSelfAttention": attends_on_a_path}

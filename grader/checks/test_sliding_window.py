@@ -9,15 +9,16 @@ from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, 
 from manyheads.checks.asserts import TOLERANCE
 
 from ._functions import (
+    dtype,
     gives_one_tensor,
     is_refused,
-    keep_the_dtype,
     keeps_the_device,
-    leave_their_arguments,
+    leaves_its_arguments,
     lets_gradients_through,
     on_meta,
     treats_leading_alone,
 )
+from ._modules import asked_of
 from ._shares import alike, shares_out
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
@@ -51,6 +52,11 @@ def qkv(draw, s, queries, keys, *leading):
 def attended(draw, s):
     """Arguments of local_attention by name."""
     return dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))
+
+
+def calls_of(draw):
+    """The function that is differentiable, with arguments for it by name."""
+    return {"local_attention": attended(draw, sizes_of(draw))}
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
@@ -243,18 +249,8 @@ def test_gradients(attempt, reference, draw):
     lets_gradients_through(attempt, reference, draw, "local_attention", attended(draw, s), "qkv")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_leaves_its_arguments(attempt, draw):
-    """leaves its arguments as they were"""
-    s = sizes_of(draw)
-    leave_their_arguments(attempt, {"local_attention": attended(draw, s)})
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def test_dtype(attempt, draw):
-    """answers in the dtype that it was given"""
-    s = sizes_of(draw)
-    keep_the_dtype(attempt, {"local_attention": attended(draw, s)})
+test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
+test_dtype = asked_of(calls_of, dtype)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")

@@ -1,7 +1,5 @@
 """Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention made of it."""
 
-import re
-
 import torch
 
 from manyheads.checks import (
@@ -11,13 +9,14 @@ from manyheads.checks import (
     assert_gradients_match,
     assert_matches,
     assert_shape,
-    assert_unmutated,
     check,
     expect,
     moved,
 )
 
+from ._functions import dtype, leaves_its_arguments, stays_on_the_device
 from ._gradients import is_cut
+from ._modules import asked_of
 from ._shares import alike, shares_out
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
@@ -28,14 +27,23 @@ UNSEEN = "no operation was seen that makes a tensor: it is computed where the gr
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
 
-def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=HD_V):
-    """Queries, keys and values. Whoever takes the width of y from q is right where hd_v is hd, and nowhere else."""
+def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=None):
+    """Queries, keys and values, all as wide. Whoever takes the width of y from q is wrong where HD_V is asked, and only there."""
     before = before or (B, NH)
-    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, hd_v)
+    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, hd_v or hd)
 
 
 def asked(implementation, qkv, block_q, block_k):
     return implementation.call(TILED, *qkv, block_q, block_k)
+
+
+def calls_of(draw):
+    """Both functions with arguments for them by name."""
+    scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
+    return {
+        ONLINE: {"scores": scores, "block": 5},
+        TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
+    }
 
 
 def rising(T):
@@ -63,7 +71,7 @@ def test_online_shape(attempt, draw):
 def test_tiled_shape(attempt, draw):
     """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any blocks"""
     for before, T, block_q, block_k in (((B, NH), 24, 8, 12), ((B,), 23, 4, 8), ((B, NH), 13, 17, 19)):
-        y, lse = asked(attempt, drawn(draw, T, *before), block_q, block_k)
+        y, lse = asked(attempt, drawn(draw, T, *before, hd_v=HD_V), block_q, block_k)
         assert_shape(y, (*before, T, HD_V), "y")
         assert_shape(lse, (*before, T), "lse")
     y, lse = attempt.call(TILED, draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
@@ -94,7 +102,7 @@ def test_causal(attempt, draw):
             after = asked(attempt, (q, *edited), block_q, block_k)
             for part in ("y", "lse"):
                 a, b = (each[part].output for each in (before, after))
-                assert_shape(a, (B, NH, 23, HD_V) if part == "y" else (B, NH, 23), part)
+                assert_shape(a, (B, NH, 23, HD) if part == "y" else (B, NH, 23), part)
                 changed = moved(*(x.flatten(0, 1) if part == "y" else x.flatten(0, 1)[..., None] for x in (a, b)))
                 early = [i for i in range(t) if float(changed[:, i].max()) > rounding(before[part])]
                 told = f"with tiles of {block_q} × {block_k}, key {t} and its value reach {part} of query {early and early[-1]}"
@@ -184,7 +192,7 @@ def test_online_ragged(attempt, reference, draw):
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
-        qkv = drawn(draw, T, hd=hd, hd_v=hd)
+        qkv = drawn(draw, T, hd=hd)
         got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
         assert_matches(got, want, "in a single tile, y")
 
@@ -198,7 +206,7 @@ def test_values(attempt, reference, draw):
     """attends right in tiles of any size"""
     for T, tiles in ((24, ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2))), (60, ((12, 20),))):
         for scale in (1.5, 2.5) if T == 24 else (1.5,):
-            qkv = drawn(draw, T, scale=scale) if T == 24 else drawn(draw, T, 2)
+            qkv = drawn(draw, T, scale=scale) if T == 24 else drawn(draw, T, 2, hd_v=HD_V)
             for block_q, block_k in tiles:
                 got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
                 assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
@@ -212,7 +220,7 @@ def test_values(attempt, reference, draw):
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
     for T, block_q, block_k in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
-        qkv = drawn(draw, T, hd_v=HD)
+        qkv = drawn(draw, T)
         got, want = (asked(each, qkv, block_q, block_k)["lse"] for each in (attempt, reference))
         assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, lse")
 
@@ -232,7 +240,7 @@ def test_ragged(attempt, reference, draw):
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
     qkv, names = drawn(draw, 13), ("args.0", "args.1", "args.2")
-    g = draw(B, NH, 13, HD_V)
+    g = draw(B, NH, 13, HD)
     got, want = (asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference))
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut="gradient_cut")
@@ -256,7 +264,7 @@ def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((31, 8, 4), (37, 4, 12)):  # primes: no product of other sizes is one of them
         answer = asked(attempt.asking(watch=True), drawn(draw, T), block_q, block_k)
-        assert_shape(answer["y"], (B, NH, T, HD_V), "y")
+        assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
         expect(answer.reply.operations.shapes, UNSEEN)
         squares = [each for each in answer.reply.operations.shapes if is_square(each, T, block_q, block_k)]
@@ -284,60 +292,21 @@ def test_written_out(attempt, draw):
     )
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
+test_leaves_its_arguments = asked_of(
+    calls_of,
+    leaves_its_arguments,
+    "leaves scores, q, k and v as they were",
     hint="Names that end in _, and assignments such as q /= …, change the tensor itself.",
 )
-def test_leaves_its_arguments(attempt, draw):
-    """leaves scores, q, k and v as they were"""
-    assert_unmutated(attempt.call(ONLINE, draw(B, 13), 5), suspect="input_mutated")
-    assert_unmutated(asked(attempt, drawn(draw, 13), 8, 4), suspect="input_mutated")
-
-
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
+test_dtype = asked_of(
+    calls_of,
+    dtype,
+    "returns the dtype that it is given",
     hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
 )
-def test_dtype(attempt, draw):
-    """returns the dtype that it is given"""
-    scores, qkv, dtypes = draw(B, 13), drawn(draw, 13), ("float32", "float64")
-    for what, ask in (
-        (ONLINE, lambda each: each.call(ONLINE, scores, 5)),
-        (TILED, lambda each: asked(each, qkv, 8, 4)["y"]),
-    ):
-        answers = {dtype: ask(attempt.asking(dtype=dtype)) for dtype in dtypes}
-        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-        expect(len(raised) != 1, f"{what} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
-        for dtype, answer in answers.items():
-            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
-            told = f"{what}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
-            expect(answer.dtype == dtype, told, "hard_coded_dtype")
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="Positions, −∞ and zeros that you make need a device: that of q.")
-def test_device(attempt, draw):
-    """stays on the device of its arguments"""
-    scores, qkv = draw(B, 13), drawn(draw, 13)
-    for what, ask in (
-        (ONLINE, lambda each, device: each.call(ONLINE, scores.to(device), 5)),
-        (TILED, lambda each, device: asked(each, [x.to(device) for x in qkv], 8, 4)["y"]),
-    ):
-        plain = ask(attempt, "cpu")
-        expect(plain.kind == "tensor", f"{what}: a tensor was expected; yours returned {plain.returned}")
-        told = f"{what}: the answer is on {plain.device}, not where its arguments are"
-        expect(plain.device == attempt.device, told, "hard_coded_device")
-        answer = ask(attempt.asking(watch=True), "meta")
-        operations = answer.reply.operations
-        mixed = operations is not None and operations.mixed
-        if answer.raised is None:
-            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
-            told = f"{what}: the answer is on {answer.device}, whatever the device of its arguments"
-            expect(answer.device == "meta", told, "hard_coded_device")
-        else:
-            mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
-        expect(not mixed, f"{what}: something stays on another device than its arguments", "hard_coded_device")
+test_device = asked_of(
+    calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
+)
 
 
 def weighs_one_key(attempt, draw):
