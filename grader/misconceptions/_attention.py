@@ -6,7 +6,7 @@ from itertools import permutations
 import torch
 import torch.nn.functional as F
 
-from ._masking import PRECEDENCE
+from ._masking import HIDE, LOW_FILLS, PRECEDENCE, SOFTMAX
 
 INF = math.inf
 
@@ -69,16 +69,10 @@ class Masks(dict):
 # Masks: (scores, seen) -> scores, where `seen` is True for the present and the past.
 MASKS = Masks(
     {
+        **{way: HIDE[way] for way in (*LOW_FILLS, "below_head", "below_head_fixed")},
         "causal": lambda a, seen: a.masked_fill(~seen, -INF),
         "causal_finite": lambda a, seen: a.masked_fill(~seen, -1e9),
         "causal_added": lambda a, seen: a + torch.zeros_like(a).masked_fill(~seen, -INF),
-        "below_all": lambda a, seen: torch.where(seen, a, a.min() - 1),
-        "below_all_fixed": lambda a, seen: a.masked_fill(~seen, float(a.detach().min()) - 1),
-        "below_row": lambda a, seen: torch.where(seen, a, a.amin(-1, keepdim=True) - 1),
-        "below_head": lambda a, seen: torch.where(seen, a, a.amin((0, 2, 3), keepdim=True) - 1),
-        "below_head_fixed": lambda a, seen: torch.where(seen, a, a.detach().amin((0, 2, 3), keepdim=True) - 1),
-        "lowest": lambda a, seen: torch.where(seen, a, a.min()),
-        "minus_largest": lambda a, seen: torch.where(seen, a, -a.abs().max() - 1),
         "missing": lambda a, seen: a,
         "reversed": lambda a, seen: a.masked_fill(seen, -INF),
         "reversed_finite": lambda a, seen: a.masked_fill(seen, -1e9),
@@ -122,44 +116,21 @@ LATE_MASKS = {
     "minus_inf_added": lambda w, seen: w + torch.zeros_like(w).masked_fill(~seen, -INF),
     "minus_large": lambda w, seen: w.masked_fill(~seen, -1e9),
     "times_minus_inf": lambda w, seen: w + zeros_and_ones(~seen, w) * -INF,
-    "minus_inf_and_sum": lambda w, seen: by_sum(w.masked_fill(~seen, -INF)),
+    "minus_inf_and_sum": lambda w, seen: SOFTMAX["sum"](w.masked_fill(~seen, -INF)),
     "upper": lambda w, seen: w * zeros_and_ones(seen.mT, w),
-    "past_and_sum": lambda w, seen: by_sum(w * zeros_and_ones(seen.tril(-1), w)),
+    "past_and_sum": lambda w, seen: SOFTMAX["sum"](w * zeros_and_ones(seen.tril(-1), w)),
 }
 
-
-def by_sum(w):
-    return w / w.sum(-1, keepdim=True)
-
-
-def hidden_as_zero(scores):
-    return scores.masked_fill(scores == -INF, 0.0)
-
+# A score that is hidden counts as 0.
+hidden_as_zero = SOFTMAX["missing_zero_filled"]
 
 # Scores to weights.
-SOFTMAXES = {
-    "keys": lambda a: a.softmax(-1),
-    "queries": lambda a: a.softmax(-2),
-    "heads": lambda a: a.softmax(1),
-    "batch": lambda a: a.softmax(0),
-    "square": lambda a: a.flatten(-2).softmax(-1).view_as(a),
-    "all": lambda a: a.flatten().softmax(0).view_as(a),
-    "per_batch": lambda a: a.flatten(1).softmax(-1).view_as(a),
-    "per_head": lambda a: a.transpose(0, 1).flatten(1).softmax(-1).view_as(a.transpose(0, 1)).transpose(0, 1),
-    "batch_and_heads": lambda a: a.flatten(0, 1).softmax(0).view_as(a),
-    "queries_by_hand": lambda a: (e := (a - a.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
+SOFTMAXES = SOFTMAX | {
     "as_numbers": lambda a: a.softmax(-1).nan_to_num(0.0),
     "heads_as_numbers": lambda a: a.softmax(1).nan_to_num(0.0),
     "batch_as_numbers": lambda a: a.softmax(0).nan_to_num(0.0),
     "queries_as_numbers": lambda a: a.softmax(-2).nan_to_num(0.0),
-    "none": lambda a: a,
-    "none_zero": lambda a: hidden_as_zero(a),
-    "sum": lambda a: by_sum(a),
-    "sum_zero": lambda a: by_sum(hidden_as_zero(a)),
-    "abs_sum": lambda a: hidden_as_zero(a) / hidden_as_zero(a).abs().sum(-1, keepdim=True),
-    "exp": lambda a: a.exp(),
-    "exp_shifted": lambda a: (a - a.amax(-1, keepdim=True)).exp(),
-    "sigmoid": lambda a: a.sigmoid(),
+    "sum_of_sizes": lambda a: hidden_as_zero(a) / hidden_as_zero(a).abs().sum(-1, keepdim=True),
     "norm": lambda a: F.normalize(hidden_as_zero(a), dim=-1),
     "tokens": lambda a: hidden_as_zero(a) / a.shape[-1],
 }

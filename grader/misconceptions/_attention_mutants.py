@@ -22,7 +22,7 @@ def named(form, numbers):
 
 
 LOW_FILLS = ("below_all", "below_all_fixed", "below_head", "below_head_fixed", "below_row", "lowest", "minus_largest")
-AXES = ("heads", "batch", "square", "all", "per_batch", "per_head", "batch_and_heads")
+AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
 WRONG_AXES = (
     *each("softmax_wrong_axis", softmax=AXES),
     ("softmax_query_axis", {"softmax": "queries_by_hand"}),
@@ -33,8 +33,11 @@ WRONG_AXES_FINITE = (
     *each("softmax_query_axis", softmax="queries", mask=("causal_finite", "causal_added")),
 )
 NO_SOFTMAX = (
-    *each("softmax_missing", softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid")),
-    *each("softmax_missing", softmax=("none", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
+    *each(
+        "softmax_missing",
+        softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum", "sum_of_sizes", "exp", "sigmoid"),
+    ),
+    *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
     *each("softmax_missing", softmax=("norm", "tokens", "exp_shifted")),
 )
 FILLED = (

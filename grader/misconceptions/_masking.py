@@ -21,6 +21,17 @@ VISIBLE = {
     "peeks_two": lambda ahead: ahead <= 2,
 }
 
+# What stands in a mask that is not boolean.
+MASK_TYPES = {
+    "float": lambda mask: mask.float(),
+    "int": lambda mask: mask.long(),
+    "uint8": lambda mask: mask.to(torch.uint8),
+    "double": lambda mask: mask.double(),
+    "int32": lambda mask: mask.int(),
+    "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
+    "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
+}
+
 # How a score is hidden, given the scores and where they are visible. See `hidden` for other ways.
 HIDE = {
     "missing": lambda scores, seen: scores,

@@ -14,7 +14,12 @@ SCALES = {
     "hd": lambda q, k, v=None: 1 / q.shape[-1],
     "times_sqrt_hd": lambda q, k, v=None: q.shape[-1] ** 0.5,
     "sqrt_c": lambda q, k, v=None: (q.shape[-1] * (q.shape[-3] if q.dim() > 3 else 1)) ** -0.5,
+    "sqrt_c_or_1": lambda q, k, v=None: (q.shape[-1] * (q.shape[-3] if q.dim() > 2 else 1)) ** -0.5,
+    "sqrt_c_strict": lambda q, k, v=None: (q.shape[-1] * q.shape[-3]) ** -0.5,
+    "sqrt_c_axis_1": lambda q, k, v=None: (q.shape[-1] * q.shape[1]) ** -0.5,
     "sqrt_heads": lambda q, k, v=None: (q.shape[-3] if q.dim() > 3 else 1) ** -0.5,
+    "sqrt_heads_or_1": lambda q, k, v=None: (q.shape[-3] if q.dim() > 2 else 1) ** -0.5,
+    "sqrt_heads_strict": lambda q, k, v=None: q.shape[-3] ** -0.5,
     "sqrt_axis_1": lambda q, k, v=None: q.shape[1] ** -0.5,
     "sqrt_axis_0": lambda q, k, v=None: q.shape[0] ** -0.5,
     "sqrt_pairs": lambda q, k, v=None: (q.shape[-1] // 2) ** -0.5,
@@ -28,16 +33,52 @@ SCALES = {
 SCALES |= {way: lambda q, k, v=None, way=way: PRECEDENCE[way](q.shape[-1], None, None) for way in PRECEDENCE_OF_HD}
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
+# How the scores are normalised. A number is the axis of a softmax.
+SHARES = {
+    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
+    "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
+    "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
+    "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
+    "missing": lambda s: s + 0.0,
+    "uniform": lambda s: torch.softmax(s * 0.0, dim=-1),
+    "sum": lambda s: s / s.sum(-1, keepdim=True),
+    "exp": lambda s: s.exp(),
+    "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
+    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
+    "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
+    "abs_sum": lambda s: s.abs() / s.abs().sum(-1, keepdim=True),
+    "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
+    "sum_table": lambda s: s / s.sum((-2, -1), keepdim=True),
+    "sum_all": lambda s: s / s.sum(),
+    "sum_axis_1": lambda s: s / s.sum(1, keepdim=True),
+    "sum_axis_0": lambda s: s / s.sum(0, keepdim=True),
+    "sum_of_zeros": lambda s: SHARES["sum"](SHARES["zeros"](s)),
+    "sum_abs_of_zeros": lambda s: SHARES["sum_abs"](SHARES["zeros"](s)),
+    "zeros": lambda s: s.masked_fill(s == -math.inf, 0.0),
+}
+
 # How keys meet queries; all but the first know one number of axes only.
 PRODUCTS = {
     "any": lambda q, k: q @ k.mT,
     "T": lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
+    "t": lambda q, k: q @ k.t(),
+    "transpose_01": lambda q, k: q @ k.transpose(0, 1),
     "transpose_12": lambda q, k: q @ k.transpose(1, 2),
     "transpose_23": lambda q, k: q @ k.transpose(2, 3),
+    "permute_021": lambda q, k: q @ k.permute(0, 2, 1),
+    "permute_0132": lambda q, k: q @ k.permute(0, 1, 3, 2),
     "bmm": lambda q, k: torch.bmm(q, k.mT),
+    "mm": lambda q, k: torch.mm(q, k.mT),
+    "einsum_2": lambda q, k: torch.einsum("qc,kc->qk", q, k),
+    "einsum_3": lambda q, k: torch.einsum("bqc,bkc->bqk", q, k),
+    "einsum_4": lambda q, k: torch.einsum("bhqc,bhkc->bhqk", q, k),
+    "unpack_2": lambda q, k: unpacked(q, 2) @ k.mT,
     "unpack_3": lambda q, k: unpacked(q, 3) @ k.mT,
     "unpack_4": lambda q, k: unpacked(q, 4) @ k.mT,
 }
+
+# Which of q, k, v stands where query, key and value belong.
+ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq")}
 
 # What is returned in place of a tensor.
 ANSWERS = {
@@ -55,6 +96,6 @@ def unpacked(t, axes):
     return t
 
 
-def scaled(scale, q, k, v=None):
+def multiplier(scale, q, k, v=None):
     """The number that q kᵀ is multiplied by."""
     return SCALES[scale](q, k, v) if isinstance(scale, str) else scale

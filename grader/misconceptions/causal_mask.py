@@ -2,9 +2,8 @@
 
 import torch
 
-from ._masking import FILLS_TRIED
-
-INF = float("inf")
+from ._masking import FILLS_TRIED, INF, MASK_TYPES, each
+from ._scores import ANSWERS, SHARES, unpacked
 
 # Who may look, as causal_mask draws it. A number N is a mask of N tokens, whatever is asked for.
 MASKS = {
@@ -15,17 +14,6 @@ MASKS = {
     "strict": lambda square: square.tril(-1),
     "strict_but_first": lambda square: square.tril(-1) | (square.cumsum(0) + square.cumsum(1) == 2),
     "peeks": lambda square: square.tril(1),
-}
-
-# What stands in a mask that is not boolean.
-TYPES = {
-    "float": lambda mask: mask.float(),
-    "int": lambda mask: mask.long(),
-    "uint8": lambda mask: mask.to(torch.uint8),
-    "double": lambda mask: mask.double(),
-    "int32": lambda mask: mask.int(),
-    "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
-    "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
 }
 
 # How scores are hidden. A number is filled in where the mask is False.
@@ -62,7 +50,7 @@ HIDES = {
 AFTERS = {
     "zero": lambda s, m, f: f(s) * m,
     "inf": lambda s, m, f: f(s).masked_fill(~m, -INF),
-    "inf_and_sum": lambda s, m, f: _by_sum(f(s).masked_fill(~m, -INF)),
+    "inf_and_sum": lambda s, m, f: SHARES["sum"](f(s).masked_fill(~m, -INF)),
     "inf_product": lambda s, m, f: f(s) * torch.where(m, 1.0, -INF).to(s.dtype),
     "inf_added": lambda s, m, f: f(s) + ~m * -INF,
     "zero_of_zeros": lambda s, m, f: f(s * m) * m,
@@ -71,27 +59,6 @@ AFTERS = {
 }
 
 
-def _by_sum(s):
-    return s / s.sum(-1, keepdim=True)
-
-
-SHARES = {
-    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
-    "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
-    "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
-    "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
-    "missing": lambda s: s + 0.0,
-    "sum": _by_sum,
-    "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
-    "sum_of_zeros": lambda s: _by_sum(s.masked_fill(s == -INF, 0.0)),
-    "sum_abs_of_zeros": lambda s: (z := s.masked_fill(s == -INF, 0.0)) / z.abs().sum(-1, keepdim=True),
-    "exp": lambda s: s.exp(),
-    "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
-    "zeros": lambda s: s.masked_fill(s == -INF, 0.0),
-    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
-    "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
-}
-
 # Where causal_weights takes T from, for attempts that know one number of axes only.
 LENGTHS = {
     "last": lambda scores: scores.shape[-1],
@@ -99,20 +66,12 @@ LENGTHS = {
     "axis_1": lambda scores: scores.shape[1],
     "axis_2": lambda scores: scores.shape[2],
     "axis_3": lambda scores: scores.shape[3],
-    "unpack_2": lambda scores: _unpacked(scores, 2),
-    "unpack_3": lambda scores: _unpacked(scores, 3),
-    "unpack_4": lambda scores: _unpacked(scores, 4),
+    "unpack_2": lambda scores: unpacked(scores, 2).shape[-1],
+    "unpack_3": lambda scores: unpacked(scores, 3).shape[-1],
+    "unpack_4": lambda scores: unpacked(scores, 4).shape[-1],
 }
 
 
-def _unpacked(scores, axes):
-    """`B, T, _ = scores.shape`: any other number of axes is a ValueError."""
-    if scores.dim() != axes:
-        raise ValueError(f"not enough values to unpack (expected {axes}, got {scores.dim()})")
-    return scores.shape[-1]
-
-
-ANSWERS = {"tuple": lambda out: (out, out), "list": lambda out: out.tolist(), "none": lambda out: None}
 FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
 
 
@@ -164,7 +123,7 @@ def make(
 
     def causal_mask(T, device=None):
         seen = drawn(mask, T, "cpu" if "causal_mask" in fixed_device else device)
-        seen = TYPES[mask_type](seen) if mask_type else seen
+        seen = MASK_TYPES[mask_type](seen) if mask_type else seen
         return dressed("causal_mask", seen[(None,) * mask_axes])
 
     def mask_scores(scores, mask):
@@ -203,11 +162,6 @@ def make(
     return functions
 
 
-def _each(id_, knob, *values):
-    for value in values:
-        yield id_, {knob: value}
-
-
 def _masks(id_, kind):
     """In both functions, in causal_weights alone, in causal_mask alone."""
     yield id_, {"mask": kind}
@@ -230,10 +184,10 @@ MUTANTS = (
     *_hides("mask_missing", "nothing"),
     *_masks("mask_reversed", "inverted"),
     *_masks("mask_reversed", "future"),
-    *_each("mask_reversed", "own_hide", "true"),
+    *each("mask_reversed", "own_hide", "true"),
     *_hides("mask_reversed", "true"),
-    *_each("mask_reversed", "hide", "true_low"),
-    *_each("mask_reversed", "own_hide", "true_low"),
+    *each("mask_reversed", "hide", "true_low"),
+    *each("mask_reversed", "own_hide", "true_low"),
     ("mask_reversed", {"hide": "true_low", "own_hide": -INF}),
     ("mask_reversed", {"mask": "inverted", "hide": "true"}),
     ("mask_reversed", {"mask": "inverted", "hide": "true_low"}),
@@ -252,12 +206,12 @@ MUTANTS = (
     *(m for fill in ("below_all", "below_all_fixed", "below_row", "lowest") for m in _hides("mask_weak_fill", fill)),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_plus_inf", "largest"),
-    *_each("mask_after_softmax", "after", "zero", "zero_of_zeros", "whole_sum"),
+    *each("mask_after_softmax", "after", "zero", "zero_of_zeros", "whole_sum"),
     *_hides("mask_nan", "nan_visible"),
     *_hides("mask_nan", "nan_product"),
     *_hides("mask_nan", "nan_both"),
     *_hides("mask_nan", "nan_hidden"),
-    *_each("mask_nan", "hide", "nan_fill"),
+    *each("mask_nan", "hide", "nan_fill"),
     ("mask_after_softmax", {"after": "inf"}),
     ("mask_nan", {"after": "inf_and_sum"}),
     ("mask_after_softmax", {"after": "inf_product"}),
@@ -265,41 +219,41 @@ MUTANTS = (
     *_hides("mask_added", "add_mask"),
     *_hides("mask_added", "add_hidden"),
     *_hides("mask_added", "subtract_hidden"),
-    *_each("mask_added", "hide", "subtract_mask"),
+    *each("mask_added", "hide", "subtract_mask"),
     ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
-    *_each("mask_added", "hide", "add_one_inf"),
-    *_each("softmax_query_axis", "softmax", -2, 1, 2, "queries_by_hand"),
-    *_each("softmax_wrong_axis", "softmax", 0, "table", "all", "implicit", -3, 1, 2),
-    *_each("softmax_query_axis", "softmax", 0),
+    *each("mask_added", "hide", "add_one_inf"),
+    *each("softmax_query_axis", "softmax", -2, 1, 2, "queries_by_hand"),
+    *each("softmax_wrong_axis", "softmax", 0, "table", "all", "implicit", -3, 1, 2),
+    *each("softmax_query_axis", "softmax", 0),
     ("scores_ignored", {"scale": INF}),
-    *_each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
-    *_each("softmax_missing", "softmax", "sum_queries", "exp", "exp_shifted"),
-    *_each("mask_not_sliced", "own_mask", *ONE_SIZE),
-    *_each("hard_coded_shape", "mask", 4, 6, 8, 3, 2, 5, 10, 16, 64, 1024),
-    *_each("hard_coded_shape", "own_mask", *ONE_SIZE),
+    *each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
+    *each("softmax_missing", "softmax", "sum_queries", "exp", "exp_shifted"),
+    *each("mask_not_sliced", "own_mask", *ONE_SIZE),
+    *each("hard_coded_shape", "mask", 4, 6, 8, 3, 2, 5, 10, 16, 64, 1024),
+    *each("hard_coded_shape", "own_mask", *ONE_SIZE),
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
-    *_each("size_wrong_axis", "length", "axis_0", "axis_1"),
-    *_each("hard_coded_shape", "length", *tuple(LENGTHS)[3:]),
-    *_each("hard_coded_shape", "hide", "unsqueezed", "unsqueezed_once", "indexed_last", "square"),
+    *each("size_wrong_axis", "length", "axis_0", "axis_1"),
+    *each("hard_coded_shape", "length", *tuple(LENGTHS)[3:]),
+    *each("hard_coded_shape", "hide", "unsqueezed", "unsqueezed_once", "indexed_last", "square"),
     ("size_wrong_axis", {"hide": "indexed"}),
     ("hard_coded_shape", {"view": (2, 4, 64, 64)}),
-    *_each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
-    *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
-    *_each("output_rounded", "decimals", 4, 3, 2),
+    *each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
+    *each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
+    *each("output_rounded", "decimals", 4, 3, 2),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *_each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
-    *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
+    *each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
+    *each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
     ("interface", {"renamed": "swapped"}),
-    *_each("mask_not_bool", "mask_type", *TYPES),
-    *_each("interface", "mask_axes", 2, 1, 3),
+    *each("mask_not_bool", "mask_type", *MASK_TYPES),
+    *each("interface", "mask_axes", 2, 1, 3),
     ("interface", {"mask_axes": 1, "own_hide": "unsqueezed_once"}),  # causal_weights uses it, too
     ("interface", {"mask_axes": 2, "own_hide": "unsqueezed"}),
-    *_each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS[1:])),
-    *_each("hard_coded_dtype", "cast", ("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:])),
-    *_each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
-    *_each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
-    *_each("interface", "without", *FUNCTIONS),
-    *_each("interface", "renamed", *FUNCTIONS),
+    *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS[1:])),
+    *each("hard_coded_dtype", "cast", ("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:])),
+    *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
+    *each("interface", "returns", *((kind, name) for kind in ("tuple", "list", "none") for name in FUNCTIONS)),
+    *each("interface", "without", *FUNCTIONS),
+    *each("interface", "renamed", *FUNCTIONS),
 )
 
 # With a number that nobody can list.

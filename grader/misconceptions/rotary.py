@@ -6,7 +6,7 @@ from manyheads.checks import edit
 
 from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each
 from ._rotation import SPEEDS, turned
-from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
+from ._scores import ANSWERS, CONSTANTS, PRODUCTS, multiplier
 
 # The rows of pairs_to_halves, from (weight, n_head).
 ROWS = {
@@ -112,7 +112,7 @@ def make(
         if "k" in own_turns:
             mine = {"place": k_place or own["place"], "sign": k_sign or own["sign"]}
             k = turned(k, k_positions, used, **(own | mine))
-        out = PRODUCTS[product](*((k, q) if swapped else (q, k))) * scaled(scale, q, k)
+        out = PRODUCTS[product](*((k, q) if swapped else (q, k))) * multiplier(scale, q, k)
         for name, t in given.items():
             if name in mutate:
                 t.mul_(2.0)
@@ -233,7 +233,7 @@ MUTANTS = (
     *each("argument_unchecked", "odd", "raises", "dropped", "kept", "padded"),
     *each("output_rounded", "decimals", *((name, n) for name in FUNCTIONS for n in (4, 3, 2))),
     ("axes_turned", {"product": "T"}),
-    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
+    *each("hard_coded_shape", "product", "transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4"),
     *each("gradient_cut", "cut", *((name,) for name in ("x", "out", "q", "k", "scores"))),
     *each("input_mutated", "mutate", ("x",), ("q",), ("k",), ("weight",)),
     *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),

@@ -6,8 +6,19 @@ import torch
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, INF, LOW_FILLS, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, hidden, weighed
-from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
+from ._masking import (
+    FILLS_TRIED,
+    INF,
+    LOW_FILLS,
+    MASK_TYPES,
+    PRECEDENCE_OF_HD,
+    ROUNDED_SCORES,
+    SCALES_TRIED,
+    each,
+    hidden,
+    weighed,
+)
+from ._scores import ANSWERS, CONSTANTS, PRODUCTS, ROLES, multiplier
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
 PAST = {
@@ -39,18 +50,6 @@ ALIGN = {
     "at_end": lambda T_q, T_k: T_k - 1,
 }
 
-# What stands in a mask that is not boolean.
-TYPES = {
-    "float": lambda mask: mask.float(),
-    "int": lambda mask: mask.long(),
-    "uint8": lambda mask: mask.to(torch.uint8),
-    "double": lambda mask: mask.double(),
-    "int32": lambda mask: mask.int(),
-    "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
-    "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
-}
-
-ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq")}
 FUNCTIONS = ("window_mask", "local_attention")
 
 
@@ -130,7 +129,7 @@ def make(
         if T_q > T_k and "queries" not in unchecked:
             raise ValueError(f"{T_q} queries and {T_k} keys")
         seen = table(T_q, T_k, window, **drawn, device="cpu" if "window_mask" in fixed_device else device)
-        return answered("window_mask", TYPES[mask_type](seen) if mask_type else seen)
+        return answered("window_mask", MASK_TYPES[mask_type](seen) if mask_type else seen)
 
     def local_attention(q, k, v, window):
         given = q, k, v
@@ -140,7 +139,7 @@ def make(
         q, k, v = ((q, k, v)[i] for i in ROLES[roles])
         device = "cpu" if "local_attention" in fixed_device else q.device
         seen = table(q.shape[-2], k.shape[-2], window, **own, device=device)
-        factor = scaled(scale, q, k, v)
+        factor = multiplier(scale, q, k, v)
         scores = ROUNDED_SCORES[scores_rounded](PRODUCTS[product](q, k) * (1.0 if scale_after else factor))
         scores = lose("scores", scores)
         weights = weighed(hidden(scores, ~seen if true_hidden else seen, hide), seen, hide, softmax)
@@ -247,9 +246,9 @@ MUTANTS = (
     *each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),
     *each("output_rounded", "decimals", 4, 3, 2),
     *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries"), ("later",)),
-    *each("mask_not_bool", "mask_type", *TYPES),
+    *each("mask_not_bool", "mask_type", *MASK_TYPES),
     ("axes_turned", {"product": "T"}),
-    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
+    *each("hard_coded_shape", "product", "transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4"),
     ("gradient_cut", {"softmax": "detached_sum"}),
     *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
     *each("input_mutated", "mutate", ("q",), ("k",), ("v",)),
