@@ -8,21 +8,21 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3329,
+    "authoring": 3327,
     "box": 5194,
     "checks": 1396,
     "cli": 2002,
     "course": 961,
-    "diagnosis": 4006,
+    "diagnosis": 4004,
     "judge": 4083,
     "lines": 642,
     "notebook": 199,
     "platforms": 1339,
     "report": 2095,
     "student": 2898,
-    "submission": 2781,
+    "submission": 2725,
     "the engine's top": 392,
-    "tests": 30223,
+    "tests": 30220,
     "bench": 1423,
 }
 

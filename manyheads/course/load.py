@@ -42,11 +42,9 @@ def find_course(start: Path) -> Path:
 
 def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
-    path, is_whole = root / NAME, (root / "solutions").is_dir()  # which a class repository is not
+    path, then = root / NAME, "course verify" if (root / "solutions").is_dir() else f"git checkout {NAME}"
     try:
-        return Course(
-            root.resolve(), read_model(path, CourseFile, "course verify" if is_whole else f"git checkout {NAME}")[0]
-        )
+        return Course(root.resolve(), read_model(path, CourseFile, then)[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). {_ELSEWHERE}") from None
     except CourseFault as error:

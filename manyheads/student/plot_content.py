@@ -19,7 +19,7 @@ from ..box.worker.answers import Raised, Traced
 from ..checks.explain import explain, is_undefined, says_unwritten
 from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
-from ..result import ExerciseResult, Result
+from ..result import Result
 from ..submission import AttemptSource, code_digest, read_exercise
 from .choose_example import examples
 from .example import Example
@@ -212,7 +212,9 @@ def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[s
         for result in results
         if (folder := folders.get((result.student, result.assignment))) is not None
         for other in result.exercises
-        if (exercise := named.get((result.assignment, other.id))) is not None and _may_help(other)
+        if (exercise := named.get((result.assignment, other.id))) is not None
+        and (outcomes := {check.outcome for check in other.checks}) & {"failed", "error"}
+        and not outcomes & {"crashed", "timeout"}
     ]
 
 
@@ -243,8 +245,3 @@ def _draw(box: Box, course: Course, source: AttemptSource, chosen: Sequence[Exam
         return tuple([picture for picture in pictures(followed.shown) if picture.differs][:DRAWN])
     except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
         return ()
-
-
-def _may_help(result: ExerciseResult) -> bool:
-    outcomes = {check.outcome for check in result.checks}
-    return bool(outcomes & {"failed", "error"}) and not outcomes & {"crashed", "timeout"}
