@@ -399,8 +399,8 @@ def judge_rate(ask, x, heads):
 def judge_default(ask, x):
     """Where nothing is said of dropout, nothing is dropped."""
     awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
-    told = "made without a word about dropout it drops in training: the default should be 0"
-    expect(near(awake, asleep).all(), told, "interface")
+    told = "made without a word about dropout it drops in training all the same"
+    expect(near(awake, asleep).all(), told, "dropout_rate_fixed")
 
 
 def judge_extra(awake, asleep):

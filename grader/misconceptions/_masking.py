@@ -161,7 +161,6 @@ KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q
 
 
 BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool = True"))
-DROPS_BY_DEFAULT = ("interface", edit("dropout: float = 0.0", "dropout: float = 0.1"))
 
 
 def dropped_in_place(layer):

@@ -30,7 +30,7 @@ from ._attention_mutants import (
     each,
 )
 from ._kept import Keeping
-from ._masking import DROPS_BY_DEFAULT, HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place
 
 
 class Delegating(Attention):
@@ -237,7 +237,6 @@ MUTANTS = (
     ("argument_unchecked", {"gpt2_unknown": "small"}),
     *each("gpt2_sizes", gpt2_block=(512, 2048, 1000, 256)),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
-    DROPS_BY_DEFAULT,
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     dropped_in_place("attn_dropout"),

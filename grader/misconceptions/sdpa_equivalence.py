@@ -6,6 +6,8 @@ A knob of forward holds on both paths; with `flash_` or `manual_` before its nam
 import torch
 import torch.nn.functional as F
 
+from manyheads.checks import edit
+
 from ._attention import INF, MERGES, ORDERS, WEAK, lower
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
 from ._attention_mutants import (
@@ -34,7 +36,6 @@ from ._attention_mutants import (
 )
 from ._kept import Keeping
 from ._masking import (
-    DROPS_BY_DEFAULT,
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
     PRECEDENCE,
@@ -383,7 +384,7 @@ MUTANTS = (
     *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled", "float32", "float64")),
     *each("interface", measure=NO_FLOAT),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
-    DROPS_BY_DEFAULT,
+    ("interface", edit("flash: bool = True", "flash: bool = False")),
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     dropped_in_place("attn_dropout"),

@@ -1,7 +1,7 @@
 """Wrong attempts at one causal head."""
 
 from ._kept import Keeping
-from ._masking import BIAS_BY_DEFAULT, DROPS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
+from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
@@ -52,7 +52,6 @@ MUTANTS = (
     ("super_init_missing", {"super_init": False}),
     *each("interface", "interface", "class", "pair", "required", "bias_first", "renamed"),
     BIAS_BY_DEFAULT,
-    DROPS_BY_DEFAULT,
     *each("stub_untouched", "interface", "stub", "silent"),
     KEYS_NOT_TRANSPOSED,
     dropped_in_place("self.dropout"),

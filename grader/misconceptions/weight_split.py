@@ -7,7 +7,7 @@ from torch import nn
 from manyheads.checks import edit
 
 from ._kept import Keeping
-from ._masking import BIAS_BY_DEFAULT, DROPS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
+from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
@@ -246,7 +246,6 @@ MUTANTS = (
     ("super_init_missing", {"super_init": False}),
     *each("interface", "interface", "class", "pair", "required", "fourth", "bias_first", "renamed"),
     BIAS_BY_DEFAULT,
-    DROPS_BY_DEFAULT,
     *each("stub_untouched", "interface", "stub", "silent"),
     KEYS_NOT_TRANSPOSED,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),

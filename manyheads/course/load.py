@@ -42,9 +42,9 @@ def find_course(start: Path) -> Path:
 
 def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
-    path, then = root / NAME, "course verify" if (root / "solutions").is_dir() else f"git checkout {NAME}"
+    path = root / NAME
     try:
-        return Course(root.resolve(), read_model(path, CourseFile, then)[0])
+        return Course(root.resolve(), read_model(path, CourseFile, "course status")[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). {_ELSEWHERE}") from None
     except CourseFault as error:

@@ -24,7 +24,6 @@ from .heads import shows_a_triangle
 
 INSTEAD = 8  # how many substitutes an example has
 SAME = 100  # the ambiguity of two axes with the same size
-_LITERALS = (3,)  # the size of an axis over q, k and v
 AnyValue = TypeVar("AnyValue")
 
 
@@ -37,7 +36,7 @@ def ambiguity_of(axes: Axes) -> int:
     """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
     sizes = list(axes.sizes.values())
     several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]  # this is C itself
-    several += [*sizes, *(_LITERALS if axes.packed else ())]
+    several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
@@ -77,12 +76,14 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
     """Return the rank of an example: lower is better. Calls with zeros and the like are for checks, not for display."""
+    tensors = [value for value in example.call.given if isinstance(value, Tensor)]
+    longest = max((size for each in tensors for size in each.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
+    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)  # all in one block
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
     left_out = sum(example.arguments.get(name) is None for name in named)  # what is done with those cannot be seen
-    numbers = sum(value.numel() for value in example.call.given if isinstance(value, Tensor))
     first = (not example.compares_values, _is_made_up(example.call), is_dull, ambiguity_of(example.axes))
-    return (*first, Layer.VALUES not in layers, left_out, numbers)
+    return (*first, Layer.VALUES not in layers, left_out, sum(each.numel() for each in tensors))
 
 
 def _is_made_up(call: Call) -> bool:
@@ -90,10 +91,9 @@ def _is_made_up(call: Call) -> bool:
     state = call.subject.state if isinstance(call.subject, Build) else None
     inputs = [value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()]
     every = [*inputs, *(each for each in (state or {}).values() if isinstance(each, Tensor))]
-    if any(2 * int((each == 0).sum()) >= each.numel() > 0 for each in every):
-        return True
-    tables = [each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1]
-    return any(bool((table == table[0]).all(0).any()) for table in tables)
+    is_empty = any(2 * int((each == 0).sum()) >= each.numel() > 0 for each in every)
+    tables = (each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1)
+    return is_empty or any(bool((table == table[0]).all(0).any()) for table in tables)
 
 
 def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Example]]:

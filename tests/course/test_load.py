@@ -96,7 +96,7 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str,
     place = tmp_path / "course.yaml"
     assert message.startswith(f"{place}:{line}: " if line else f"{place}: "), message
     assert says in message
-    assert message.endswith(". Next: mend that line, then course verify")
+    assert message.endswith(". Next: mend that line, then course status")
 
 
 @pytest.mark.parametrize(("text", "says"), [
