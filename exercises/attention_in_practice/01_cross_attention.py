@@ -38,8 +38,8 @@
 # keep      True True True  True True
 # ```
 #
-# Your layers make keys and values of the padding, too. So hide its *scores* before the softmax, just as you hid the
-# future. Then the real tokens share all of the weight.
+# Your layers turn the padding into keys and values as well. So hide its *scores* before the softmax, just as you hid
+# the future. Then the real tokens share all of the weight.
 #
 # `keep` has two axes, (B, T_k), and the scores have four. Broadcasting lines axes up from the right, so the B of `keep`
 # would meet the *queries*. Put two axes of length 1 between. `(B, 1, 1, T_k)` hides columns, the same ones for every

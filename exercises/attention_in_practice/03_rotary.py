@@ -24,8 +24,8 @@
 # 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then the
 # slow hand has hardly moved, so it tells the beginning of a chapter from its end.
 #
-# Turn the query at position m and the key at position n, and the angle between their hands changes by m − n of their
-# steps. So their score knows how far apart they are. You see why before you write the second function.
+# Turn the query at position m and the key at position n, and the angle between the two hands changes by (m − n) times
+# that pair's step. So their score knows how far apart they are. You see why before you write the second function.
 #
 # ![The hands of pair 0 and pair 1 at positions 0 to 3: the first turns by 57 degrees a step, the second by 0.57.
 # Below, query and key two steps apart at two places: the same angle between

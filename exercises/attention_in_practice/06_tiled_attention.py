@@ -15,9 +15,10 @@
 #
 # ## A sum that can be corrected
 #
-# Softmax subtracts the largest score before it exponentiates, so that nothing overflows. When you go through a row in
-# blocks, you know the largest score *so far*: call it m. You also keep the sum so far, of exp(score − m): call it s.
-# Then a block arrives with a larger score. Must you start again? No: every old term is exp(score − m), and
+# Softmax subtracts the largest score before it exponentiates (takes e to the power of each), so that nothing
+# overflows. When you go through a row in blocks, you know the largest score *so far*: call it m. You also keep the
+# sum so far, of exp(score − m): call it s. Then a block arrives with a larger score. Must you start again? No: every
+# old term is exp(score − m), and
 #
 # $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$
 #
@@ -54,7 +55,7 @@ import torch
 #
 # Go through the blocks twice. The first time, carry m and s along. The second time, subtract the final m from the
 # scores, exponentiate, and divide by the final s. The last block may be shorter than the others. Do not call
-# `torch.softmax`: here you write it yourself.
+# `torch.softmax`: you write it yourself.
 
 
 # %% tags=["solution"]
@@ -114,9 +115,9 @@ if __name__ == "__main__":
 # o   = o · fix + p @ values
 # ```
 #
-# At the end of the row the answer is o / s. Divide only there, once: quotients of single tiles cannot simply be added
-# up. m, s and o have one entry for each *query*, so you can work on a block of queries at once. A tile is block_q
-# queries against block_k keys.
+# At the end of the row the answer is o / s. Divide only there, once: if you divide in each tile, the results cannot
+# be added. m, s and o have one entry for each *query*, so you can work on a block of queries at once. A tile is
+# block_q queries against block_k keys.
 #
 # ## Which tiles, and which corners of them
 #
@@ -137,9 +138,9 @@ if __name__ == "__main__":
 #
 # ## What is left over: log-sum-exp
 #
-# Return one more number for each query: lse = m + log s. It is the logarithm of the sum of the exponentials of the
-# query's scaled scores. From it every weight of the row can be made again, as exp(score − lse), without a maximum and
-# without a sum.
+# Return one more number for each query: lse = m + log s. It is the *log* of the *sum* of e to the power of (*exp*)
+# each of the query's scaled scores. From it every weight of the row can be made again, as exp(score − lse), without a
+# maximum and without a sum.
 
 # %% [markdown]
 # ## Your turn: `tiled_attention`

@@ -197,8 +197,9 @@ if __name__ == "__main__":
 # | sum | 1 | 0.3764 |
 #
 # - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention goes to the future.
-# - **A smallish number leaks too.** −10 lets less than 0.00001 a word through here, little enough to pass a careless
-#   test. But nothing keeps trained scores above −10. Where all others lie below it, −10 is the largest score in the row.
+# - **A smallish number leaks too.** With −10 each hidden word still gets a weight here, under 0.00001. A loose test
+#   does not notice. But nothing keeps trained scores above −10. Where all others lie below it, −10 is the largest
+#   score in the row.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
 # - **Multiplying does not help**: 0 · (−inf) is NaN. Nor does adding a mask of zeros and ones: that changes the

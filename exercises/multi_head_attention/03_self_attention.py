@@ -5,13 +5,13 @@
 # mask](02_causal_mask.ipynb), and what an `nn.Module` is. After this:
 # [4 · The reshape dance](04_reshape_dance.ipynb).*
 #
-# Functions cannot learn; modules can. Here the first two exercises become one `nn.Module`: a single causal head with
-# weights, a mask, and dropout.
+# Functions cannot learn; modules can. Here the first two exercises become one `nn.Module`: one attention with learned
+# weights, called a *head* (exercise 4 shows several), with a mask and dropout.
 #
 # ## Three projections of one input
 #
-# In *self*-attention queries, keys and values all come from the same x. Three learned matrices tell them apart, each
-# an `nn.Linear` from d_in to d_out:
+# In *self*-attention queries, keys and values all come from the same x. Three learned matrices turn the same x into
+# three different vectors; each is an `nn.Linear` from d_in to d_out:
 #
 # ![x goes through W_query, W_key and W_value; q and k make the masked weights, and these mix
 # v](figures/03_self_attention.svg)
@@ -232,8 +232,7 @@ if __name__ == "__main__":
 # ```
 #
 # So in training a row need not sum to 1. On the scores it would be wrong: a struck-out score is a 0, and a score of 0
-# still gets its share. On the finished output it would be something else: single channels vanish, and not a whole
-# look at another word.
+# still gets its share. On the finished output it would delete single numbers, instead of hiding a whole word.
 #
 # ### Predict before you run
 #

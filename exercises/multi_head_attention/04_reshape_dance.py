@@ -5,9 +5,9 @@
 # [5 · The weight split](05_weight_split.ipynb).*
 #
 # Take the sentence *The letters in the drawer smell of rain*. The word *smell* has to find *letters*, far back, to
-# know that it is plural; *drawer*, close by, helps it, too. One head has one softmax, so what *smell* gives to one
-# word it takes from the other. With several heads, each with a few channels of its own, it can look at both (Vaswani
-# et al. 2017).
+# know that it is plural; *drawer*, close by, is useful to *smell* as well: it tells where. One head has one softmax,
+# so what *smell* gives to one word it takes from the other. With several heads, each with a few channels of its own,
+# it can look at both (Vaswani et al. 2017).
 #
 # First the channels must be dealt out to the heads. That takes two short calls, the reshape dance. Done wrong, **the
 # shapes look right, the code runs, and the model learns garbage.**
@@ -161,9 +161,9 @@ if __name__ == "__main__":
 #
 # ## The way back
 #
-# After attention each head has its answer, (T, hd), and the answers are to lie side by side again: at each position
-# first head 0's 16 channels, then head 1's, up to C = 64. It is the same dance in reverse: the heads go back beside
-# the channels, and then the two are joined.
+# After attention each head has its answer, (T, hd), and we want the heads' answers side by side again: at each
+# position first head 0's 16 channels, then head 1's, up to C = 64. It is the same dance in reverse: the heads go back
+# beside the channels, and then the two are joined.
 #
 # This time there is a catch. After the swap the strides are (512, 16, 128, 1) for a fresh y of shape (2, 4, 8, 16):
 # the numbers of one position are scattered over the tape, head by head, 128 apart. No single stride can read them as

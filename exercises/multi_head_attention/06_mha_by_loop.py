@@ -177,8 +177,8 @@ if __name__ == "__main__":
 # 4. **Dropout left on** in the module that you compare with. Call `.eval()` on it.
 # 5. **The mask.** Each token sees itself and its past.
 #
-# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another order,
-# and 1e-5 is the line. 1e-2 is not "rounding": look for a suspect from the list.
+# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another order.
+# Count a difference under 1e-5 as equal. 1e-2 is not "rounding": look for a suspect from the list.
 #
 # ### Why it works
 #

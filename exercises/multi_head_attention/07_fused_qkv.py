@@ -4,8 +4,9 @@
 # *About 50 minutes. You need: [5 · The weight split](05_weight_split.ipynb) and [6 · One head at a
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
-# In exercise 5 three layers read the same x. GPT-2 uses a single layer, three times as wide, and cuts its output into q,
-# k and v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
+# In exercise 5 three layers read the same x. GPT-2 *fuses* them: a single layer, three times as wide, whose output is
+# cut into q, k and v. So does nanoGPT, Karpathy's short GPT. The result is the same, but one large product is faster
+# than three.
 #
 # ## The names change
 #
@@ -13,7 +14,7 @@
 #
 # | exercise 5 | here |
 # |---|---|
-# | `d_in` and `d_out` | `n_embd` for both, in short C |
+# | `d_in` and `d_out` | `n_embd` (*embedding*) for both, in short C |
 # | `num_heads` | `n_head` |
 # | `context_length` | `block_size` |
 # | `W_query`, `W_key`, `W_value` | one layer, `qkv`, without bias |
@@ -22,21 +23,21 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return y.)
-# The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓ and the shape. An error after the last ✓ is expected: it marks the
+# next step. (After step 2, let `forward` return y.) The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
 # slices do the same.)
 #
 # ```text
-# channels  0 … C−1      q   h0 h1 … hN
-#           C … 2C−1     k   h0 h1 … hN
-#           2C … 3C−1    v   h0 h1 … hN
+# channels  0 … C−1    q  h0 h1 h2 h3
+#           C … 2C−1   k  h0 h1 h2 h3
+#           2C … 3C−1  v  h0 h1 h2 h3
 # ```
 #
 # **Step 2: the heads.** The reshape dance for q, k and v; then scores over √hd, mask, softmax, dropout, weights times
-# v. (PyTorch's fused attention function waits for exercise 8.)
+# v. (PyTorch's own function waits for exercise 8.)
 #
 # **Step 3: join.** Move the heads back beside their channels, then `proj`, then the second dropout.
 #
@@ -53,11 +54,11 @@
 #
 # ## Before you type
 #
-# - **√hd, not √C.** The scores sum hd products: here √16 = 4, not √64 = 8.
+# - **√hd, not √C.** Here √16 = 4, not √64 = 8.
 # - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network trained from scratch
 #   would even learn; one that loads GPT-2's weights would write nonsense.
-# - **The mask is a buffer** of `block_size` × `block_size`. Cut it to the T tokens that came, and refuse a larger T
-#   yourself, with both numbers: a slice past the end is no error in Python.
+# - **The mask is a buffer** of `block_size` × `block_size`. Slice it to the T you got, and refuse a larger T
+#   yourself, with both numbers.
 # - **`super().__init__()` comes first**, or the first layer you assign raises an AttributeError.
 
 # %% tags=["setup"]
@@ -111,6 +112,17 @@ class CausalSelfAttention(nn.Module):
         # YOUR CODE HERE
         raise NotImplementedError("write this part")
 
+
+# %% [markdown]
+# ### Two dropouts
+#
+# The first falls on the *weights*, after the softmax: for this step, some tokens do not see some others. The second
+# falls on the *output*, after the projection. Both work in training only, so that the model does not rely on single
+# words or numbers.
+#
+# Each dropout at p = 0.5 gives 0 or 2×, so the two give 0 or 4×. To see it, take a single token, and let the values
+# and `proj` leave it as it is. It can only look at itself, with weight 1, so each output channel is 0, or 4 times
+# what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
 
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
@@ -196,16 +208,6 @@ if __name__ == "__main__":
     print("CausalSelfAttention: two dropouts in training, none in eval mode")
 
 # %% [markdown]
-# ### Two dropouts
-#
-# The first falls on the *weights*, after the softmax: for this step, some tokens do not see some others. The second
-# falls on the *output*, after the projection. Both work in training only.
-#
-# They multiply. With p = 0.5 each dropout doubles what it keeps. Take a single token and let it pass straight
-# through (values and projection the identity): it can only look at itself, with weight 1, so each output channel is
-# 0, or 4 times what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
-
-# %% [markdown]
 # ### Predict before you run
 #
 # One token, three heads, p = 0.5, in training. An output channel is 0 if the second dropout strikes it, or if the
@@ -248,15 +250,15 @@ if __name__ == "__main__":
 # *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look for a
 # bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
 #
-# **Why √hd.** If the entries of q and k have variance 1, a dot product over hd of them has variance hd. With hd = 16
-# the scores have a typical size of 4. Divided by √16 = 4 they are of size 1 again, where softmax is neither flat nor
-# a spike. √C = 8 divides by twice as much as it should. We tried that with a small model (two blocks, 64 channels)
-# that reads *Alice's Adventures in Wonderland* character by character. From scratch it learned as well; a model that
-# had learned with √hd went from a loss of 1.57 to 1.77: the cross-entropy of one character, in nats
-# ([the gallery of silent bugs](../../docs/gallery.md)).
+# **Why √hd.** Suppose the numbers in q and k are random, with mean 0 and typical size 1. With hd = 16 a score is a
+# sum of 16 products, and typically has size √16 = 4. Divided by √16 = 4 they are of size 1 again, where softmax
+# neither shares out evenly nor gives all to one. √C = 8 divides by twice as much as it should. We tried that with the
+# small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained so from the start, it learned as
+# well; a model that had learned with √hd and was then given √C went from a loss of 1.57 to 1.77, from 21 % to 17 %
+# for the right character ([the gallery of silent bugs](../../docs/gallery.md)).
 #
-# (Fresh layers do not start at variance 1. PyTorch draws their weights so that each entry of q and k has variance ⅓
-# where x has 1, and the scores start with a spread of ⅓. They grow as the layers learn.)
+# (In a new layer q and k are smaller than x. So where x has typical size 1, scores start at about ⅓, and grow in
+# training.)
 #
 # **Why a buffer.** Which token may see which is known when the module is made, so the mask is made once. It is not
 # learned, so it is no parameter. But it must be where the computation is: a plain attribute stays on the CPU when the
@@ -266,32 +268,37 @@ if __name__ == "__main__":
 # ### What heads look at
 #
 # You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
-# measurement, and nothing in the code tells a head what to look for. So we measured: two blocks with this module were
-# trained for 600 steps on *Alice's Adventures in Wonderland*, character by character.
+# measurement, and nothing in the code tells a head what to look for. So we measured: a model of two blocks (each is
+# this module, then a small network) was trained for 600 steps on *Alice's Adventures in Wonderland*, character by
+# character.
 #
 # ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
 # with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
 #
-# From the last letter of *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else. Head 3
-# of the second block looks at the gaps between words, most of all at the one where this word began. That is one model
-# and one text; yours may differ. Train it and see: `course train fused_qkv`, then `course plot fused_qkv`.
+# From the last letter of *cabinet*, head 0 of block 1 looks one letter back and nearly nowhere else (heads count from
+# 0, blocks from 1). Head 3 of block 2 looks at the gaps between words, most of all at the one where this word began.
+# That is one model and one text; yours may differ. Train it and see: `course train fused_qkv`, then
+# `course plot fused_qkv`.
 #
 # ### Going further: what you will meet in other people's code
 #
-# - **All heads at once.** `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` unpacks three and then heads, which is right
-#   here. In einops, a library for such moves, it is `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The
-#   grader takes both.
-# - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks alike, and unpacks heads and then three:
-#   q, k, v of head 0, then q, k, v of head 1. Some published models store their weights so. This one does not.
+# - **All heads at once.** `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` splits the channels first into q, k, v, and
+#   then each of these into heads, which is right here. In einops, a library for such moves, it is
+#   `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The grader takes both.
+# - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks alike, and splits them first into heads,
+#   and then each of these into q, k, v: q, k, v of head 0, then q, k, v of head 1. Some published models store their
+#   weights so. This one does not.
 # - **`mask == 0`** where the mask holds floats. To compare floats with `==` is risky after arithmetic. Here it is
 #   safe: `tril(ones)` writes exact zeros and ones, and nothing writes into the mask afterwards.
 # - **Weights the other way round.** GPT-2's own layers have biases, and keep their weights as (in, out), where
-#   `nn.Linear` has (out, in). To load them you would have to mind both.
+#   `nn.Linear` has (out, in). To load them you would have to handle both.
 
 # %% [markdown]
 # ## Your turn: `gpt2_attention`
 #
-# A small factory: you give it a name, and it makes the attention of that model.
+# You give this function a name, and it makes the attention of that model. All it needs are the columns n_embd and
+# n_head; the rest is there to compare with what you read elsewhere. (*Layers* says how many such modules the model
+# stacks.)
 #
 # | name | n_embd | n_head | hd | layers |
 # |---|---|---|---|---|
@@ -314,10 +321,10 @@ if __name__ == "__main__":
 # will also read of 117M, 345M and 762M parameters for the first three. So says the paper about GPT-2; counted, they
 # have 124, 355 and 774 million.
 #
-# (GPT-2's vocabulary has 50,257 entries, and it was trained with a dropout of 0.1. With its biases one attention of
-# GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
+# (GPT-2 knows 50,257 different tokens, and it was trained with a dropout of 0.1. With its biases one attention layer
+# of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
 #
-# If you type `"big"`, the message should list the names that there are.
+# If you type `"big"`, the message should list the valid names.
 
 
 # %% tags=["solution"]
@@ -341,8 +348,8 @@ def gpt2_attention(size: str) -> CausalSelfAttention:
 # ### See for yourself: `gpt2_attention`
 #
 # The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So the check
-# makes one head behave differently. All queries and keys are zero except in channel 0. The channels that then differ
-# from the plain average share a head with channel 0, and there should be 64 of them.
+# makes one head behave differently. Only channel 0 has a non-zero query and key, so only its head departs from the
+# plain average. Count the channels that do: 64.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -373,7 +380,8 @@ if __name__ == "__main__":
 # ### Ask your oracle
 #
 # If you have written [exercise 6](06_mha_by_loop.ipynb) in the file beside this one, your loop can check your batched
-# module: the same weights, the same input, two ways to the answer. In float32 they should be some 1e-7 apart.
+# module (an *oracle* is an answer you trust): the same weights, the same input, two ways to the answer. In float32
+# they should be some 1e-7 apart.
 
 # %% tags=["predict"]
 if __name__ == "__main__":

@@ -227,8 +227,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `kv_cache_bytes`
 #
-# The fewer parameters are not the main gain. While a model writes, it keeps the keys and values of all tokens so far,
-# so that it need not compute them again. This is the *KV cache*, and you build it in exercise 4. Every layer has one,
+# Saving parameters is not the main gain. While a model writes, it keeps the keys and values of all tokens so far, so
+# that it need not compute them again. This is the *KV cache*, and you build it in exercise 4. Every layer has one,
 # and it grows with every token. How many bytes is that?
 #
 # Take Llama 2 70B: 80 layers, 64 query heads of 128 channels, and two bytes for a number. For one sequence of 4096

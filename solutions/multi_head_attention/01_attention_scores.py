@@ -8,24 +8,24 @@
 #
 # Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
 # changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
-# attention, every word looks at all words directly, and all at the same time. In a model such as GPT-2 it is the
-# only part in which words learn from each other.
+# attention, every word looks at all words directly, and all at the same time. In a language model such as GPT-2, only
+# here does information pass from one word to another.
 #
 # ```text
 # before: step by step, in one vector
-# Your → journey → starts → with → one
+# Your→journey→starts→with→one→step
 #
 # attention: each word looks at all
-# Your   journey   starts   with   one
-#   ▲       ▲         ▲       ▲     ▲
-#   └───────┴────┬────┴───────┴─────┘
-#             journey
+# Your journey starts with one step
+#  ▲      ▲      ▲     ▲    ▲   ▲
+#  └──────┴──┬───┴─────┴────┴───┘
+#         journey
 # ```
 #
 # ## The bare idea, with numbers
 #
 # Attention takes three moves: **compare, share out, mix**. Here are six words, *Your journey starts with one step*,
-# with three numbers each:
+# each with its row of numbers:
 #
 # ```text
 #     Your      0.43  0.15  0.89
@@ -36,8 +36,9 @@
 #     step      0.05  0.80  0.55
 # ```
 #
-# **Compare.** *journey* asks: which words matter to me? Its score with a word is their dot product. With *Your* that
-# is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544.
+# **Compare.** Each word is three numbers (a model learns them; these are made up). *journey* asks: which words matter
+# to me? The score of two words is the dot product of their two rows. With *Your* that is 0.55 · 0.43 + 0.87 · 0.15 +
+# 0.66 · 0.89 = 0.9544.
 #
 # | word | score | weight |
 # |---|---|---|
@@ -75,9 +76,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `simplified_attention`
 #
-# Nothing to learn, no scaling, no mask: only compare, share out, mix. Any number of dimensions may stand in front of
-# T and C, such as a batch of B sequences; the docstring writes `...` for them. So count axes from the end: the last
-# one is −1, the one before it −2. (`.T` turns *all* the axes around, and goes wrong as soon as there is a batch.)
+# Nothing to learn, nothing to hide: only compare, share out, mix. Any number of dimensions may stand in front of T
+# and C, such as a batch of B sequences; the docstring writes `...` for them. So count axes from the end: the last one
+# is −1, the one before it −2. (`.T` turns *all* the axes around, and goes wrong as soon as there is a batch.)
 
 
 # %% tags=["solution"]
@@ -99,8 +100,9 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `simplified_attention`
 #
-# The numbers of the lesson, for *journey* and for all six words. Then the same sentence twice in a batch: a neighbour
-# in the batch must change nothing.
+# Run the cell; or type `course check attention_scores` in a terminal, which tests more. Here are the numbers of the
+# lesson, for *journey* and for all six words. Then the same sentence twice in a batch: a neighbour in the batch must
+# change nothing.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -146,43 +148,47 @@ if __name__ == "__main__":
 # (The six words and their numbers are from Raschka, *Build a Large Language Model (From Scratch)*, chapter 3.)
 #
 # Rows ask and columns answer. *journey* gives *starts* nearly as much as itself, because their vectors are nearly the
-# same. A row of the weights sums to 1; a column need not. The column of *journey* sums to 1.2970, for many words look
-# at it. A softmax over the wrong axis is the first silent bug of the course: every shape is right, and the code runs,
-# but the shares of a word no longer sum to 1.
+# same. A row of the weights sums to 1; a column need not. The column of *journey* sums to 1.2970, because many words
+# look at it. A softmax over the wrong axis is the first *silent bug* of the course, a mistake without an error: every
+# shape is right, and the code runs, but the shares of a word no longer sum to 1.
 #
 # ## Three roles instead of one
 #
-# So far one vector does three jobs. A transformer gives each job a vector of its own: the **query** q (what am I
-# looking for?), the **key** k (what do I offer to be found by?) and the **value** v (what do I hand over when I am
-# chosen?). Think of a library: the query is your question, the keys are the cards in the catalogue, the values are
-# the books. You compare with the cards; you carry home the books.
+# So far one vector does three jobs. A *transformer*, the kind of model that GPT-2 is, gives each job a vector of its
+# own: the **query** q (what am I looking for?), the **key** k (what can I be found by?) and the **value** v (what do
+# I hand over when I am chosen?). Think of a library: the query is your question, the keys are the cards in the
+# catalogue, the values are the books. You compare with the cards; you carry home the books. In exercise 3 you see
+# where q, k and v come from: three learned matrices make them from the word's own vector.
 #
-# There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table. Keep
-# the two numbers different while you think: a square table hides a swapped axis perfectly.
+# There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table.
+# Picture 2 queries and 3 keys. With 3 and 3, a swapped axis gives the same shape, and you would not notice.
 #
 # ## Why you divide by a square root
 #
-# Queries and keys have hd channels each (`head_dim`, the width of one head; in this file there is only one). A dot
-# product over hd channels is a sum of hd terms. If those channels are independent with variance 1, the sum has
-# variance hd, so it is typically √hd away from zero. At hd = 64 that is 8, and scores of that size are bad for softmax:
+# Queries and keys have hd channels each (short for `head_dim`; a *head* is one such attention, and exercise 4 shows
+# several side by side). A dot product over hd channels is a sum of hd products. Suppose each channel is random, with
+# mean 0 and typical size 1. A sum of 64 such products typically has size √64 = 8, and scores of that size are bad for
+# softmax:
 #
 # | scores | softmax | what it is |
 # |---|---|---|
-# | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, no gradient for the others |
+# | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, the others can hardly learn |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Take the width of the vectors
-# that you multiply, not the width of the model. With C = 64 channels in 4 heads the divisor is
-# √16 = 4. If you take √64 = 8 instead, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into
-# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model like that (two blocks of 64 channels, on *Alice's
-# Adventures in Wonderland*, character by character). From scratch it was no worse, because it learned larger weights. A
-# model that had learned with √16 and was then given √64 went from a loss of 1.57 to 1.77: the cross-entropy of one
-# character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Divide by the root of the
+# vector's own length, not of the model's width. If you divide products of vectors of 16 numbers by √64 = 8 instead of
+# √16 = 4, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). You
+# get no error. We tried it with a small model (64 channels in vectors of 16) that reads *Alice's Adventures in
+# Wonderland* and guesses each next character. Trained with the wrong divisor, it made its q and k larger, and did as
+# well. A finished model whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. If all
+# right characters get the same probability, 1.57 means 21 % for each (e^−1.57), and 1.77 means 17 % ([the gallery of
+# silent bugs](../../docs/gallery.md)).
 #
-# Other mistakes: to divide by hd itself, to multiply, or to divide after the softmax, so that rows no longer sum to 1.
+# Other mistakes are dividing by hd itself, multiplying, and dividing after the softmax, so that rows no longer sum
+# to 1.
 #
 # *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64, T at most 512 to
-# 2048. Dropout, which you meet in exercise 3, is between 0 and 0.2.
+# 2048. The rate of dropout, which you meet in exercise 3, is between 0 and 0.2.
 
 # %% [markdown]
 # ## Your turn: `attention_scores`

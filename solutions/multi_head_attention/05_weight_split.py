@@ -12,9 +12,8 @@
 # You could keep a list of small attention modules, and join their answers. That is correct, but slow. Here is a faster
 # way.
 #
-# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Stack
-# the rows of several small layers, and the tall layer gives all their answers side by side: head 0's channels first,
-# then head 1's.
+# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Put W
+# of head 0 above W of head 1. One product then gives a longer vector: head 0's numbers, then head 1's.
 #
 # ![W_query times one token gives four numbers; cut after the second row they are two queries, and each head shares
 # out for itself](figures/05_weight_split.svg)
@@ -23,8 +22,9 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓ and the shape. (After step 2, let `forward` return the
-# context.) The numbers here: two sequences of six tokens, `d_in = d_out = 4`, two heads.
+# Run the cell *See for yourself* after each step: it says ✓ and the shape. An error after the last ✓ is expected: it
+# marks the next step. (After step 2, let `forward` return the context.) The numbers here: two sequences of six
+# tokens, `d_in = d_out = 4`, two heads.
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
 # into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
@@ -49,8 +49,8 @@
 #
 # - **Call `super().__init__()` first.** Otherwise the first layer you assign raises
 #   `AttributeError: cannot assign module before Module.__init__() call`.
-# - **The mask is a buffer**, as in exercise 3: it moves with the module and is not learned. It is as large as the
-#   context, so cut it to the T tokens that came. Refuse a T beyond the context.
+# - **The mask is a buffer**, as in exercise 3: it moves with the module and is not learned. Make it for the longest
+#   input, then slice it to the T you got. Refuse a T beyond that.
 # - **Divide by √`head_dim`**, for each dot product sums `head_dim` terms.
 # - **`out_proj` has a bias.** The other three have one only if `qkv_bias` is true.
 
@@ -175,8 +175,8 @@ if __name__ == "__main__":
 # ### One walk through, with numbers
 #
 # If a number does not come out as it should, follow it here. (`course trace weight_split --values` prints the same
-# steps of *your* code.) One sequence of six tokens, `d_in = d_out = 4`, two heads. For the first two tokens the three
-# layers give:
+# steps of *your* code.) One sequence of six tokens, `d_in = d_out = 4`, two heads. The tokens x and the weights stand
+# in the check below. For the first two tokens the three layers give:
 #
 # | vector | head 0 | head 1 |
 # |---|---|---|
@@ -255,8 +255,8 @@ if __name__ == "__main__":
 # Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it carries exactly
 # its own value v_0. Remember that: the first token makes a cheap test.
 #
-# The check loads these weights. It sets `out_proj` to pass everything through, plus 10 (which it takes off again).
-# Last comes the causality probe: rewrite the future, and the past must not change.
+# The check loads these weights. Its `out_proj` only adds 10, so the check sees whether you call it; then it
+# subtracts 10. Last, it rewrites the future: the past must not change.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -349,14 +349,14 @@ if __name__ == "__main__":
 # ### Why it works
 #
 # One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
-# of heads is from Vaswani and others (2017), who wrote it so, with W^O for the last layer:
+# of heads is from Vaswani and others (2017), who wrote it so, with W^O for the weight of `out_proj`:
 #
 # $$ \mathrm{head}_h = \mathrm{softmax}(Q_h K_h^\top / \sqrt{hd})\; V_h $$
 #
 # $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
-# The heads are separate because of *where you cut*, not because they are separate objects. They learn as separate
-# layers do, too: the gradient of a row comes from its own output channel and from no other.
+# The heads are separate because of *where you cut*, not because they are separate objects. In training, too, each row
+# changes only because of its own output number, as in separate layers.
 #
 # **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
 # together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
@@ -364,14 +364,16 @@ if __name__ == "__main__":
 # heads have 50 MB.
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
-# change only its own hd channels of the answer. (In the words of linear algebra: the updates stand side by side, and
-# each has a rank of at most hd.) In `out_proj` every output channel reads all heads. We left it out of a small model, with
-# two blocks of 64 channels, that reads *Alice's Adventures in Wonderland* character by character. Trained from
-# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58.
-# The loss is the cross-entropy of one character, in nats ([the gallery of silent bugs](../../docs/gallery.md)).
+# change only its own hd channels of the answer. (What the heads add stands side by side, and each part is only hd
+# columns wide. Linear algebra calls this a low *rank*, at most hd.) In `out_proj` every output channel reads all
+# heads, so what one head finds can change any channel. We left it out of the small model of exercise 1, which reads
+# *Alice's Adventures in Wonderland*. Trained from the start without it, the loss was worse by 0.03. A trained model
+# that loses it goes from 1.57 to 3.58: the right character then gets 3 % in place of 21 % ([the gallery of silent
+# bugs](../../docs/gallery.md)).
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
-# layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest.
+# layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest, each followed
+# by a small network that works on every token alone.
 #
 # ### When it does not work
 #
@@ -380,14 +382,15 @@ if __name__ == "__main__":
 #   768 in and 768 out. Print `x.shape` one line above.
 # - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T. A published
 #   notebook with just these six tokens forgets that cut. It runs, because its context is six tokens too; with four
-#   tokens it stops here. Longer inputs fail as well, with 6 and 7: a slice past the end is no error in Python, so
-#   refuse such a T yourself.
+#   tokens it stops here. Seven tokens fail too: the message then names 6 and 7. Slicing `mask[:7]` is no error in
+#   Python, so check T yourself.
 # - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
-#   `transpose`; the next section says why that cannot work. Beware of the cure that only silences the message:
-#   joining *without* moving the heads back first. The shapes look right, the code runs, the model learns garbage.
-# - **Flat weights.** With √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes.
-#   Trained from scratch, the small model does as well: it learns larger weights. A model that has learned with the
-#   right root goes from a loss of 1.57 to 1.77 nats.
+#   `transpose`; the next section says why that cannot work. Do not fix it by leaving out the transpose: the error
+#   goes, the shapes look right, and the answer is wrong.
+# - **Weights too even.** Divide by √`head_dim`: with C = 64 channels in 4 heads that is √16 = 4, not √64 = 8. With
+#   √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes. Trained so from the
+#   start, the small model does as well: it learns larger weights. A model that has learned with the right root goes
+#   from a loss of 1.57 to 1.77.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
 #   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
@@ -403,14 +406,14 @@ if __name__ == "__main__":
 # | as computed | (1, 2, 6, 2) | (24, 12, 2, 1) |
 # | tokens ahead again | (1, 6, 2, 2) | (24, 2, 12, 1) |
 #
-# To read the last two axes as one axis of 4, you would step 1, then 11, then 1 again. No single stride can say that.
-# `view` never copies, so it refuses. Make the copy yourself (`contiguous`), or let `reshape` make it where it is
+# The four numbers of token 0 lie at places 0, 1, 12, 13 of the tape: the gaps are 1, 11, 1, but a stride is one fixed
+# gap. `view` never copies, so it refuses. Make the copy yourself (`contiguous`), or let `reshape` make it where it is
 # needed. Both are right. `view` has one advantage: where it works, you know that nothing was copied.
 #
 # ### Going further
 #
-# A buffer is saved with the weights, in the module's `state_dict`. Made with `persistent=False`, it is left out
-# there, and is made anew when the module is.
+# A buffer is saved with the weights, in the module's `state_dict`, the dictionary that `torch.save` writes to a file.
+# Made with `persistent=False`, it is left out there, and is made anew when the module is.
 #
 # In exercise 7 you write this module as GPT-2 does, and the names change. It helps to know which is which:
 #

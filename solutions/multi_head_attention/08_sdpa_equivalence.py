@@ -37,8 +37,8 @@
 # the processor).
 #
 # **It does not know your context.** The path by hand fails when T is larger than the mask. SDPA has no mask, so it
-# computes on without complaint, for positions that the model does not know. Refuse such a T before the fork, so that
-# both paths refuse it.
+# gives an answer with no error, even for positions the model was never made for. Refuse such a T before the fork, so
+# that both paths refuse it.
 
 # %% tags=["setup"]
 import math
@@ -133,8 +133,9 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# Both paths take the same inputs and refuse the same ones. Then the check looks at what autograd keeps for the
-# backward pass. By hand there is at least one (T, T) square among it; on the fast path there should be none.
+# Both paths take the same inputs and refuse the same ones. Then the check looks at what PyTorch stores so that it can
+# compute gradients later. By hand there is at least one (T, T) square among it; on the fast path there should be
+# none.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -231,11 +232,10 @@ if __name__ == "__main__":
 #
 # For a fair comparison:
 #
-# - Dropout must be *off*. Two random draws never agree, and you would measure chance.
+# - Dropout must be *off*. Dropout is random: the paths would differ even if both are right.
 # - No gradients: you do not need them here, and they keep every square in memory.
 # - Leave no trace. If you call the function in the middle of training, you want the module back as it was: same flag,
-#   same mode, same weights. That holds even if a path raises an exception half way. (Python has a word for "whatever
-#   happens".)
+#   same mode, same weights. That holds even if a path raises an exception half way. (`try` has a clause for this.)
 #
 # A path compared with itself gives 0.0, always, and proves nothing. Make sure that the flag really changes between
 # the two calls.
