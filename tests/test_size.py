@@ -13,7 +13,7 @@ LIMITS = {
     "checks": 1396,
     "cli": 2002,
     "course": 961,
-    "diagnosis": 4004,
+    "diagnosis": 4005,
     "judge": 4083,
     "lines": 642,
     "notebook": 199,

@@ -96,7 +96,8 @@ class _Case:
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
-        self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}
+        not_due = ((i, e) for i, e in wrong.items() if e.right.raised == "refused")
+        self.in_its_own_way = {i for i, e in not_due if e.found.raised or target_of(e.call) not in gives}
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
