@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 from torch import Tensor
@@ -32,27 +30,26 @@ class Axes:
     neighbours: frozenset[tuple[str, str]] = frozenset()
     packed: frozenset[str] = frozenset()
 
-    def name(self, size: int) -> str:
-        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name."""
-        return self._names.get(size, str(size))
+    def name(self, size: int, other: Axes | None = None, twin: int = 0) -> str:
+        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name.
 
-    def shape(self, shape: Sequence[int]) -> str:
-        """Return (B, T, C) for (2, 5, 12)."""
-        return f"({', '.join(self.name(size) for size in shape)})"
+        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it is B only if it is one.
+        """
+        for named in (list(self.sizes.items()), self.packings, self.joined):
+            found = [n for n, own in named if own == size > 1 and (other is None or other.size(n) == twin)]
+            if found:
+                return found[0] if len(found) == 1 else str(size)
+        return str(size)
+
+    def shape(self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()) -> str:
+        """Return (B, T, C) for (2, 5, 12). twin: the shape in the same place of a call with other axes."""
+        is_alike = other is not None and len(twin) == len(shape)
+        named = map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+        return f"({', '.join(named)})"
 
     def size(self, name: str) -> int:
         """Return the size of an axis, or of a product, by its name."""
         return math.prod(int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·"))
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        """The names by size: single axes take precedence, then three packed into one, then two joined."""
-        names: dict[int, str] = {}
-        for named in (list(self.sizes.items()), self.packings, self.joined):
-            free = [(name, size) for name, size in named if size > 1 and size not in names]
-            counted = Counter(size for _, size in free)
-            names |= {size: name for name, size in free if counted[size] == 1}
-        return names
 
     @property
     def packings(self) -> list[tuple[str, int]]:

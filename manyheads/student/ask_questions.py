@@ -34,9 +34,6 @@ from .choose_example import examples
 from .question import ASKED, Option, Question, question
 from .small_calls import Runs, Small, small_call
 
-_OF_AXES = frozenset(
-    "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
-)
 LONGEST = 120  # characters of a line that can be read in a question
 EDITS = 16  # of one call
 ALIKE = 3  # edits of one call that come to the same
@@ -58,9 +55,8 @@ def questions_about(
     rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
     found: list[list[Question]] = []
     with closing(Runs(box, limits, source)) as runs:
-        written = _sizes_written(_nodes_of(source.source))
         once = [each for each in examples(exercise, recording) if not each.call.then]
-        smalls = [small for each in once if (small := small_call(runs, each, written))]
+        smalls = [small for each in once if (small := small_call(runs, each))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
             made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]
             rng.shuffle(made)
@@ -80,14 +76,6 @@ class _ChangedLine:
 
 def _nodes_of(text: str) -> list[ast.AST]:
     return [node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
-
-
-def _sizes_written(nodes: Sequence[ast.AST]) -> frozenset[int]:
-    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
-    calls = [node for node in nodes if isinstance(node, ast.Call) and name_of(node) not in _OF_AXES]
-    given = (value for call in calls for value in (*call.args, *(k.value for k in call.keywords)))
-    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
-    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
 
 
 def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
@@ -164,9 +152,8 @@ def _visited_lines(traced: Traced) -> dict[int, Step]:
         if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:  # nor a line that it calls
             last[step.lines[-1]] = step
     sites = {_site(step) for step in last.values()}
-    kinds = {
-        (_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in traced.steps if _site(s) in sites
-    }
+    there = [step for step in traced.steps if _site(step) in sites]
+    kinds = {(_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in there}
     visits = Counter(site[0] for site, *_ in kinds)
     return {
         number: step
@@ -186,51 +173,48 @@ def shape_at_line(about: _About) -> Iterator[Question | None]:
     for number, shape in shapes.items():
         where = about.where(number)
         last = f"That shape goes into the last operation of {where}."
-        likely = [Option(_shown(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
+        likely = [Option(str(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
         likely += _reordered(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
-        likely += [Option(_shown(other), f"That is the result of {about.where(n)}.") for n, other in near.items()]
+        likely += [Option(str(other), f"That is the result of {about.where(n)}.") for n, other in near.items()]
         about.rng.shuffle(likely)
-        named = about.small.named(shape) or "what it has when your code runs"
+        names = about.small.names(lines[number])
+        named = f"({', '.join(names)})" if not any(map(str.isdigit, names)) else "what it has when your code runs"
         text = f"Which shape does the result of {where} have?"
-        yield about.ask(number, text, Option(_shown(shape), f"That is {named}."), [*likely, *_joined(shape)])
-
-
-def _shown(shape: tuple[int, ...]) -> str:
-    return str(tuple(shape))
+        yield about.ask(number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)])
 
 
 def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
     for a, b in combinations(range(len(shape)), 2):
         swapped = list(shape)
         swapped[a], swapped[b] = swapped[b], swapped[a]
-        yield Option(_shown(tuple(swapped)), f"There axes {a} and {b} stand the other way round.")
+        yield Option(str(tuple(swapped)), f"There axes {a} and {b} stand the other way round.")
 
 
 def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
     for place in range(len(shape) - 1):
         joined = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
-        yield Option(_shown(joined), f"There axes {place} and {place + 1} are joined into one.")
-    yield Option(_shown((*shape, 1)), "There one axis more is kept, of size 1.")
-    yield Option(_shown((1, *shape)), "There one axis more stands in front, of size 1.")
-    yield Option(_shown(shape[:-1]), "There the last axis is gone.")
+        yield Option(str(joined), f"There axes {place} and {place + 1} are joined into one.")
+    yield Option(str((*shape, 1)), "There one axis more is kept, of size 1.")
+    yield Option(str((1, *shape)), "There one axis more stands in front, of size 1.")
+    yield Option(str(shape[:-1]), "There the last axis is gone.")
 
 
 def axis_at_line(about: _About) -> Iterator[Question | None]:
     """Ask what one axis of a line's result counts."""
-    small, names = about.small, about.small.names
+    small, sizes = about.small, about.small.example.axes.sizes
     for number, step in about.lines(small.traced).items():
         shape, where = step.outputs[0].shape, about.where(number)
-        axes = [names.get(size) for size in shape]
+        axes = small.names(step)
         for place, name in enumerate(axes):
-            if name is None or len(axes) < 2:
+            if name not in sizes or len(axes) < 2:
                 continue
-            others = [o for o in names.values() if o != name]
+            others = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
             told = [f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself" for o in others]
             wrong = [Option(_counted(small, o), f"{said} there.") for o, said in zip(others, told, strict=True)]
             about.rng.shuffle(wrong)
             none = Option(f"nothing with a name: its size is {shape[place] + 1}", f"Its size is {shape[place]}.")
-            cause = f"The result of {where} has the shape {small.named(shape) or _shown(shape)}."
+            cause = f"The result of {where} has the shape ({', '.join(axes)})."
             text = f"What does axis {place} of the result of {where} count?"
             yield about.ask(number, text, Option(_counted(small, name), cause), [*wrong, none])
 
@@ -250,19 +234,15 @@ def origin_at_line(about: _About) -> Iterator[Question | None]:
     sites = [_site(traced.steps[place]) for place in traced.order]
     for number, step in about.lines(traced).items():
         table = step.crops[0] if step.crops and sites.count(_site(step)) == 1 else None
-        if table is not None and _is_moved(table, step.outputs[0].shape, value.shape):
+        if table is None or not table.shape == step.outputs[0].shape != value.shape or table.dim() < 2:
+            continue
+        if torch.equal(table.flatten().double().sort().values, torch.arange(value.numel(), dtype=torch.double)):
             yield _origin(about, number, name, value.shape, table)
 
 
 def _counting(tensor: Tensor) -> Tensor:
     is_counted = tensor.is_floating_point() and tensor.dim()
     return torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape) if is_counted else tensor
-
-
-def _is_moved(table: Tensor, whole: tuple[int, ...], given: torch.Size) -> bool:
-    if table.shape != whole or table.dim() < 2 or table.shape == given or table.numel() != given.numel():
-        return False
-    return bool(torch.equal(table.flatten().sort().values, torch.arange(given.numel(), dtype=table.dtype)))
 
 
 def _origin(about: _About, number: int, name: str, given: torch.Size, table: Tensor) -> Question | None:
@@ -281,7 +261,7 @@ def _origin(about: _About, number: int, name: str, given: torch.Size, table: Ten
     wrong = [Option(str(int(flat[index])), viewed)]
     wrong += [Option(str(int(table[place])), f"That stands {why}.") for place, why in inside]
     text = (
-        f"{name}, of shape {_shown(given)}, holds 0, 1, 2, … in order. "
+        f"{name}, of shape {tuple(given)!s}, holds 0, 1, 2, … in order. "
         f"Which number stands at {list(index)} of the result of {where}?"
     )
     right = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
@@ -310,15 +290,13 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
     known: Counter[str] = Counter()
-    for line, reply in zip(
-        changed, about.runs.replies(small.example.call, [line.text for line in changed]), strict=True
-    ):
+    replies = about.runs.replies(small.example.call, [line.text for line in changed])
+    for line, reply in zip(changed, replies, strict=True):
         seen = outcome(reply, small.traced.reply)
         known[seen] += 1
         if seen not in unseen and known[seen] <= ALIKE:
-            wrong = [
-                Option(other, f"{why} Here it comes to {seen}.") for other, why in _WHY_NOT.items() if other != seen
-            ]
+            others = ((other, why) for other, why in _WHY_NOT.items() if other != seen)
+            wrong = [Option(other, f"{why} Here it comes to {seen}.") for other, why in others]
             right = Option(seen, "That was seen when your code was run with that edit.")
             text = f"In your code {about.where(line.number)} becomes `{line.line}`. What comes of it?{first}"
             yield about.ask(line.number, text, right, wrong)
@@ -335,13 +313,11 @@ def outcome(reply: Reply | None, own: Reply) -> str:
         return ""
     if mine.shape != theirs.shape:
         return SHAPE
-    return NUMBERS if not _is_same(mine, theirs) else NOTHING if mine.dtype == theirs.dtype else ""
-
-
-def _is_same(a: Tensor, b: Tensor) -> bool:
-    a, b = a.double(), b.double()
+    a, b = mine.double(), theirs.double()
     largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
-    return bool(torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True))
+    if not torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True):
+        return NUMBERS
+    return NOTHING if mine.dtype == theirs.dtype else ""
 
 
 TEMPLATES: tuple[Template, ...] = (shape_at_line, axis_at_line, origin_at_line, edit_outcome)

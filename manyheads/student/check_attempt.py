@@ -86,19 +86,15 @@ def told_of(recording: Recording, result: ExerciseResult, exercise: Exercise | N
     shown = {check.id for check in every}
     visible = sum(check.max_score for check in every)
     whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
-    hint = exercise.hint if exercise else ""
+    unseen = (c for c in checks if c.id not in shown and not _is_seen_otherwise(recording, c.id, result))
     return result.model_copy(
         update={
             "checks": every,
             "score": sum(check.score for check in result.checks),
             "max_score": whole,
             "unseen": round(whole - visible, 9),
-            "unseen_checks": tuple(
-                check.title
-                for check in checks
-                if check.id not in shown and not _is_seen_otherwise(recording, check.id, result)
-            ),
-            "diagnosis": with_start(result.diagnosis, hint),
+            "unseen_checks": tuple(check.title for check in unseen),
+            "diagnosis": with_start(result.diagnosis, exercise.hint if exercise else ""),
         }
     )
 
@@ -153,11 +149,10 @@ def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> Exercis
     The call is made once more, with an alarm in the attempt's own process: on a student's own machine alone, where nothing is
     hidden from the attempt and no points depend on it.
     """
-    source, ended = attempt.source, attempt.ended
-    late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
-    if not late or not (line := _line(attempt, ended[late[0].id])):
+    late = [check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended]
+    if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
         return result
-    said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
+    said = dict.fromkeys((check.evidence for check in late), _sentence(attempt.source.source, line))
     checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
     functions = tuple(f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)}) for f in result.functions)
     return result.model_copy(update={"checks": checks, "functions": functions})

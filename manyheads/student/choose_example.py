@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -72,6 +72,14 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
             f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
         )
     return chosen
+
+
+def twin_of(example: Example, others: Sequence[Example]) -> Example | None:
+    """Return the call of the same names whose sizes differ most from the example's; None where none does."""
+    sizes, every = example.axes.sizes, [each for other in others for each in (other, other.uncut) if each is not None]
+    every = [each for each in every if each.axes.sizes.keys() == sizes.keys()]
+    apart = [sum(size != sizes[name] for name, size in each.axes.sizes.items()) for each in every]
+    return every[apart.index(max(apart))] if any(apart) else None
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
@@ -148,7 +156,7 @@ def _smaller(example: Example) -> Example:
     args = tuple(cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False))
     call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
     expected = example.expected.narrow(signature.returns.index(batch), 0, count)
-    return replace(example, call=call, expected=expected, axes=every[count])
+    return replace(example, call=call, expected=expected, axes=every[count], uncut=example)
 
 
 def _bare(call: Call) -> Call:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from ..box.worker.answers import Step
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
 from ..course.shapes import Axis, Signature
@@ -23,6 +25,8 @@ class Example:
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
     instead: other calls of the same function and setting, the next easiest first.
+    uncut: the call with all sequences of its batch, where some were left out.
+    twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds in both is no chance.
     tokens: what the tokens of the input are called, if they are words. of: what the call is about, if it has a name.
     """
 
@@ -35,6 +39,8 @@ class Example:
     place: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    uncut: Example | None = field(default=None, kw_only=True)
+    twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] = field(default=(), kw_only=True)
     of: str = field(default="", kw_only=True)
 
@@ -64,6 +70,12 @@ class Example:
         """The name of the function or class."""
         return target_of(self.call)
 
+    def beside(self, steps: Sequence[Step]) -> list[tuple[Axes, Step]]:
+        """Return for each step of the attempt the same step of the twin, and its axes; itself where there is none."""
+        axes, there = self.twin or (self.axes, ())
+        known, every = dict(zip(_keys(there), there, strict=True)), zip(_keys(steps), steps, strict=True)
+        return [(axes, known[key]) if key in known else (self.axes, step) for key, step in every]
+
     @property
     def title(self) -> str:
         """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
@@ -77,6 +89,14 @@ class Example:
             what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
         then = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
         return ", ".join([f"{what}({called[0]})", *then])
+
+
+def _keys(steps: Sequence[Step]) -> Iterator[Hashable]:
+    seen = Counter[Hashable]()
+    for s in steps:
+        site = (s.name, s.lines, s.sites, len(s.numbers), len(s.inputs), len(s.outputs))
+        yield site, seen[site]
+        seen[site] += 1
 
 
 def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:

@@ -136,11 +136,6 @@ class TraceLine:
     operations: tuple[Operation, ...] = ()
     proved: bool = False
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether something is wrong on it, or probably is."""
-        return self.proved or any(each.warning or each.raised for each in self.operations)
-
 
 @dataclass(frozen=True)
 class Repeated:
@@ -177,7 +172,8 @@ def explained(example: Example, traced: Traced, source: AttemptSource, last: Exe
     axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
     waits = next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
-    entries = tuple(_entries(items, traced.steps, axes, source, proved))
+    operations = [_operation(*both, axes) for both in zip(traced.steps, example.beside(traced.steps), strict=True)]
+    entries = tuple(_entries(items, traced.steps, operations, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
     later = f", which waits for {waits}" if waits else ""
     found = Explained(example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits)
@@ -194,22 +190,27 @@ def explained(example: Example, traced: Traced, source: AttemptSource, last: Exe
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
     has_tables = first is not None and first.shape == example.expected.shape and example.compares_values
     tables = origins(example, first) if first is not None and has_tables else ()
-    found = replace(found, title=example.title) if right else found
-    return replace(found, returned=f"returns {said}", right=right, tables=tables)
+    title = example.title if right else found.title
+    return replace(found, title=title, returned=f"returns {said}", right=right, tables=tables)
 
 
 def shortened(call: Explained, before: int) -> Explained:
     """Return the lines that are marked, with so many before each, or else the last; of the tables three rows that are wrong."""
-    marked = [place for place, line in enumerate(call.entries) if isinstance(line, TraceLine) and line.is_marked]
+    lines = [(place, line) for place, line in enumerate(call.entries) if isinstance(line, TraceLine)]
+    marked = [at for at, line in lines if line.proved or any(each.warning or each.raised for each in line.operations)]
     near = {place - back for place in marked or [len(call.entries)] for back in range(before + 1)}
-    lines = tuple(line for place, line in enumerate(call.entries) if place in near)
+    shown = tuple(line for place, line in enumerate(call.entries) if place in near)
     wrong = next((table for table in call.tables if table.wrong), None)
     tables = call.tables if wrong is None else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
-    return replace(call, entries=lines, tables=tables)
+    return replace(call, entries=shown, tables=tables)
 
 
 def _entries(
-    items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: AttemptSource, proved: Collection[int]
+    items: Sequence[Item],
+    steps: Sequence[Step],
+    told: Sequence[Operation],
+    source: AttemptSource,
+    proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
     last, texts = tuple[int, ...](), lines_of(source.source)
 
@@ -217,8 +218,8 @@ def _entries(
         place = proved_line(source, number)
         return f"cell {place.cell}, {place.line_in_cell}" if place.cell else str(number)
 
-    def line_of(depth: int, number: int, done: Sequence[Step] = ()) -> TraceLine:
-        operations = tuple(_operation(step, axes) for step in done)
+    def line_of(depth: int, number: int, done: Sequence[int] = ()) -> TraceLine:
+        operations = tuple(told[place] for place in done)
         code = printable(texts[number - 1].strip()) if 0 < number <= len(texts) else ""
         return TraceLine(depth, label(number), code, operations, bool(done) and number in proved)
 
@@ -235,12 +236,11 @@ def _entries(
         last = lines
 
 
-def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[Step]] | Repeated]:
-    waiting: list[Step] = []
+def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
+    waiting: list[int] = []
     for item in items:
-        step = None if isinstance(item, Loop) else steps[item]
-        if waiting and (step is None or step.lines != waiting[0].lines):
-            yield waiting[0].lines, waiting
+        if waiting and (isinstance(item, Loop) or steps[item].lines != steps[waiting[0]].lines):
+            yield steps[waiting[0]].lines, waiting
             waiting = []
         if isinstance(item, Loop):
             yield from _lines(item.body, steps)
@@ -248,20 +248,22 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
             depth = min(len(node.lines) for node in body) - 1
             numbers = [node.lines[depth] for node in body]
             yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
-        elif step is not None:
-            waiting.append(step)
+        else:
+            waiting.append(item)
     if waiting:
-        yield waiting[0].lines, waiting
+        yield steps[waiting[0]].lines, waiting
 
 
-def _operation(step: Step, axes: Axes) -> Operation:
-    takes = _joined([_tensor(each, axes) for each in step.inputs], step.input_count)
+def _operation(step: Step, beside: tuple[Axes, Step], axes: Axes) -> Operation:
+    other, twin = beside
+    taken, given = (zip(*each, strict=True) for each in ((step.inputs, twin.inputs), (step.outputs, twin.outputs)))
+    takes = _joined([_tensor(axes, here, other, there) for here, there in taken], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0])}"
+        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0], other, twin.numbers[0])}"
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
-    gives = _joined([_tensor(output, axes) for output in step.outputs], step.output_count)
+    gives = _joined([_tensor(axes, here, other, there) for here, there in given], step.output_count)
     data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
@@ -270,10 +272,11 @@ def _operation(step: Step, axes: Axes) -> Operation:
     return Operation(printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole)
 
 
-def _tensor(seen: TensorInfo, axes: Axes) -> str:
-    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value)):
+def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo) -> str:
+    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value, other, twin.value)):
         return number
-    return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"
+    shape = axes.shape(seen.shape, other, twin.shape)
+    return shape if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {shape}"
 
 
 def _joined(shapes: Sequence[str], count: int) -> str:
@@ -283,13 +286,14 @@ def _joined(shapes: Sequence[str], count: int) -> str:
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")
 
 
-def number_in_words(axes: Axes, value: float) -> str:
-    """Return a number among the arguments, with its name if it has one: 2.646 (√hd)."""
-    shown = f"{value:.4g}"
-    sizes = {name: size for name, size in axes.sizes.items() if size > 1}
-    roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
-    inverse = {f"1/{name}": 1 / known for name, known in {**roots, **sizes}.items()}
-    for title, known in (*roots.items(), *sizes.items(), *inverse.items()):
-        if math.isclose(value, known, rel_tol=1e-5):
-            return f"{shown} ({title})"
-    return shown
+def number_in_words(axes: Axes, value: float, other: Axes, twin: float | None) -> str:
+    """Return a number among the arguments, with its name if it has one: 2.646 (√hd). twin: the same one with other axes."""
+    names = {name: n for name, n in _numbers(axes).items() if n != 1 and math.isclose(value, n, rel_tol=1e-5)}
+    there = _numbers(other)
+    title = next((n for n in names if twin is not None and math.isclose(twin, there[n], rel_tol=1e-5)), "")
+    return f"{value:.4g} ({title})" if title else f"{value:.4g}"
+
+
+def _numbers(axes: Axes) -> dict[str, float]:
+    named = {f"√{name}": math.sqrt(size) for name, size in axes.sizes.items()} | dict(axes.sizes)
+    return named | {f"1/{name}": 1 / number for name, number in named.items() if number}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..box.connection import AttemptEnded
 from ..box.level import Box
@@ -21,7 +21,7 @@ from ..checks.sanitize import kind_name, sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
-from .choose_example import examples_named
+from .choose_example import examples_named, twin_of
 from .example import Example
 from .own_attempt import Own
 from .sentence import sentence_examples
@@ -93,10 +93,6 @@ def follow(
     shown: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
 
-    def ask(call: Call) -> Reply:
-        assert connection is not None
-        return connection.ask(call, limits.seconds_per_call)
-
     try:
         loaded = load(box, limits, source.load())
         connection = loaded.connection
@@ -105,13 +101,17 @@ def follow(
             return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
         for example in wanted:
             at = f"in {example.target}"
-            telling = most_telling(example, ask)
+            telling = most_telling(example, lambda call: loaded.connection.ask(call, limits.seconds_per_call))
             message = TraceCall(cast(telling.call, "float32"), crop, times)
             traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
                 return Followed(tuple(shown), stopped_parts(source, loaded.stopped, describe_exception))
             shown.append((telling, traced))
+            if (twin := twin_of(telling, (example, *example.instead))) is not None:
+                asked = TraceCall(cast(twin.call, "float32"))
+                steps = connection.ask_for(read_traced, asked, limits.seconds_per_call).steps
+                shown[-1] = replace(telling, twin=(twin.axes, steps)), traced
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ..box.worker.messages import Call
 from ..course import CourseError, Exercise
-from ..course.file import Trainable
 from ..errors import restore
 from ..judge.axes import axes_of
 from .example import Example
@@ -60,17 +59,14 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
 
 def sentence_examples(exercise: Exercise) -> list[Example]:
     """Return an example for each block; none if the exercise has no module to train. Raises CourseError."""
-    return [] if exercise.train is None else list(_examples(exercise, exercise.train, read_blocks(exercise.trained)))
-
-
-def _examples(exercise: Exercise, train: Trainable, blocks: Sequence[TrainedBlock]) -> Iterator[Example]:
+    if (train := exercise.train) is None:
+        return []
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    for number, block in enumerate(blocks, 1):
+    found = []
+    for number, block in enumerate(read_blocks(exercise.trained), 1):
         build = replace(attention_of(train), state=block.weights, training=False, attributes=train.shown_with)
         call = Call(build, args=(block.taken,), dtype="float32")
-        for signature in signatures.get(train.module, ()):
-            axes = axes_of(signature, call, block.given.shape, signatures)
-            if axes is not None:
-                of = f"“{SENTENCE}”, block {number} of a trained model"
-                yield Example(call, block.given, True, signature, axes, tokens=_WORDS, of=of)
-                break
+        of, known = f"“{SENTENCE}”, block {number} of a trained model", signatures.get(train.module, ())
+        fits = [(each, axes) for each in known if (axes := axes_of(each, call, block.given.shape, signatures))]
+        found += [Example(call, block.given, True, *first, tokens=_WORDS, of=of) for first in fits[:1]]
+    return found

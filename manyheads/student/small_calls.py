@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -12,11 +12,13 @@ from ..box.level import Box
 from ..box.loading import load
 from ..box.replies import read_reply, read_traced
 from ..box.worker import wire
-from ..box.worker.answers import Reply, Traced
+from ..box.worker.answers import Reply, Step, Traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, TraceCall
 from ..checks.cast import cast
+from ..judge.axes import Axes
 from ..submission import AttemptSource
+from .choose_example import twin_of
 from .example import Example
 
 CROP = (64, 64, 64, 64)  # the numbers of a traced tensor, all of them in a call that was recorded
@@ -70,18 +72,17 @@ class Runs:
 
     def close(self) -> None:
         """End both processes."""
-        for connection in (self._own, self._edited):
-            if connection is not None:
-                connection.close()
+        for connection in filter(None, (self._own, self._edited)):
+            connection.close()
 
 
 @dataclass(frozen=True)
 class Small:
-    """A call of one function, in float32. traced: the attempt's own run of it. written: the numbers in its text."""
+    """A call of one function, in float32. traced: the attempt's own run of it. beside: by a step's id the same one in its twin."""
 
     example: Example
     traced: Traced
-    written: frozenset[int]
+    beside: Mapping[int, tuple[Axes, Step]]
 
     @property
     def runs(self) -> str:
@@ -92,23 +93,23 @@ class Small:
         told = [f" {n} is {v.long().tolist()}." for n, v in tables if not v.is_floating_point() and v.numel() <= FEW]
         return f"{self.example.title} runs with {sizes}{mode}.{''.join(told)}"
 
-    @property
-    def names(self) -> dict[int, str]:
-        """The name of each size that nothing else in the code can have: no other axis, no half of one, no number written out."""
-        sizes = list(self.example.axes.sizes.values())
-        others = {size // 2 for size in sizes if size % 2 == 0} | {2 * size for size in sizes} | self.written
-        return {n: name for name, n in self.example.axes.sizes.items() if sizes.count(n) == 1 and n not in others}
-
-    def named(self, shape: Sequence[int]) -> str:
-        """Return a shape in names: (B, T, C); "" where a size has none that is certain."""
-        return f"({', '.join(self.names[n] for n in shape)})" if all(n in self.names for n in shape) else ""
+    def names(self, step: Step) -> list[str]:
+        """Return what the axes of a step's output are called; the size where no name holds in the twin, too."""
+        other, twin = self.beside[id(step)]
+        shape, there = step.outputs[0].shape, twin.outputs[0].shape
+        if twin is step or len(shape) != len(there):
+            return list(map(str, shape))
+        return [self.example.axes.name(size, other, same) for size, same in zip(shape, there, strict=True)]
 
 
-def small_call(runs: Runs, example: Example, written: frozenset[int]) -> Small | None:
-    """Return the example with what the attempt does in it; None where the attempt fails on it."""
+def small_call(runs: Runs, example: Example) -> Small | None:
+    """Return the example with what the attempt does in it, and in its twin; None where the attempt fails on it."""
     call = cast(example.call, "float32")
     traced = runs.traced(call)
     output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
     if traced is None or traced.reply.raised is not None or output is None:
         return None
-    return Small(replace(example, call=call), traced, written)
+    twin = twin_of(example, (example, *example.instead))
+    there = runs.traced(cast(twin.call, "float32")) if twin else None
+    example = replace(example, call=call, twin=(twin.axes, there.steps) if twin and there else None)
+    return Small(example, traced, dict(zip(map(id, traced.steps), example.beside(traced.steps), strict=True)))

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import Build, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
+from manyheads.student.choose_example import twin_of
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.train_model import attention_of
@@ -26,10 +28,12 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
         exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
-        return [
-            (example, trace(vars(module), TraceCall(cast(example.call, "float32"), crop, times), "a.py"))
-            for example in looks_at(id_)
-        ]
+
+        def run(of: Example) -> Traced:
+            return trace(vars(module), TraceCall(cast(of.call, "float32"), crop, times), "a.py")
+
+        twins = ((each, twin_of(each, (each, *each.instead))) for each in looks_at(id_))
+        return [(replace(each, twin=twin and (twin.axes, run(twin).steps)), run(each)) for each, twin in twins]
 
     return follow
 

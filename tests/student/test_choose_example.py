@@ -191,7 +191,7 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
     [(5**0.5, "2.236 (√hd)"), (20**0.5, "4.472 (√C)"), (5**-0.5, "0.4472 (1/√hd)"), (5.0, "5 (hd)"), (2.0, "2 (√nh)"), (0.05, "0.05 (1/C)"), (8.0, "8")],
 )  # fmt: skip
 def test_a_number_is_named_by_what_it_could_be(axes: Axes, value: float, shown: str) -> None:
-    assert number_in_words(axes, value) == shown
+    assert number_in_words(axes, value, axes, value) == shown
 
 
 def doubling(size: int, *instead: Example) -> Example:

@@ -68,12 +68,18 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
 
 @pytest.mark.parametrize(("by", "takes"), [
     ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
-    ("torch.tensor(6.0).sqrt()", "(B, T, T), 2.449 (√hd)"),
+    ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
     ("1", "(B, T, T) / 1"),
 ])  # fmt: skip
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
     (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
     assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [takes]
+
+
+def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
+    gives = [op.gives for told in explain("rotary") for line in lines(told) for op in line.operations]
+    assert "(B, T, 7, 2)" in gives  # and B = 2
+    assert "(B, T, 7, B)" not in gives
 
 
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
