@@ -145,7 +145,7 @@ def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
 
 
 def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(monkeypatch):
-    monkeypatch.setattr(projection, "_draw_directions", None)  # no directions are drawn for it
+    monkeypatch.setattr(projection, "_directions", None)  # no directions are drawn for it
     large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
     assert project(large) == project(large + 1)
     assert project(large) != project(torch.zeros(LARGEST + 2, dtype=torch.uint8))
