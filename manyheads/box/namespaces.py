@@ -88,8 +88,8 @@ def launch_request(
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    for place in (*inside.emptied, *places_in_box(hidden, binds)):
-        arguments += ["--tmpfs", place]
+    empty = (*inside.emptied, *places_in_box(hidden, binds))  # read-only: or attempts leave files there for others
+    arguments += [part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]

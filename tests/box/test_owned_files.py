@@ -78,8 +78,10 @@ def box_with_a_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nam
     path.write_text("a file of a library")
     if (uid := uid_for_box()) is not None:
         os.chown(path, uid, uid)
-    given = Equipment((), (Bind(str(path), OWNED),), ())
-    with NamespaceBox(LIMITS, tmp_path_factory.mktemp("hidden"), given) as opened:
+    (hidden := tmp_path_factory.mktemp("bound") / "hidden").mkdir()  # which is empty in the box
+    hidden.parent.chmod(0o755)
+    given = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
+    with NamespaceBox(LIMITS, hidden, given) as opened:
         yield opened
 
 
