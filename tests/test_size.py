@@ -14,7 +14,7 @@ LIMITS = {
     "cli": 2002,
     "course": 961,
     "diagnosis": 4005,
-    "judge": 4083,
+    "judge": 3947,
     "lines": 642,
     "notebook": 199,
     "platforms": 1339,

@@ -16,10 +16,8 @@ from ..box.names import Device, Level
 from ..course.decisions import Decisions, final
 from ..course.load import course_secret
 from ..errors import CourseFault
-from ..judge.judge_process import GradePlan, grade_all
-from ..judge.keys import keys_of
-from ..judge.process_ties import usable
-from ..judge.record_results import Record, alone_in, finish_changed_points, seed_of_run
+from ..judge.judge_process import GradePlan, grade_all, usable
+from ..judge.record_results import Record, alone_in, finish_changed_points, keys_of, seed_of_run
 from ..report.class_view import GRAVE, NOBODY, ClassView
 from ..report.labels import labels_of
 from ..report.terminal import class_table

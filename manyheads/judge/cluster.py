@@ -23,7 +23,7 @@ from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
 from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
-from .keys import files_key, keys_of
+from .record_results import files_key, keys_of
 
 try:
     import distributed

@@ -7,9 +7,12 @@ checks need only as many rounds as the longest check has calls. What the run's m
 
 from __future__ import annotations
 
+import faulthandler
 import inspect
+import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import isclose
@@ -34,13 +37,14 @@ from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOut
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
 from ..errors import CourseFault
-from .memory import Memory, RememberingRunner, Step
-from .process_ties import cpu_budget
+from .attempt_runner import Memory, RememberingRunner, Step
+from .axes import withhold
 from .require_answer import asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
-from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
+CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
+STDERR = 2  # the descriptor, because sys.stderr may have been replaced
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -220,6 +224,24 @@ class HiddenChecks:
         """
         with cpu_budget():
             return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
+
+
+@contextmanager
+def cpu_budget() -> Iterator[None]:
+    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of every thread.
+
+    What it waits for does not count. The kernel counts, so nothing that runs here can delay it. Within another block, or where
+    the system has no such timer, this one does nothing.
+    """
+    if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
+        yield
+        return
+    faulthandler.register(signal.SIGPROF, STDERR, chain=True)  # and then the signal ends the process
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 class Catalogue:

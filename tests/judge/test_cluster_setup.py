@@ -18,7 +18,7 @@ from manyheads.course import load_course
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import JudgeKeeper, RunSetup, _Workers
 from manyheads.judge.judge_process import GradePlan, WorkerLost
-from manyheads.judge.keys import files_key, keys_of
+from manyheads.judge.record_results import files_key, keys_of
 from manyheads.submission import find_submissions
 from tests.conftest import Run
 from tests.judge.test_cluster import CHECKS

@@ -17,8 +17,7 @@ import yaml
 from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.keys import keys_of
-from manyheads.judge.record_results import JOURNAL, Record
+from manyheads.judge.record_results import JOURNAL, Record, keys_of
 from manyheads.submission import find_submissions
 from tests import make
 from tests.conftest import Run

@@ -9,7 +9,7 @@ import yaml
 from manyheads.box.names import Level
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.keys import Keys, graded_from, keys_of
+from manyheads.judge.record_results import Keys, graded_from, keys_of
 from manyheads.result import Diagnosed
 from manyheads.submission import Submission
 from tests import make

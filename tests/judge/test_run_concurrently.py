@@ -16,7 +16,7 @@ from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange, Question
-from manyheads.judge.memory import LARGE, Memory, RememberingRunner
+from manyheads.judge.attempt_runner import LARGE, Memory, RememberingRunner
 from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 
 
