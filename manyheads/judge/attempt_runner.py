@@ -210,9 +210,7 @@ class AttemptRunner:
     transcript: list[Exchange] = field(default_factory=list)
     ended: dict[str, Call] = field(default_factory=dict)  # by the id of a check, the call that ended the process
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-    in_single: set[int] = field(
-        default_factory=set
-    )  # ids of calls that were answered in float32, though any dtype would do
+    in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
     in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended

@@ -201,9 +201,7 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     known = {size for shape in calls for size in shape} | set(expected)
     most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
     sizes = sorted(size for size in known if 1 < size < 1 << 20)
-    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
-        n * size for n in _SMALL for size in sizes
-    }
+    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * a for n in _SMALL for a in sizes}
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
     chosen = {size for shape in returned for size in shape if size > most}
     strange = bool(chosen - products)

@@ -17,7 +17,7 @@ from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
-from ..course import Assignment, Course, Exercise
+from ..course import Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree, asks_for_a_gpu, is_comparable
 from ..diagnosis.diagnosis import NOTHING, AllWords, Diagnosis, named, naming
@@ -72,17 +72,13 @@ class Judge:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
         self._limits = course.limits.for_worker(settings.device)
-        self._exercises = [e for a in course.assignments for e in self.selected(a)]
+        self._exercises = [e for e in course.exercises if not settings.exercises or e.id in settings.exercises]
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
-
-    def selected(self, assignment: Assignment) -> Sequence[Exercise]:
-        """Return the exercises of the assignment that this run grades."""
-        return [e for e in assignment.exercises if e.id in (self._settings.exercises or (e.id,))]
 
     def demand_points(self) -> None:
         """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
@@ -96,11 +92,11 @@ class Judge:
 
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
         """
-        assignment = submission.assignment
-        chosen = [e for e in self.selected(assignment) if not only or e.id in only]
+        assignment, wanted = submission.assignment, only or self._settings.exercises
         results = [
             self._all_ended(e, "skipped", DIED) if e.id in given_up else self._grade_exercise(submission, e)
-            for e in chosen
+            for e in assignment.exercises
+            if not wanted or e.id in wanted
         ]
         return Result(
             student=submission.student,

@@ -15,7 +15,6 @@ from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..box.names import BoxUnavailable, Device
@@ -33,7 +32,6 @@ JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 Only = Mapping[Submission, Collection[str]]
-EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
 
@@ -41,9 +39,7 @@ class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
 
 
-def grade_all(
-    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
-) -> Iterator[Graded]:
+def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only) -> Iterator[Graded]:
     """Yield results as they come; where there are no submissions, no judge is started.
 
     only: ids of exercises, by submission; all of those that are not in it.

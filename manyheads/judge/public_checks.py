@@ -188,9 +188,7 @@ def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Dia
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
     failures = {name: [*_failures(answers, checks, name)] for name in names}
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    first = {
-        next((name for name in names if answers.is_seen(each.id, answers.wrong[name])), "") for each in diagnosis.named
-    }
+    first = {next((n for n in names if answers.is_seen(each.id, answers.wrong[n])), "") for each in diagnosis.named}
     bad = [name for name in names if failures[name] or name in first]
     # Checks ask more of some functions, which is put only where all before it passes.
     told = {check.id for check in checks}

@@ -27,16 +27,7 @@ from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
-from ..result import (
-    ExerciseResult,
-    HandedIn,
-    Result,
-    result_path,
-    total_of,
-    with_not_readable,
-    with_total,
-    write_result,
-)
+from ..result import ExerciseResult, HandedIn, Result, result_path, with_not_readable, with_total, write_result
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
 from ..submission.lay_out import append, held, rows_of
@@ -103,25 +94,26 @@ def _files_below(root: Path) -> Iterator[Path]:
     return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
-@dataclass(frozen=True)
 class Keys:
-    """Computes keys for one grading plan. The course's files are read once, when they are first needed.
+    """Computes keys for a course and these options. The course's files are read once, when they are first needed.
 
     What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no reason to grade others
     again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
-
-    run: the part that all attempts share: engine, versions, options, limits, secret.
-    texts: what grader/texts.yaml holds.
     """
 
-    course: Course
-    run: str
-    texts: object
-    _exercises: dict[str, str] = field(default_factory=dict)
+    def __init__(self, course: Course, plan: GradePlan) -> None:
+        self._course, self._texts, self._exercises = course, _read_texts(course.texts), dict[str, str]()
+        options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
+        python = "{}.{}".format(*sys.version_info)
+        versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
+        secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
+        engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
+        # What all attempts share.
+        self._run = _hash_of([secret, course.limits.model_dump_json(), *options, python, *versions, *engine])
 
     def of(self, submission: Submission, exercise: Exercise) -> str:
         """Return the key of this attempt, before it is graded."""
-        handed_in = _handed_in(submission, exercise, self.course.limits.source_kib)
+        handed_in = _handed_in(submission, exercise, self._course.limits.source_kib)
         return _hash_of([self.of_exercise(exercise), submission.student, *handed_in])
 
     def of_exercise(self, exercise: Exercise) -> str:
@@ -129,8 +121,8 @@ class Keys:
         if exercise.id not in self._exercises:
             names = [exercise.assignment.id, exercise.stem]
             row = exercise.row.model_dump_json(exclude={"title", "why"})
-            made_from = _named(self.course.root, graded_from(exercise))
-            self._exercises[exercise.id] = _hash_of([self.run, *names, row, *made_from])
+            made_from = _named(self._course.root, graded_from(exercise))
+            self._exercises[exercise.id] = _hash_of([self._run, *names, row, *made_from])
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
@@ -144,26 +136,14 @@ class Keys:
 
     def of_course(self) -> str:
         """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
-        return _hash_of([*map(self.of_exercise, self.course.exercises), repr(self.texts)])
+        return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
-        row = self.texts.get(id_) if isinstance(self.texts, Mapping) else self.texts
+        row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
         own, shared = row.get("overrides"), {name: text for name, text in row.items() if name != "overrides"}
         return shared, own.get(exercise) if isinstance(own, Mapping) else own
-
-
-def keys_of(course: Course, plan: GradePlan) -> Keys:
-    """Return the keys of a course, for these options."""
-    options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
-    python = "{}.{}".format(*sys.version_info)
-    versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
-    secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-    engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
-    limits = course.limits.model_dump_json()
-    shared = [secret, limits, *options, python, *versions, *engine]
-    return Keys(course, _hash_of(shared), _read_texts(course.texts))
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
@@ -256,18 +236,16 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(
-    result: Result, before: Result | None, assignment: Assignment, kept: Collection[str] | None = None
-) -> Result:
+def merged(result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None) -> Result:
     """Return the result, with missing exercises taken from an earlier result, in the course's order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, before or result))
-    if before is None or stated != stated_before:
+    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, old or result))
+    if old is None or stated != stated_before:
         return result
-    earlier = [e for e in before.exercises if kept is None or e.id in kept]
+    earlier = [e for e in old.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
     return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
 
@@ -389,7 +367,7 @@ class ChangedPoints(NamedTuple):
 def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
-    old, new = (total_of(e.score for e in r.exercises if e.id in both and not e.excused) for r in (before, after))
+    old, new = (with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after))
     is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])

@@ -44,7 +44,6 @@ from .require_answer import asked_of, compare_with_reference, expect_something, 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
 CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
-STDERR = 2  # the descriptor, because sys.stderr may have been replaced
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -84,7 +83,7 @@ class Check:
     """A hidden check, ready to be called.
 
     name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
-    fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
+    parameters: the arguments of the function beside FIXTURES, by name.
     unattempted: its outcome before an attempt is judged.
     conditions: by function, a check of which the checks that ask it count only if it passes, too.
     needs_answers: whether it passes only where each function that it asks has answered.
@@ -92,7 +91,6 @@ class Check:
 
     name: str
     function: Callable[..., Any]
-    fixtures: tuple[str, ...]
     unattempted: CheckOutcome
     parameters: Mapping[str, object] = field(default_factory=dict)
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -111,7 +109,8 @@ class Check:
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            self.function(**{name: given[name] for name in self.fixtures}, **self.parameters)
+            asked = {name: given[name] for name in inspect.signature(self.function).parameters if name in given}
+            self.function(**{**asked, **self.parameters})
         except (Exception, pytest.skip.Exception) as error:
             return error
         return None
@@ -185,13 +184,11 @@ def check_of(item: pytest.Item) -> Check:
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
         raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    names = tuple(inspect.signature(item.obj).parameters)
-    fixtures = tuple(name for name in names if name not in parameters)
-    if unknown := [name for name in fixtures if name not in FIXTURES]:
+    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in {*parameters, *FIXTURES}]:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, fixtures, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
+    return Check(item.name, item.obj, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
@@ -236,7 +233,8 @@ def cpu_budget() -> Iterator[None]:
     if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
         return
-    faulthandler.register(signal.SIGPROF, STDERR, chain=True)  # and then the signal ends the process
+    # To standard error by its number, because sys.stderr may have been replaced; then the signal ends the process.
+    faulthandler.register(signal.SIGPROF, 2, chain=True)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
         yield
@@ -249,7 +247,6 @@ class Catalogue:
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
-        self._course = course
         self._checks = HiddenChecks([e.checks for e in course.exercises])
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
@@ -340,14 +337,12 @@ def _without_what_says_nothing(
         if end.outcome != "passed":
             unmet.setdefault(target, end)
 
-    def held_to(outcome: CheckOutcome) -> CheckOutcome:
-        place = next((target for target in asked.get(outcome.id, ()) if target in unmet), "")
+    def held_to(check: CheckOutcome) -> CheckOutcome:
+        place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
         if not place:
-            return outcome
+            return check
         end = unmet[place]
-        return replace(
-            outcome, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet
-        )
+        return replace(check, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet)
 
     return list(map(held_to, outcomes))
 
@@ -361,13 +356,11 @@ def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -
     if asked is None or not asked.is_right:
         name = f"{target} says something"
         unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "")
-        yield Check(
-            name, expect_something, ("attempt",), unattempted, {"target": target, "asked": asked}, needs_answers=False
-        )
+        yield Check(name, expect_something, unattempted, {"target": target, "asked": asked}, needs_answers=False)
     if condition and asked and asked.is_drawn and not asked.is_right:
         name = f"{target} counts"
         unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "", unmet=True)
-        yield Check(name, condition, ("attempt", "draw"), unattempted, needs_answers=False)
+        yield Check(name, condition, unattempted, needs_answers=False)
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:

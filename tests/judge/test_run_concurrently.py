@@ -56,7 +56,7 @@ class Told(Check):  # its outcome tells what it ended with
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
-    return Told(f"test_{name}", function, ("attempt",), CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
+    return Told(f"test_{name}", function, CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
 
 
 def asks(*numbers: int) -> Check:
