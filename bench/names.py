@@ -39,7 +39,7 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.process_ties import usable
+from manyheads.judge.judge_process import usable
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source

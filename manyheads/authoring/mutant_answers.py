@@ -25,7 +25,7 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
 )
 from ..diagnosis.observe import Observed, settled
-from ..judge.memory import Memory
+from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import PUBLIC, RecordedCalls, is_same_reply

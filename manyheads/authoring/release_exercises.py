@@ -21,7 +21,7 @@ from ..course import Course, CourseError, Exercise, load_course
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
-from ..judge.process_ties import end_with_parent
+from ..judge.judge_process import end_with_parent
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from ..whole import write_whole

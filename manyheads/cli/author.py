@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option
 
 from ..box.names import Level
 from ..course import CourseError
-from ..judge.process_ties import usable
+from ..judge.judge_process import usable
 from ..report.called import as_called
 from ..report.words import counted
 from .options import AssignmentOption, CourseOption, course_of, exercises_named, instructors_course_of, open_console

@@ -16,10 +16,8 @@ from ..box.names import Device, Level
 from ..course.decisions import Decisions, final
 from ..course.load import course_secret
 from ..errors import CourseFault
-from ..judge.judge_process import GradePlan, grade_all
-from ..judge.keys import keys_of
-from ..judge.process_ties import usable
-from ..judge.record_results import Record, alone_in, finish_changed_points, seed_of_run
+from ..judge.judge_process import GradePlan, grade_all, usable
+from ..judge.record_results import Keys, Record, alone_in, finish_changed_points, seed_of_run
 from ..report.class_view import GRAVE, NOBODY, ClassView
 from ..report.labels import labels_of
 from ..report.terminal import class_table
@@ -99,7 +97,7 @@ def grade(
         stack.enter_context(alone_in(out, work.submissions))
         writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)
         enter = writer and stack.enter_context(writer).write
-        record = Record(out, keys_of(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
+        record = Record(out, Keys(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
         found = {each: count(result) for each, result in record.known(work.submissions, again=bool(only))}
         before, waiting = len(found), [each for each in work.submissions if each not in found]
         graded = grade_all(plan, waiting, jobs, record.todo)

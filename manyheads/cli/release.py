@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..course import Course, CourseError
-from ..judge.process_ties import usable
+from ..judge.judge_process import usable
 from ..report.words import counted
 from . import options
 from .options import assignment_of, exercises_named, instructors_course_of, open_console

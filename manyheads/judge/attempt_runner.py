@@ -1,8 +1,10 @@
-"""Ask one attempt, and refuse replies that answer no call."""
+"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the same exercise."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
@@ -10,22 +12,139 @@ from itertools import cycle
 from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.level import Box
 from ..box.loading import Stopped, load, start_again
-from ..box.replies import within_file
+from ..box.replies import read_reply, within_file
+from ..box.worker import wire
 from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
-from ..box.worker.limits import Limits
+from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Build, Call, Load, StandIn
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
+from ..checks.implementation import LocalRunner
+from ..checks.local import bytes_of, changes_in
+from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, Question
 from ..submission import AttemptSource
 from ..submission.unwritten import is_beside_code
-from .memory import Memory
 
+LIMIT = 64 * MIB  # of calls, replies and answers
+LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
 BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
 CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
+
+
+@dataclass
+class Step:
+    """What a check made after certain replies: a call, or its outcome. None: no attempt has been here."""
+
+    made: Call | CheckOutcome | None = None
+    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
+
+
+class Memory:
+    """What is remembered of earlier attempts at one exercise, with the same checks and inputs: equal work is done once.
+
+    Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are read once, the reference
+    answers a call once, and a check that got the same replies as before does what it did before: it makes the same next call,
+    or ends with the same outcome. Nothing depends on whose attempt it is.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all of it. Between attempts only, for a step stands for the replies before it."""
+        self.size = 0  # how many bytes are remembered
+        self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
+        self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
+        self._first: dict[str, Step] = {}  # by check
+        self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
+        self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
+        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
+        self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
+
+    def begin_attempt(self) -> None:
+        """Forget all if it has become too much: what right attempts have in common is soon met again."""
+        if self.size > self._limit:
+            self.forget()
+
+    def first(self, check: str) -> Step:
+        """Return where the check with this id begins."""
+        return self._first.setdefault(check, Step())
+
+    def after(self, step: Step, reply: Reply) -> Step:
+        """Return where its check goes on when its call got this reply."""
+        return step.after.setdefault(id(reply), Step()) if id(reply) in self._read else Step()
+
+    def note(self, step: Step, made: Call | CheckOutcome) -> Step:
+        """Note what the check made at this step, and return the step.
+
+        Where the check itself broke, that is remembered by nobody: this machine may have had its part in it.
+        """
+        if isinstance(made, CheckOutcome) and made.fault:
+            return Step(made)
+        step.made = self.hold(made) if isinstance(made, Call) else made
+        return step
+
+    def hold(self, call: Call) -> Call:
+        """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
+        if id(call) in self._held:
+            return call
+        data = wire.encode(call)
+        digest = hashlib.sha256(data).digest()
+        if digest not in self._calls:
+            own = wire.decode(data)  # a copy: what a check changes in place afterwards does not change it
+            assert isinstance(own, Call)
+            self._calls[digest] = self._held[id(own)] = own
+            self.size += len(data)
+        return self._calls[digest]
+
+    def hold_as_it_is(self, call: Call) -> None:
+        """Hold a call that lives longer than this memory, and that nobody changes."""
+        self._held[id(call)] = call
+
+    def pack(self, call: Call, dtype: str) -> bytes:
+        """Return the message that asks for this call, in this dtype unless the call has one."""
+        key = (id(call), dtype)
+        packed = self._packed.get(key) or wire.encode(cast(call, call.dtype or dtype))
+        if key not in self._packed and id(call) in self._held:
+            self._packed[key] = packed
+            self.size += len(packed)
+        return packed
+
+    def read(self, payload: bytes) -> Reply:
+        """Return the reply in these bytes: of the same bytes the same object. Raises BadReply."""
+        if len(payload) > LARGE:
+            return read_reply(payload)
+        digest = hashlib.sha256(payload).digest()
+        reply = self._replies.get(digest)
+        if reply is None or changes_in(reply):
+            reply = read_reply(payload)
+            if not reply.stopped:  # such a one is no answer to a call, and sixty long messages in a few bytes each
+                self._replies[digest] = self._read[id(reply)] = reply
+                self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
+        return reply
+
+
+@dataclass(frozen=True)
+class RememberingRunner(LocalRunner):
+    """The reference for checks, which make equal calls for one attempt after another."""
+
+    memory: Memory = field(default_factory=Memory)
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply, computed once for all equal calls."""
+        memory, call = self.memory, self.memory.hold(call)
+        reply, changes = memory.answers.get(id(call), (None, 0))
+        if reply is None or changes != changes_in(reply):
+            reply = super().execute(call)
+            if bytes_of(reply) <= LARGE:
+                memory.answers[id(call)] = (reply, changes_in(reply))
+                memory.size += bytes_of(reply)
+        return reply
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
@@ -91,9 +210,7 @@ class AttemptRunner:
     transcript: list[Exchange] = field(default_factory=list)
     ended: dict[str, Call] = field(default_factory=dict)  # by the id of a check, the call that ended the process
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-    in_single: set[int] = field(
-        default_factory=set
-    )  # ids of calls that were answered in float32, though any dtype would do
+    in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
     in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended

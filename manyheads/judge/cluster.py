@@ -22,8 +22,8 @@ from ..box.names import Device
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
-from .keys import files_key, keys_of
+from .judge_process import JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
+from .record_results import Keys, files_key
 
 try:
     import distributed
@@ -48,23 +48,20 @@ class RunSetup:
     limit_kib: int  # the largest file that is read
 
 
-def grade_on(
-    address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only = EVERYTHING
-) -> Iterator[Graded]:
+def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only) -> Iterator[Graded]:
     """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
 
     Raises CourseFault if there is no cluster or a worker cannot judge.
     """
     course = load_course(plan.course)
     tell_unrecorded(course, plan.exercises)  # here, for workers' own words stand in their logs
-    setup = RunSetup(replace(plan, tells=False), keys_of(course, plan).of_course(), course.limits.source_kib)
+    limit = course.limits.source_kib
+    setup = RunSetup(replace(plan, tells=False), Keys(course, plan).of_course(), limit)
     client = _connect(address)
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
         workers.prepare(setup)
-        calls = (
-            partial(grade_here, setup, s, files_key(s, setup.limit_kib), tuple(only.get(s, ()))) for s in submissions
-        )
+        calls = (partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ()))) for s in submissions)
         yield from workers.results(calls)
     finally:
         with suppress(OSError):
@@ -196,13 +193,11 @@ class JudgeKeeper(distributed.WorkerPlugin):
     def grade(self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
         """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
         with self._judge_for(setup) as judge:
-            if files_key(submission, setup.limit_kib) != key:
-                said = f"the files in {submission.folder} differ from those on the machine that runs course grade"
-                following = (
-                    "share that folder with every worker; or the same command again, if it has just been changed"
-                )
-                raise CourseFault(f"{said}. Next: {following}")
-            return judge.grade(submission, only)
+            if files_key(submission, setup.limit_kib) == key:
+                return judge.grade(submission, only)
+            said = f"the files in {submission.folder} differ from those on the machine that runs course grade"
+            following = "share that folder with every worker; or the same command again, if it has just been changed"
+            raise CourseFault(f"{said}. Next: {following}")
 
     def teardown(self, worker: distributed.Worker) -> None:
         """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
@@ -244,7 +239,7 @@ def _check(setup: RunSetup) -> None:
     except CourseError:
         where = f"there is no course in {setup.plan.course}"
         raise CourseFault(f"{where}. Next: share that folder with every worker") from None
-    if keys_of(course, setup.plan).of_course() != setup.key:
+    if Keys(course, setup.plan).of_course() != setup.key:
         said = "the course, the grader or the package versions differ from those of the machine that runs course grade"
         following = "install the same engine and constraints.txt on both (make setup), and share the course's folder"
         raise CourseFault(f"{said}. Next: {following}")

@@ -16,7 +16,7 @@ from ..checks.explain import is_left_open, kind_of, missing_name, says_unwritten
 from ..checks.sanitize import LIMIT, joined, sanitize
 from ..result import FunctionResult, State
 from ..submission.source_text import DEFINITIONS, statements_of
-from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
+from ..submission.unwritten import definitions_of, left_over_raise, unwritten_methods, unwritten_names
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 FINE = ("right", "unseen", "so_far")
@@ -83,7 +83,7 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explaine
 @lru_cache(maxsize=2)  # several look at each text, one after the other
 def named_in(source: str) -> Mapping[str, frozenset[str]]:
     """For each function and class at the top of the file, those there that it names itself."""
-    definitions = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+    definitions = definitions_of(source)
     if len(definitions) == 1:  # which names no other, however long it is
         return dict.fromkeys(definitions, frozenset())
     return {
@@ -107,7 +107,7 @@ def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
     """Return whether a function raised on a line of its own, before it came to use any of these: then that does not follow from them."""
     if seen.raised and (kind := kind_of(seen.raised)) and kind.at_call:
         return True
-    line, own = _line_of(seen), _definition(source, seen.name)
+    line, own = _line_of(seen), definitions_of(source).get(seen.name)
     if not isinstance(own, ast.FunctionDef) or missing_name(seen.raised) or not _holds(own, line):
         return False
     nodes = [node for statement in own.body for node in ast.walk(statement)]
@@ -123,12 +123,6 @@ def _line_of(seen: Seen) -> int:
 
 def _holds(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
-
-
-def _definition(source: str, name: str) -> ast.stmt | None:
-    """Return the definition with this name at the top of the file: of several the last counts."""
-    parts = (part for part in reversed(statements_of(source)) if isinstance(part, DEFINITIONS))
-    return next((part for part in parts if part.name == name), None)
 
 
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
@@ -160,7 +154,7 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
 
     is_class: whether a class is asked for.
     """
-    match _definition(source, name):
+    match definitions_of(source).get(name):
         case ast.FunctionDef() | ast.AsyncFunctionDef() as last if is_class:
             return f"It is a function, written on line {last.lineno}, and a class is asked for"
         case ast.ClassDef() as last if not is_class:
@@ -185,7 +179,7 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
 
 def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
     """Return a sentence where a function takes the arguments that are due in another order; else ""."""
-    function = _definition(source, name)
+    function = definitions_of(source).get(name)
     arguments = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
     own = [argument.arg for argument in arguments]
     if own == list(due) or sorted(own) != sorted(due):
@@ -195,8 +189,7 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
 
 def refuses_nothing(source: str, name: str) -> str:
     """Return a sentence where an assert of a function or class holds a pair in brackets, which is always true; else ""."""
-    definition = _definition(source, name)
-    for node in ast.walk(definition) if definition else ():
+    for node in ast.walk(definitions_of(source).get(name, ast.Pass())):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
             return f"The assert on line {node.lineno} refuses nothing: condition and message in one pair of brackets are always true"
     return ""

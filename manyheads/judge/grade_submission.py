@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -16,11 +16,13 @@ from ..checks.explain import explain
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
-from ..checks.transcript import target_of
-from ..course import Assignment, Course, Exercise
+from ..checks.transcript import Exchange, target_of
+from ..course import Course, Exercise
 from ..diagnosis import load_bank
-from ..diagnosis.agree import agree, is_comparable
-from ..diagnosis.diagnosis import NOTHING, naming
+from ..diagnosis.agree import agree, asks_for_a_gpu, is_comparable
+from ..diagnosis.diagnosis import NOTHING, AllWords, Diagnosis, named, naming
+from ..diagnosis.guards import REFUSES, UNDIVIDED
+from ..diagnosis.proofs import can_cause
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
@@ -28,18 +30,15 @@ from ..lines.find_lines import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
 from ..submission.standing import told_of_file
-from .attempt_runner import AttemptRunner
-from .cures import cure
-from .function_results import Findings, with_start
-from .keys import Settings as Settings
-from .keys import versions_of
-from .memory import Memory, RememberingRunner
-from .process_ties import cpu_budget
+from ..submission.unwritten import UNTOUCHED
+from .attempt_runner import AttemptRunner, Memory, RememberingRunner
+from .cures import are_the_cause, as_note, cure, stopped_parts
+from .function_states import FINE, uses
 from .prove_line import EditedAttempts, IsRight
-from .public_checks import answer_public_calls, check_result
-from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
-from .stopped_parts import are_the_cause, as_note, stopped_parts
-from .tell_failed import with_hidden_checks, with_places
+from .public_checks import Findings, answer_public_calls, check_result, with_start
+from .record_results import Settings as Settings
+from .record_results import versions_of
+from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_fault
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 RESULTS = 1000  # how many texts' results are remembered
@@ -73,17 +72,13 @@ class Judge:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
         self._limits = course.limits.for_worker(settings.device)
-        self._exercises = [e for a in course.assignments for e in self.selected(a)]
+        self._exercises = [e for e in course.exercises if not settings.exercises or e.id in settings.exercises]
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
-
-    def selected(self, assignment: Assignment) -> Sequence[Exercise]:
-        """Return the exercises of the assignment that this run grades."""
-        return [e for e in assignment.exercises if e.id in (self._settings.exercises or (e.id,))]
 
     def demand_points(self) -> None:
         """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
@@ -97,11 +92,11 @@ class Judge:
 
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
         """
-        assignment = submission.assignment
-        chosen = [e for e in self.selected(assignment) if not only or e.id in only]
+        assignment, wanted = submission.assignment, only or self._settings.exercises
         results = [
             self._all_ended(e, "skipped", DIED) if e.id in given_up else self._grade_exercise(submission, e)
-            for e in chosen
+            for e in assignment.exercises
+            if not wanted or e.id in wanted
         ]
         return Result(
             student=submission.student,
@@ -259,3 +254,83 @@ class Judge:
         while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
+
+
+def with_places(
+    outcomes: Sequence[CheckOutcome],
+    transcript: Sequence[Exchange],
+    ended: Mapping[str, Call],
+    is_right: Callable[[Exchange], bool],
+) -> list[CheckOutcome]:
+    """Return the outcomes, each with its function; "" where it asks several and passed.
+
+    A check failed at the last function that it called, or at one that gave this a wrong answer. transcript: what the checks
+    asked. ended: the call that ended the process, by the id of the check.
+    """
+
+    def is_wrong(each: Exchange) -> bool:  # whether it raises can be judged, where numbers cannot
+        can_be_judged = is_comparable(each.call) or (each.reply.raised and not asks_for_a_gpu(each.call))
+        return bool(each.reply.mutated) or (bool(can_be_judged) and not is_right(each))
+
+    def place(outcome: CheckOutcome) -> str:
+        own = [exchange for exchange in transcript if exchange.check == outcome.id]
+        targets = [target_of(exchange.call) for exchange in own]
+        if outcome.outcome == "passed":
+            return targets[0] if len({*targets}) == 1 else ""
+        if outcome.place or not own or outcome.id in ended:
+            return outcome.place or (target_of(ended[outcome.id]) if outcome.id in ended else "")
+        wrong = [target_of(exchange.call) for exchange in own if is_wrong(exchange)]
+        return wrong[0] if wrong and targets[-1] not in wrong else targets[-1]
+
+    return [replace(outcome, place=place(outcome)) for outcome in outcomes]
+
+
+def with_hidden_checks(
+    told: Findings,
+    outcomes: Sequence[CheckOutcome],
+    source: str,
+    words: AllWords,
+    failed_by: Mapping[str, list[frozenset[str]]],
+) -> Findings:
+    """Return what is told, with what only the hidden checks show.
+
+    A function that fails one of them and passes what is public is wrong. A misconception that a failed check proves by
+    itself stands with the others; beside them, where it can not be why the checks fail.
+    """
+    failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
+    first = {outcome.place: outcome for outcome in reversed(failed)}
+    functions: dict[str, FunctionResult] = {}
+    for each in told.functions:
+        if each.name in first and each.state in FINE:
+            others = [o.name for o in functions.values() if o.state not in FINE and o.name in uses(source, each.name)]
+            each = FunctionResult(
+                name=each.name,
+                state="waiting" if others else "wrong",
+                waits_for=next(iter(others), ""),
+                check=first[each.name].title,
+                evidence=sanitize(first[each.name].evidence),
+            )
+        functions[each.name] = each
+    # A stub does nothing that it should not.
+    written = {name for name, each in functions.items() if each.state not in ("unwritten", "undefined")}
+    proven: dict[str, str] = {}
+    for outcome in failed:
+        if outcome.place in written and _is_news(outcome, told.diagnosis, failed_by):
+            proven.setdefault(outcome.suspect, outcome.place)
+    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
+    diagnosis, unexplained = told.diagnosis, {o.id for o in failed if not o.suspect}
+    if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
+        both = sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)
+        diagnosis = replace(diagnosis, named=tuple(both))
+    else:
+        diagnosis = replace(diagnosis, also=(*diagnosis.also, *new))
+    return replace(told, functions=tuple(functions.values()), diagnosis=diagnosis)
+
+
+def _is_news(outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]) -> bool:
+    """Return whether a failed check proves a misconception that does not follow from what is named."""
+    known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
+    if REFUSES in known:
+        known.add(UNDIVIDED)  # the same guard, seen from the other side
+    follows = any(outcome.id in checks for each in diagnosis.named for checks in failed_by.get(each.id, ()))
+    return bool(outcome.suspect) and outcome.suspect not in known and not follows

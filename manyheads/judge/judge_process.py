@@ -11,20 +11,19 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..box.names import BoxUnavailable, Device
 from ..course import Course, load_course
 from ..errors import CourseFault
-from ..result import Result, with_total
+from ..result import with_total
 from ..submission import Submission
-from .keys import GradePlan as GradePlan
-from .process_ties import end_with_parent, one_for_each
+from .record_results import Graded as Graded
+from .record_results import GradePlan as GradePlan
 
 if TYPE_CHECKING:
     from .grade_submission import Judge
@@ -33,26 +32,14 @@ JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 Only = Mapping[Submission, Collection[str]]
-EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
-
-
-@dataclass(frozen=True)
-class Graded:
-    """One submission's result, and the faults of the grader itself during grading."""
-
-    submission: Submission
-    result: Result
-    faults: tuple[str, ...] = ()
 
 
 class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
 
 
-def grade_all(
-    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
-) -> Iterator[Graded]:
+def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only) -> Iterator[Graded]:
     """Yield results as they come; where there are no submissions, no judge is started.
 
     only: ids of exercises, by submission; all of those that are not in it.
@@ -244,3 +231,38 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
     if ids:
         says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
+
+
+def end_with_parent() -> None:
+    """End this process at once when its parent has ended, in whatever way. Its box then ends, too (manyheads/box/reaper.py).
+
+    A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # this process is the command itself
+        return
+
+    def end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end, name="orphan", daemon=True).start()
+
+
+def one_for_each(jobs: int) -> Sequence[int | None]:
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better.
+
+    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the
+    other has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
+    """
+    cpus = _cpus()
+    return cpus if len(cpus) == jobs else [None] * jobs
+
+
+def usable() -> int:
+    """Return how many CPUs this process may use."""
+    return len(_cpus()) or os.cpu_count() or 1
+
+
+def _cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []  # no other system tells

@@ -1,43 +1,196 @@
-"""The folder of a run's results, with a journal and whose points the run changed. Nothing else writes there.
+"""The options of a run, and the folder of its results, with a journal and whose points the run changed.
 
-The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
+Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
 stopped run continues where it stopped, and a repeated run grades only what has changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import secrets
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from pydantic import ValidationError
 
-from ..course import Assignment, Exercise
+from ..box.names import Device, Level
+from ..course import Assignment, Course, Exercise
+from ..course.model import with_neighbours
 from ..errors import CourseFault
-from ..result import (
-    ExerciseResult,
-    HandedIn,
-    Result,
-    result_path,
-    total_of,
-    with_not_readable,
-    with_total,
-    write_result,
-)
-from ..submission import Submission
+from ..lines.find_lines import Bounds
+from ..result import ExerciseResult, HandedIn, Result, result_path, with_not_readable, with_total, write_result
+from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
 from ..submission.lay_out import append, held, rows_of
-from .judge_process import Graded
-from .keys import Keys
 
+PACKAGES = ("torch", "numpy", "einops", "pytest")
+ENDS = (".py", ".ipynb")  # the suffixes of attempts
+SUFFIXES = (".py", ".yaml", ".json", ".txt")  # the suffixes of the files that the engine consists of
+ENGINE = Path(__file__).parents[1]
+DATA = ("solutions", "grader/checks", "grader/misconceptions")  # folders that hold sources, and perhaps what these read
+NO_DATA = (*ENDS, ".md", ".svg")
 # No student's folder begins with a dot. A stopped run leaves the last one to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
 SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a judge grades.
+
+    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
+    the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
+    """
+
+    secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
+    seed: int = 0
+    device: Device = Device.CPU
+    exercises: tuple[str, ...] = ()  # ids; empty: all
+    lines: bool = True  # whether to search for the line that is wrong
+    dtype: str = "float64"  # the dtype of an attempt's first calls
+    diagnoses: bool = True  # whether to diagnose
+    bounds: Bounds = field(default_factory=Bounds)  # of that search
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradePlan(Settings):
+    """The options of a grading run: everything that a process needs to become a judge."""
+
+    course: Path
+    level: Level = Level.NAMESPACES
+    tells: bool = True  # whether its judge says what is not recorded
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One submission's result, and the faults of the grader itself during grading."""
+
+    submission: Submission
+    result: Result
+    faults: tuple[str, ...] = ()
+
+
+def graded_from(exercise: Exercise) -> list[Path]:
+    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some may be missing.
+
+    These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
+    """
+    packages = (each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions))
+    sources = {path for each in packages for path in with_neighbours(each)}
+    data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
+    return sorted({*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()})
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+class Keys:
+    """Computes keys for a course and these options. The course's files are read once, when they are first needed.
+
+    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no reason to grade others
+    again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
+    """
+
+    def __init__(self, course: Course, plan: GradePlan) -> None:
+        self._course, self._texts, self._exercises = course, _read_texts(course.texts), dict[str, str]()
+        options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
+        python = "{}.{}".format(*sys.version_info)
+        versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
+        secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
+        engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
+        # What all attempts share.
+        self._run = _hash_of([secret, course.limits.model_dump_json(), *options, python, *versions, *engine])
+
+    def of(self, submission: Submission, exercise: Exercise) -> str:
+        """Return the key of this attempt, before it is graded."""
+        handed_in = _handed_in(submission, exercise, self._course.limits.source_kib)
+        return _hash_of([self.of_exercise(exercise), submission.student, *handed_in])
+
+    def of_exercise(self, exercise: Exercise) -> str:
+        """Return the part of the key that all attempts at an exercise share."""
+        if exercise.id not in self._exercises:
+            names = [exercise.assignment.id, exercise.stem]
+            row = exercise.row.model_dump_json(exclude={"title", "why"})
+            made_from = _named(self._course.root, graded_from(exercise))
+            self._exercises[exercise.id] = _hash_of([self._run, *names, row, *made_from])
+        return self._exercises[exercise.id]
+
+    def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
+        """Return the key of an attempt, with its result and the words that the course has for what the result names.
+
+        So an entry is good for this very result: not for one that another run has written over it since.
+        """
+        ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
+        words = [repr((id_, self._words(id_, exercise.id))) for id_ in ids]
+        return _hash_of([key, *words, result.model_dump_json()])
+
+    def of_course(self) -> str:
+        """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
+        return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
+
+    def _words(self, id_: str, exercise: str) -> object:
+        row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
+        if not isinstance(row, Mapping):
+            return row
+        own, shared = row.get("overrides"), {name: text for name, text in row.items() if name != "overrides"}
+        return shared, own.get(exercise) if isinstance(own, Mapping) else own
+
+
+def files_key(submission: Submission, limit_kib: int) -> str:
+    """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
+    files = [digest for e in submission.assignment.exercises for digest in _handed_in(submission, e, limit_kib)]
+    return _hash_of([submission.student, submission.assignment.id, *files])
+
+
+def _hash_of(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
+    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be read."""
+    stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
+    for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
+        try:
+            there = os.path.lexists(path)
+            yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"
+        except Unreadable as error:
+            yield str(error)
+
+
+def _read_texts(path: Path) -> object:
+    """Return the course's texts; where they cannot be read, what lies there: whoever grades says what is wrong with them."""
+    if not path.exists():
+        return {}
+    data = path.read_bytes()
+    try:
+        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return hashlib.sha256(data).hexdigest()
+
+
+def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
+    for path in files:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        yield f"{path.relative_to(root).as_posix()} {digest}"
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those of these packages that are installed."""
+    found = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
@@ -83,18 +236,16 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(
-    result: Result, before: Result | None, assignment: Assignment, kept: Collection[str] | None = None
-) -> Result:
+def merged(result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None) -> Result:
     """Return the result, with missing exercises taken from an earlier result, in the course's order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, before or result))
-    if before is None or stated != stated_before:
+    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, old or result))
+    if old is None or stated != stated_before:
         return result
-    earlier = [e for e in before.exercises if kept is None or e.id in kept]
+    earlier = [e for e in old.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
     return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
 
@@ -216,7 +367,7 @@ class ChangedPoints(NamedTuple):
 def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
-    old, new = (total_of(e.score for e in r.exercises if e.id in both and not e.excused) for r in (before, after))
+    old, new = (with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after))
     is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])

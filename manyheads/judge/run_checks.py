@@ -7,9 +7,12 @@ checks need only as many rounds as the longest check has calls. What the run's m
 
 from __future__ import annotations
 
+import faulthandler
 import inspect
+import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import isclose
@@ -34,13 +37,13 @@ from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOut
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
 from ..errors import CourseFault
-from .memory import Memory, RememberingRunner, Step
-from .process_ties import cpu_budget
+from .attempt_runner import Memory, RememberingRunner, Step
+from .axes import withhold
 from .require_answer import asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
-from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
+CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -80,7 +83,7 @@ class Check:
     """A hidden check, ready to be called.
 
     name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
-    fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
+    parameters: the arguments of the function beside FIXTURES, by name.
     unattempted: its outcome before an attempt is judged.
     conditions: by function, a check of which the checks that ask it count only if it passes, too.
     needs_answers: whether it passes only where each function that it asks has answered.
@@ -88,7 +91,6 @@ class Check:
 
     name: str
     function: Callable[..., Any]
-    fixtures: tuple[str, ...]
     unattempted: CheckOutcome
     parameters: Mapping[str, object] = field(default_factory=dict)
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -107,7 +109,8 @@ class Check:
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            self.function(**{name: given[name] for name in self.fixtures}, **self.parameters)
+            asked = {name: given[name] for name in inspect.signature(self.function).parameters if name in given}
+            self.function(**{**asked, **self.parameters})
         except (Exception, pytest.skip.Exception) as error:
             return error
         return None
@@ -181,13 +184,11 @@ def check_of(item: pytest.Item) -> Check:
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
         raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    names = tuple(inspect.signature(item.obj).parameters)
-    fixtures = tuple(name for name in names if name not in parameters)
-    if unknown := [name for name in fixtures if name not in FIXTURES]:
+    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in {*parameters, *FIXTURES}]:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, fixtures, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
+    return Check(item.name, item.obj, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
@@ -222,12 +223,30 @@ class HiddenChecks:
             return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
 
 
+@contextmanager
+def cpu_budget() -> Iterator[None]:
+    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of every thread.
+
+    What it waits for does not count. The kernel counts, so nothing that runs here can delay it. Within another block, or where
+    the system has no such timer, this one does nothing.
+    """
+    if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
+        yield
+        return
+    # To standard error by its number, because sys.stderr may have been replaced; then the signal ends the process.
+    faulthandler.register(signal.SIGPROF, 2, chain=True)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
 class Catalogue:
     """The checks and the reference of every exercise, for trusted code: the reference and the mutants, in the judge's own process."""
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
-        self._course = course
         self._checks = HiddenChecks([e.checks for e in course.exercises])
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
@@ -318,14 +337,12 @@ def _without_what_says_nothing(
         if end.outcome != "passed":
             unmet.setdefault(target, end)
 
-    def held_to(outcome: CheckOutcome) -> CheckOutcome:
-        place = next((target for target in asked.get(outcome.id, ()) if target in unmet), "")
+    def held_to(check: CheckOutcome) -> CheckOutcome:
+        place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
         if not place:
-            return outcome
+            return check
         end = unmet[place]
-        return replace(
-            outcome, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet
-        )
+        return replace(check, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet)
 
     return list(map(held_to, outcomes))
 
@@ -339,13 +356,11 @@ def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -
     if asked is None or not asked.is_right:
         name = f"{target} says something"
         unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "")
-        yield Check(
-            name, expect_something, ("attempt",), unattempted, {"target": target, "asked": asked}, needs_answers=False
-        )
+        yield Check(name, expect_something, unattempted, {"target": target, "asked": asked}, needs_answers=False)
     if condition and asked and asked.is_drawn and not asked.is_right:
         name = f"{target} counts"
         unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "", unmet=True)
-        yield Check(name, condition, ("attempt", "draw"), unattempted, needs_answers=False)
+        yield Check(name, condition, unattempted, needs_answers=False)
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:

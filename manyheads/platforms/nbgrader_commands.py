@@ -33,8 +33,7 @@ from ..course import Assignment, Course, CourseError
 from ..course.decisions import Decisions, final
 from ..course.load import course_secret
 from ..errors import CourseFault
-from ..judge.judge_process import GradePlan, SteadyJudge
-from ..judge.process_ties import usable
+from ..judge.judge_process import GradePlan, SteadyJudge, usable
 from ..judge.run_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text

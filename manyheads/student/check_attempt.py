@@ -18,11 +18,9 @@ from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
-from ..judge.cures import cure
-from ..judge.function_results import with_start
+from ..judge.cures import are_the_cause, as_note, cure, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
-from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results
-from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
+from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results, with_start
 from ..lines.find_lines import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line

@@ -19,7 +19,7 @@ from ..checks.explain import describe_exception, explain, is_undefined
 from ..checks.outcome import CheckFailed
 from ..checks.sanitize import kind_name, sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
-from ..judge.stopped_parts import stopped_parts
+from ..judge.cures import stopped_parts
 from ..submission import AttemptSource
 from .choose_example import examples_named, twin_of
 from .example import Example

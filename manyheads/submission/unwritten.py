@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,19 +32,24 @@ def is_unwritten(source: str) -> bool:
     return any(isinstance(node, DEFINITIONS) for node in nodes) and not stores and all(map(_is_empty, nodes))
 
 
+def definitions_of(source: str) -> dict[str, ast.stmt]:
+    """Return the functions and classes at the top of the file, by their names: of several with one name the last counts."""
+    return {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+
+
 @lru_cache(maxsize=2)  # several look at each text, one after the other
 def unwritten_names(source: str) -> frozenset[str]:
     """Return the functions and classes of the module that have no content, in an attempt of which others may have some.
 
     Where a name is defined twice the last definition counts.
     """
-    last = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
-    return frozenset(name for name, definition in last.items() if has_no_content(definition))
+    return frozenset(name for name, definition in definitions_of(source).items() if has_no_content(definition))
 
 
 def left_over_raise(source: str, name: str) -> LeftOver | None:
     """Return the stub's `raise` that stands beside what is written in the function, or in a method of the class."""
-    for body in (node.body for node in _defined(source, name) if isinstance(node, ast.FunctionDef)):
+    nodes = ast.walk(definitions_of(source).get(name, ast.Pass()))
+    for body in (node.body for node in nodes if isinstance(node, ast.FunctionDef)):
         stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
         if stub is not None and not all(map(_does_nothing, body)):
             return LeftOver(body[stub].lineno, is_below=not all(map(_does_nothing, body[:stub])))
@@ -54,7 +58,7 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 
 def unwritten_methods(source: str, name: str) -> list[str]:
     """Return the methods of this class that have no content, where others have some."""
-    last = next(_defined(source, name), None)
+    last = definitions_of(source).get(name)
     methods = [n for n in last.body if isinstance(n, ast.FunctionDef)] if isinstance(last, ast.ClassDef) else []
     empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
@@ -80,11 +84,6 @@ def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
 def has_no_content(definition: ast.AST) -> bool:
     """Return whether a function or class is as empty as the stub's, and so is all that stands in it."""
     return all(map(_is_empty, ast.walk(definition)))  # of most, nothing but the first is looked at
-
-
-def _defined(source: str, name: str) -> Iterator[ast.AST]:
-    parts = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name][-1:]
-    return (node for part in parts for node in ast.walk(part))
 
 
 def _is_empty(node: ast.AST) -> bool:

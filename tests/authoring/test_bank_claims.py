@@ -14,7 +14,7 @@ from manyheads.authoring.verify.plugin import CASES
 from manyheads.authoring.verify.trials import Told, Trials
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.diagnosis import Diagnosis
-from manyheads.judge.function_results import Findings
+from manyheads.judge.public_checks import Findings
 from manyheads.judge.run_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY

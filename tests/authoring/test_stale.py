@@ -157,7 +157,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Pa
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
     (two_means / FINGERPRINTS).unlink()  # else there is one exercise to record, and no second process
     before = content(two_means)
-    code = "import manyheads.judge.process_ties as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    code = "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
     process = start(sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means)
     wait_until(lambda: len(list(at_work.iterdir())) == 2)
     os.killpg(process.pid, signal.SIGINT)

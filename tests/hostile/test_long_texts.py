@@ -18,9 +18,8 @@ from manyheads.box.worker.answers import Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.guards import guards_of
-from manyheads.judge.cures import cure
+from manyheads.judge.cures import are_the_cause, cure
 from manyheads.judge.function_states import Seen, named_in
-from manyheads.judge.stopped_parts import are_the_cause
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics

@@ -195,7 +195,7 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(cluster: Clus
 
 def test_a_judge_that_is_killed_is_replaced(cluster: Cluster, tmp_path: Path) -> None:
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": SLOW, "ben": SLOW, "cat": SLOW}))
-    graded = grade_on(cluster.address, cluster.plan(), submissions)
+    graded = grade_on(cluster.address, cluster.plan(), submissions, {})
     scores = [next(graded).result.score]
     for worker in cluster.alive():
         judge = next(p for p in worker.family() if "spawn_main" in " ".join(p.cmdline()))
@@ -235,7 +235,7 @@ def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest
 
 def test_a_course_that_changes_is_graded_by_a_new_judge(cluster: Cluster, tmp_path: Path) -> None:
     def titles() -> list[str]:
-        (graded,) = grade_on(cluster.address, cluster.plan(), submissions)
+        (graded,) = grade_on(cluster.address, cluster.plan(), submissions, {})
         return [check.title for check in graded.result.exercises[0].checks]
 
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": RIGHT}))
@@ -248,12 +248,12 @@ def test_a_course_that_changes_is_graded_by_a_new_judge(cluster: Cluster, tmp_pa
 def test_attempts_for_a_gpu_go_to_no_other_worker(cluster: Cluster, tmp_path: Path) -> None:
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": RIGHT}))
     with pytest.raises(CourseFault, match=r"^no worker at .* announces GPU=1\. Next: dask worker .*--resources GPU=1$"):
-        next(grade_on(cluster.address, cluster.plan(Device.CUDA), submissions))
+        next(grade_on(cluster.address, cluster.plan(Device.CUDA), submissions, {}))
 
 
 def test_a_cluster_that_is_lost_is_named(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", dict.fromkeys("abcdefghijklmnopqrst", RIGHT)))
-    first, second = (grade_on(cluster.address, cluster.plan(), submissions) for _ in range(2))
+    first, second = (grade_on(cluster.address, cluster.plan(), submissions, {}) for _ in range(2))
     next(first)
     next(second)  # each has handed out four or eight, and has others left
     for worker in cluster.alive():

@@ -18,7 +18,7 @@ from manyheads.course import load_course
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import JudgeKeeper, RunSetup, _Workers
 from manyheads.judge.judge_process import GradePlan, WorkerLost
-from manyheads.judge.keys import files_key, keys_of
+from manyheads.judge.record_results import Keys, files_key
 from manyheads.submission import find_submissions
 from tests.conftest import Run
 from tests.judge.test_cluster import CHECKS
@@ -48,7 +48,7 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
-    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
+    setup = RunSetup(plan, Keys(course, plan).of_course(), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
     says = r"the course, the grader or the package versions differ .* Next: install the same engine"
@@ -61,7 +61,7 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
-    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
+    setup = RunSetup(plan, Keys(course, plan).of_course(), course.limits.source_kib)
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     (submission,) = find_submissions(course, submitted)[0]
     key = files_key(submission, setup.limit_kib)

@@ -8,7 +8,7 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.function_states import Seen, named_in, states_of, uses
-from manyheads.judge.tell_failed import with_places
+from manyheads.judge.grade_submission import with_places
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)

@@ -42,7 +42,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
-    return {g.result.student: g.result for g in grade_all(GradePlan(SECRET, course=course), submissions, jobs)}
+    return {g.result.student: g.result for g in grade_all(GradePlan(SECRET, course=course), submissions, jobs, {})}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Toget
     submissions, _ = find_submissions(load_course(course), submitted)
     with pytest.MonkeyPatch.context() as patched:
         fork_judges(patched)
-        graded = grade_all(GradePlan(SECRET, course=course), submissions[::-1], max(2, len(os.sched_getaffinity(0))))
+        graded = grade_all(
+            GradePlan(SECRET, course=course), submissions[::-1], max(2, len(os.sched_getaffinity(0))), {}
+        )
         first = next(graded)
         cpus = [os.sched_getaffinity(judge.pid) for judge in multiprocessing.active_children() if judge.pid]
         return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
@@ -115,7 +117,7 @@ def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, inst
 def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
     replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1)
+    (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1, {})
     assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
     assert check.outcome == "skipped"
@@ -213,7 +215,7 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(tiny_co
     monkeypatch.setattr(threading, "excepthook", complaints.append)
     folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
-    run = grade_all(GradePlan(SECRET, course=tiny_copy), submissions, 1)
+    run = grade_all(GradePlan(SECRET, course=tiny_copy), submissions, 1, {})
     assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)

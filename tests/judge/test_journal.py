@@ -17,8 +17,7 @@ import yaml
 from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.keys import keys_of
-from manyheads.judge.record_results import JOURNAL, Record
+from manyheads.judge.record_results import JOURNAL, Keys, Record
 from manyheads.submission import find_submissions
 from tests import make
 from tests.conftest import Run
@@ -175,7 +174,7 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     (submission, *_), _ = find_submissions(course, submitted)
     (exercise,) = submission.assignment.exercises
     result = make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
-    keys = keys_of(course, GradePlan(b"secret", course=tiny_copy))
+    keys = Keys(course, GradePlan(b"secret", course=tiny_copy))
     Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
     record = Record(tmp_path, keys)
     (found,) = result.exercises

@@ -9,7 +9,7 @@ import yaml
 from manyheads.box.names import Level
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
-from manyheads.judge.keys import Keys, graded_from, keys_of
+from manyheads.judge.record_results import Keys, graded_from
 from manyheads.result import Diagnosed
 from manyheads.submission import Submission
 from tests import make
@@ -52,7 +52,7 @@ def write(path: Path, text: str) -> None:
 def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
     """The key of each exercise's attempt; that of the first with its result, which names two misconceptions."""
     course = load_course(root)
-    made: Keys = keys_of(course, plan or GradePlan(SECRET, course=root))
+    made = Keys(course, plan or GradePlan(SECRET, course=root))
     found = {}
     for exercise in course.exercises:
         assignment = exercise.assignment

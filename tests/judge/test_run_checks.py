@@ -198,12 +198,12 @@ import torch
 from pathlib import Path
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.judge import process_ties
+from manyheads.judge import run_checks
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}
 file = Path("test_hangs.py").resolve()
-process_ties.CPU_SECONDS = 0.5
+run_checks.CPU_SECONDS = 0.5
 checks = HiddenChecks([file])
 checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s", ()))
 """

@@ -16,7 +16,7 @@ from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange, Question
-from manyheads.judge.memory import LARGE, Memory, RememberingRunner
+from manyheads.judge.attempt_runner import LARGE, Memory, RememberingRunner
 from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 
 
@@ -56,7 +56,7 @@ class Told(Check):  # its outcome tells what it ended with
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
-    return Told(f"test_{name}", function, ("attempt",), CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
+    return Told(f"test_{name}", function, CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
 
 
 def asks(*numbers: int) -> Check:

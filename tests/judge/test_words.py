@@ -17,8 +17,8 @@ from manyheads.checks.outcome import CheckFailed
 from manyheads.checks.sanitize import sanitize
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.agree import is_comparable
+from manyheads.judge.axes import withhold
 from manyheads.judge.run_checks import HiddenChecks
-from manyheads.judge.withhold import withhold
 
 
 def raised(kind: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:

@@ -18,8 +18,7 @@ from ...course import Exercise
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import read
-from ...judge.function_results import Findings
-from ...judge.public_checks import answer_public_calls
+from ...judge.public_checks import Findings, answer_public_calls
 from ...judge.run_checks import Catalogue
 from ..record_calls import PUBLIC
 
