@@ -1,6 +1,7 @@
 """What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,12 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id
+
+
+def test_a_loss_means_the_share_that_the_lessons_say(repository):
+    first, *_, fifth = (each.script for each in load_course(repository).exercises[:5])
+    said = {script: script.read_text(encoding="utf-8").replace("\n# ", " ") for script in (first, fifth)}
+    assert "A loss of 1.57 means that the right character typically gets 21 % (e^−1.57); 1.77 means 17 %" in said[first]
+    assert "goes from 1.57 to 3.58" in said[fifth]
+    assert "gets 3 % in place of 21 %" in said[fifth]
+    assert [round(100 * math.exp(-loss)) for loss in (1.57, 1.77, 3.58)] == [21, 17, 3]
