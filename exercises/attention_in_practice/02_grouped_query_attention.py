@@ -10,8 +10,8 @@
 #
 # ## Who reads which set
 #
-# Count the query heads off in groups of `n_head / n_kv_head`. The first group reads the first set, the second group
-# reads the second. So query head h reads set `h // group`. With four query heads and two sets:
+# Divide the query heads into groups of `n_head / n_kv_head`, in order. The first group reads the first set, the
+# second group reads the second. So query head h reads set `h // group`. With four query heads and two sets:
 #
 # | query head | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
@@ -45,8 +45,8 @@
 # With the wrong order every shape is right, and training goes as usual. But a model whose weights come from elsewhere
 # writes nonsense, because its heads read the wrong sets.
 #
-# ![Four query heads over two sets: heads 0 and 1 read set 0, heads 2 and 3 read set 1. A token alone comes out as
-# 10, 10, 20, 20; tiled it would be 10, 20, 10, 20](figures/02_grouped_query_attention.svg)
+# ![Four query heads over two sets: heads 0 and 1 read set 0, heads 2 and 3 read set 1. A token alone comes out as 10,
+# 10, 20, 20; with the whole row repeated it would be 10, 20, 10, 20](figures/02_grouped_query_attention.svg)
 #
 # ## Your turn: `GroupedQueryAttention`
 #
@@ -76,7 +76,7 @@ class GroupedQueryAttention(nn.Module):
     """
 
     def __init__(self, n_embd: int, n_head: int, n_kv_head: int, block_size: int) -> None:
-        """Make the three layers and whatever holds the causal mask.
+        """Make the three layers and the causal mask.
 
         Args:
             n_embd: Channels C of each token, in and out.
@@ -91,10 +91,10 @@ class GroupedQueryAttention(nn.Module):
         raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past; query head h reads head h // (n_head / n_kv_head).
+        """Let every token attend to itself and those before it; query head h reads head h // (n_head / n_kv_head).
 
         Args:
-            x: (B, T, C), floating point, T at most block_size. Left as it was.
+            x: (B, T, C), floating point, T at most block_size. Not changed.
 
         Returns:
             (B, T, C), in the dtype and on the device of x.
@@ -110,9 +110,9 @@ class GroupedQueryAttention(nn.Module):
 # ### See for yourself: `GroupedQueryAttention`
 #
 # First the three layers, and what is refused. Then a single token that tells the two orders apart: four query heads,
-# two sets, hd = 1, and a `proj` that passes everything on. A token alone looks only at itself, with weight 1, whatever
-# its scores are. Set 0 has the value 10 for it, and set 1 the value 20. So it must carry `[10, 10, 20, 20]`. Last, the
-# future is edited, and the past must stay.
+# two sets, hd = 1, and a `proj` that passes everything on. A token alone looks only at itself, with weight 1,
+# whatever its scores are. Set 0 has the value 10 for it, and set 1 the value 20. So it must become
+# `[10, 10, 20, 20]`. Last, the future is edited, and the past must stay.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -130,7 +130,7 @@ if __name__ == "__main__":
     for what, refused in (
         ("48 channels in 5 heads", lambda: GroupedQueryAttention(48, 5, 1, 16)),
         ("6 heads with 4 sets", lambda: GroupedQueryAttention(48, 6, 4, 16)),
-        ("17 tokens in a block of 16", lambda: layer(torch.randn(1, 17, 48))),
+        ("17 tokens with a block_size of 16", lambda: layer(torch.randn(1, 17, 48))),
     ):
         try:
             refused()
@@ -145,11 +145,11 @@ if __name__ == "__main__":
     tens = torch.zeros(4, 4)
     tens[2, 0], tens[3, 1] = 10.0, 10.0  # rows 0 and 1 make keys, rows 2 and 3 the two values
     alone.load_state_dict({"kv.weight": tens, "proj.weight": torch.eye(4)}, strict=False)
-    told = alone(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]))[0, 0].tolist()
-    assert told != [10.0, 20.0, 10.0, 20.0], (
+    out = alone(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]))[0, 0].tolist()
+    assert out != [10.0, 20.0, 10.0, 20.0], (
         "heads 0, 1, 2, 3 read sets 0, 1, 0, 1: the row is repeated, not its entries"
     )
-    assert told == [10.0, 10.0, 20.0, 20.0], f"a token alone should carry [10, 10, 20, 20]; yours carries {told}"
+    assert out == [10.0, 10.0, 20.0, 20.0], f"a token alone should become [10, 10, 20, 20]; yours is {out}"
     print("GroupedQueryAttention: heads 0 and 1 read set 0, heads 2 and 3 read set 1")
 
     before = torch.randn(1, 9, 48)

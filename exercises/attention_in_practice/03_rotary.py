@@ -4,10 +4,10 @@
 # *About 50 minutes. You need: the first two exercises of the first assignment (attention scores, the causal mask), and
 # sine and cosine. After this: [4 · The KV cache](04_kv_cache.ipynb).*
 #
-# Attention does not see order. Shuffle the keys together with their values, and every answer stays as it was: *dog
-# bites man* and *man bites dog* hold the same words. So each token must be told where it stands. The first transformers
-# added a position to every token. Many models of today do something else: they **turn** queries and keys by an angle
-# that depends on the position.
+# Without a mask, attention does not see order. Shuffle the keys together with their values, and no answer changes:
+# *dog bites man* and *man bites dog* hold the same words. So each token must be told where it stands. The first
+# transformers added a position to every token. Many models of today do something else: they **turn** queries and keys
+# by an angle that depends on the position.
 #
 # ## A shelf of clocks
 #
@@ -20,9 +20,9 @@
 #
 # The cosine and the sine are those of the angle.
 #
-# With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees. Pair 1 turns by
-# 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then the
-# slow hand has hardly moved, so it tells the beginning of a chapter from its end.
+# With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees. Pair 1 turns
+# by 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then
+# the slow hand has hardly moved, so it tells the beginning of a page from its end.
 #
 # Turn the query at position m and the key at position n, and the angle between the two hands changes by (m − n) times
 # that pair's step. So their score knows how far apart they are. You see why before you write the second function.
@@ -40,8 +40,8 @@ import torch
 # ## Your turn: `rotate`
 #
 # Positions are given to you, and they need not be 0, 1, 2, …. While a model writes, the one new token stands at
-# position 37, say; if you count from 0 again, it is told that the text has just begun. Positions are integers. Make
-# floating point angles of them, and give back the dtype of x.
+# position 37, say; if you count from 0 again, the model thinks that the text has just begun. Positions are integers.
+# Turn them into floating-point angles, and give back the dtype of x.
 #
 # The pairs are neighbours: channels 0 and 1, then 2 and 3. A slice with a step of 2 takes the first channel of each
 # pair, another takes the second. After the turn they go back to where they came from: side by side again, not one half
@@ -55,13 +55,13 @@ def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
     Args:
         x: queries or keys, (..., T, hd), a float dtype; hd is even.
         positions: integers, (T,), one for each token, in any order.
-        base: the slowest pair turns nearly `base` times as slowly as the first one.
+        base: the slowest pair turns base^(1 − 2 / hd) times as slowly as the first one.
 
     Returns:
         A new tensor of the shape, dtype and device of x.
 
     Raises:
-        ValueError: hd is odd; it names the number.
+        ValueError: hd is odd; the message names the number.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")
@@ -107,10 +107,10 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Why turning is the right thing to do
 #
-# A score is a dot product. For two hands it depends on their lengths and on the *angle between them*. Turn the query by
-# its position m and the key by its position n: the angle between them changes by m − n times the speed, and by nothing
-# else. So a score knows how far apart two tokens are, and not where in the text they are. Move a whole sentence along
-# by a hundred words, and all scores within it stay.
+# A score is a dot product. For two hands it depends on their lengths and on the *angle between them*. Turn the query
+# by its position m and the key by its position n: the angle between them changes by m − n times the speed, and by
+# nothing else. So a score knows how far apart two tokens are, and not where in the text they are. Move a whole
+# sentence along by a hundred words, and all scores within it stay the same.
 #
 # | query at | key at | difference | angle added between the hands of pair 0 |
 # |---|---|---|---|
@@ -140,7 +140,7 @@ def rotary_scores(
 
     Args:
         q: queries, (..., T_q, hd), a float dtype; hd is even.
-        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (none included).
+        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (or none).
         q_positions, k_positions: integers, (T_q,) and (T_k,), in any order.
         base: as in rotate.
 
@@ -154,7 +154,7 @@ def rotary_scores(
 # %% [markdown]
 # ### See for yourself: `rotary_scores`
 #
-# Two hands that point the same way, two steps apart: their dot product is cos 2, and divided by √2 it is −0.2943. Then
+# Two equal hands, turned at positions two apart: their dot product is cos 2, and divided by √2 it is −0.2943. Then
 # the same ten positions later, and the same with random numbers: only the difference may count.
 
 # %% tags=["check"]
@@ -211,7 +211,7 @@ def pairs_to_halves(weight: torch.Tensor, n_head: int) -> torch.Tensor:
     """Reorder the rows of a query or key projection for a layout that pairs channel i with channel i + hd/2.
 
     Args:
-        weight: (C, C_in), as nn.Linear keeps it; rows h · hd … (h + 1) · hd − 1 make head h, neighbours being pairs.
+        weight: (C, C_in), as nn.Linear keeps it; rows h · hd … (h + 1) · hd − 1 make head h; pairs are neighbours.
         n_head: number of heads; it divides C, and hd = C / n_head is even.
 
     Returns:

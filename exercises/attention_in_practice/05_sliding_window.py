@@ -2,12 +2,12 @@
 # # 5 · The sliding window
 #
 # *About 40 minutes. You need: the causal mask, the second exercise of the first assignment, and
-# [4 · The KV cache](04_kv_cache.ipynb). After this: [6 · Attention in tiles](06_tiled_attention.ipynb).*
+# [4 · The KV cache](04_kv_cache.ipynb). After this: [6 · Tiled attention](06_tiled_attention.ipynb).*
 #
 # When you read a novel, you do not keep every word in mind. The last page or two are clear. Of the rest you remember
 # something shorter: who is angry with whom, and why. A **sliding window** makes attention read like that. Each token
-# looks at itself and at a few tokens before it, and at nothing else. What lies further back can still reach it through
-# the layers: you will count how far, below.
+# looks at itself and at a few tokens before it, and at nothing else. What lies further back can still reach it
+# through the layers: below you will count how far.
 #
 # ## A band on the grid
 #
@@ -43,9 +43,9 @@ import torch
 # makes a table. Two conditions must hold at once. The first you have written before. Which is the second? You may also
 # cut the band out with two triangles, if you take care of their diagonals.
 #
-# Two calls make no sense, and both would give an answer that looks right. With a window of 0 no token sees anything,
-# and a softmax over nothing is NaN. And with more queries than keys, some queries would stand before the beginning of
-# the sequence. Raise a ValueError that names the numbers.
+# Two calls make no sense, and yet PyTorch raises no error. With a window of 0 no token sees anything, and a softmax
+# over nothing is NaN. And with more queries than keys, some queries would stand before the beginning of the sequence.
+# Raise a ValueError that names the numbers.
 
 
 # %% tags=["solution"]
@@ -62,7 +62,7 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
         A mask of dtype bool, (T_q, T_k): True where the query (row) may look at the key (column).
 
     Raises:
-        ValueError: window is below 1, or there are more queries than keys; it names the numbers.
+        ValueError: window is below 1, or there are more queries than keys; the message names the numbers.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")
@@ -85,7 +85,7 @@ if __name__ == "__main__":
     assert mask.dtype == torch.bool, f"the mask should be boolean; yours is {mask.dtype}"
     assert mask.shape == (5, 5), f"five queries and five keys make a (5, 5) mask, not {tuple(mask.shape)}"
     band = ["●····", "●●···", "●●●··", "·●●●·", "··●●●"]
-    assert draw(mask) == band, f"each token sees itself and two before it; yours, a row a query: {draw(mask)}"
+    assert draw(mask) == band, f"each token sees itself and two before it; yours, one row per query: {draw(mask)}"
     late = window_mask(2, 5, 3)
     assert late.shape == (2, 5), f"two queries and five keys make a (2, 5) mask, not {tuple(late.shape)}"
     assert draw(late) == band[-2:], f"the last two queries have the last two rows, {band[-2:]}; yours: {draw(late)}"
@@ -115,7 +115,7 @@ def local_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, window: i
 
     Args:
         q: queries, (..., T_q, hd), a float dtype; the last one stands at the last key.
-        k: keys, (..., T_k, hd), with T_k at least T_q and the same leading dimensions (none included).
+        k: keys, (..., T_k, hd), with T_k at least T_q and the same leading dimensions (or none).
         v: values, (..., T_k, hd_v), one for each key.
         window: how many keys a query sees at most, itself included; at least 1.
 
@@ -192,8 +192,8 @@ if __name__ == "__main__":
 # | keys and values to keep while a model writes | T | W |
 #
 # The last row is why this exercise comes after the KV cache: a key that has slid out of the window is never needed
-# again, so the cache stops growing. A mask alone saves no arithmetic: your function computes all scores and then hides
-# some. It takes a function that skips them, and the next exercise builds one.
+# again, so the cache stops growing. A mask alone saves no arithmetic: your function computes all scores and then
+# hides some. You need a function that skips them, and the next exercise builds one.
 #
 # ## One key too many, and the wrong corner
 #
@@ -216,4 +216,4 @@ if __name__ == "__main__":
 # ## Onward
 #
 # Your mask says which scores are not needed, but your function has computed them all the same. Go on with
-# [6 · Attention in tiles](06_tiled_attention.ipynb), where they are skipped.
+# [6 · Tiled attention](06_tiled_attention.ipynb), where they are skipped.

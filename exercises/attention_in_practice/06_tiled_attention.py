@@ -22,8 +22,8 @@
 #
 # $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$
 #
-# The second factor is the same for all old terms. So one multiplication corrects the whole sum, however long the row
-# has been so far ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)):
+# The second factor is the same for all old terms. So one multiplication corrects the whole sum, however many scores
+# came before ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)):
 #
 # ```text
 # new m = larger of m, the block's max
@@ -65,7 +65,7 @@ def online_softmax(scores: torch.Tensor, block: int) -> torch.Tensor:
     One pass carries a running maximum and a running sum over the blocks; a second divides. torch.softmax is not called.
 
     Args:
-        scores: (..., T), a float dtype, all finite. Left as they were.
+        scores: (..., T), a float dtype, all finite. Not changed.
         block: how many scores a block has, at least 1. T need not be a multiple of it, and may be smaller.
 
     Returns:
@@ -156,8 +156,8 @@ def tiled_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend causally, one tile of block_q queries and block_k keys at a time.
 
-    Where both blocks are smaller than T, no tensor on the way has two axes of length T, as it is or filled up to whole
-    blocks. Gradients flow from y to q, k and v.
+    Where both blocks are smaller than T, no tensor on the way has two axes of length T, not even after padding T to
+    whole blocks. Gradients flow from y to q, k and v.
 
     Args:
         q: queries, (..., T, hd), a float dtype.
@@ -167,8 +167,8 @@ def tiled_attention(
         block_k: keys in a tile; the same holds for it.
 
     Returns:
-        (y, lse). y, (..., T, hd_v): what each query gathers from itself and its past. lse, (..., T): the logarithm of the
-        sum of the exponentials of each query's scaled scores.
+        (y, lse). y, (..., T, hd_v): each query's answer from itself and the tokens before it. lse, (..., T): the
+        logarithm of the sum of the exponentials of each query's scaled scores.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")
@@ -233,8 +233,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## What it saves
 #
-# With T = 16,384, hd = 64 and tiles of 128 × 128, 16,384 scores are in memory at a time, in place of 268 million. The
-# arithmetic stays about the same. What you save is the way to memory and back.
+# With T = 16,384 and tiles of 128 × 64, 8,192 scores are in memory at a time, in place of 268 million. The arithmetic
+# stays about the same. What you save is the way to memory and back.
 #
 # The lse saves more. When FlashAttention computes gradients, it makes the weights again from lse, so it need not keep
 # them. And two answers to the same query, each from one half of the keys, can be joined with the help of their lse,

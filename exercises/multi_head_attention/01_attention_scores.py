@@ -8,8 +8,8 @@
 #
 # Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
 # changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
-# attention, every word looks at all words directly, and all at the same time. In a language model such as GPT-2, only
-# here does information pass from one word to another.
+# attention, every word looks at all words directly, all at once. In GPT-2, a language model, attention is the only
+# place where information passes from one word to another.
 #
 # ```text
 # before: step by step, in one vector
@@ -25,7 +25,7 @@
 # ## The bare idea, with numbers
 #
 # Attention takes three moves: **compare, share out, mix**. Here are six words, *Your journey starts with one step*,
-# each with its row of numbers:
+# each a row of numbers:
 #
 # ```text
 #     Your      0.43  0.15  0.89
@@ -37,8 +37,11 @@
 # ```
 #
 # **Compare.** Each word is three numbers (a model learns them; these are made up). *journey* asks: which words matter
-# to me? The score of two words is the dot product of their two rows. With *Your* that is 0.55 · 0.43 + 0.87 · 0.15 +
-# 0.66 · 0.89 = 0.9544.
+# to me? The score of two words is the dot product of their two rows: it is large where both have large numbers in the
+# same columns. With *Your* that is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544.
+#
+# **Share out.** The weights are the softmax of the scores: e to the power of each score, divided by the sum of these
+# six powers. Scores and weights of *journey*:
 #
 # | word | score | weight |
 # |---|---|---|
@@ -50,20 +53,20 @@
 # | step | 1.0865 | 0.1581 |
 # | sum | | 1 |
 #
-# **Share out.** The weights are the softmax of the scores: e to the power of each score, divided by the sum of all
-# six.
-#
 # **Mix.** Add up the six vectors, each times its weight. You get (0.4419, 0.6515, 0.5683), *journey* as seen in its
 # sentence: its context vector.
 #
-# Now all six words at once: T tokens (here, words) with C channels each (here, three). Every word against every word
-# is a (T, T) table of dot products, and one matrix product fills it:
+# Now all six: T tokens (here, words) with C channels each (here, three). Every word against every word is a (T, T)
+# table of dot products, and one matrix product fills it:
 #
 # ```text
-# x (T, C)
-#  ├─ compare ────▶ scores  (T, T)
-#  │  share out ──▶ weights (T, T)
-#  └─ mix, by the weights ──▶ (T, C)
+# x        (T, C)
+#   ↓ compare
+# scores   (T, T)
+#   ↓ share out
+# weights  (T, T)
+#   ↓ mix the rows of x
+# answers  (T, C)
 # ```
 #
 # Each row belongs to the word that asks, so the softmax runs along the row.
@@ -76,9 +79,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `simplified_attention`
 #
-# Nothing to learn, nothing to hide: only compare, share out, mix. Any number of dimensions may stand in front of T
-# and C, such as a batch of B sequences; the docstring writes `...` for them. So count axes from the end: the last one
-# is −1, the one before it −2. (`.T` turns *all* the axes around, and goes wrong as soon as there is a batch.)
+# Here nothing is learned and no word is hidden: only compare, share out, mix. Other dimensions may stand in front of
+# T and C (`...` in the docstring), such as a batch of B sequences. So count axes from the end: the last is −1, the
+# one before it −2. (`.T` reverses *all* axes, which is wrong as soon as there is a batch.)
 
 
 # %% tags=["solution"]
@@ -86,10 +89,11 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
     """Let every token look at every token, with nothing to learn: softmax(x xᵀ) x.
 
     Args:
-        x: tokens, (..., T, C), a float dtype; any number of leading dimensions, none included.
+        x: tokens, (..., T, C), a float dtype; any number of leading dimensions, or none.
 
     Returns:
-        One context vector for each token, (..., T, C), in the dtype and on the device of x.
+        One context vector for each token, (..., T, C), in the dtype (type of number, such as float32) and on the
+        device (CPU or GPU) of x.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")
@@ -98,9 +102,9 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `simplified_attention`
 #
-# Run the cell; or type `course check attention_scores` in a terminal, which tests more. Here are the numbers of the
-# lesson, for *journey* and for all six words. Then the same sentence twice in a batch: a neighbour in the batch must
-# change nothing.
+# Run the cell; or type `course check attention_scores` in a terminal, which tests more. First comes *journey*, with
+# the numbers of the lesson, then the other five words. Then the sentence and its reverse in a batch: a neighbour in
+# the batch must change nothing.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -129,7 +133,7 @@ if __name__ == "__main__":
     assert torch.allclose(context[1], expected[1], atol=2e-4), (
         f"journey should become (0.4419, 0.6515, 0.5683); yours is {context[1].detach()}. Do its six weights sum to 1?"
     )
-    assert torch.allclose(context, expected, atol=2e-4), "journey is right, but another word is not: see the table"
+    assert torch.allclose(context, expected, atol=2e-4), "journey is right, but another word is not: see expected"
 
     batch = torch.stack([sentence, sentence.flip(0)])
     both = simplified_attention(batch)
@@ -138,18 +142,6 @@ if __name__ == "__main__":
     print("simplified_attention: journey now knows its sentence")
 
 # %% [markdown]
-# ## Why it works
-#
-# ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
-# 1.30](figures/01_attention_scores.svg)
-#
-# (The six words and their numbers are from Raschka, *Build a Large Language Model (From Scratch)*, chapter 3.)
-#
-# Rows ask and columns answer. *journey* gives *starts* nearly as much as itself, because their vectors are nearly the
-# same. A row of the weights sums to 1; a column need not. The column of *journey* sums to 1.2970, because many words
-# look at it. A softmax over the wrong axis is the first *silent bug* of the course, a mistake without an error: every
-# shape is right, and the code runs, but the shares of a word no longer sum to 1.
-#
 # ## Three roles instead of one
 #
 # So far one vector does three jobs. A *transformer*, the kind of model that GPT-2 is, gives each job a vector of its
@@ -163,30 +155,20 @@ if __name__ == "__main__":
 #
 # ## Why you divide by a square root
 #
-# Queries and keys have hd channels each (short for `head_dim`; a *head* is one such attention, and exercise 4 shows
-# several side by side). A dot product over hd channels is a sum of hd products. Suppose each channel is random, with
-# mean 0 and typical size 1. A sum of 64 such products typically has size √64 = 8, and scores of that size are bad for
-# softmax:
+# Queries and keys have hd channels each. (hd is short for `head_dim`. One attention with its own q, k and v is called
+# a *head*; exercise 4 has several.) A dot product over hd channels is a sum of hd products. Suppose each channel is
+# random, with mean 0 and typical size 1. A sum of 64 such products typically has size √64 = 8, and scores of that
+# size are bad for softmax:
 #
 # | scores | softmax | what it is |
 # |---|---|---|
 # | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, the others can hardly learn |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Divide by the root of the
-# vector's own length, not of the model's width. If you divide products of vectors of 16 numbers by √64 = 8 instead of
-# √16 = 4, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). You
-# get no error. We tried it with a small model (64 channels in vectors of 16) that reads *Alice's Adventures in
-# Wonderland* and guesses each next character. Trained with the wrong divisor, it made its q and k larger, and did as
-# well. A finished model whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. If all
-# right characters get the same probability, 1.57 means 21 % for each (e^−1.57), and 1.77 means 17 % ([the gallery of
-# silent bugs](../../docs/gallery.md)).
+# A model learns by small changes of its scores. Where one weight is nearly 1, they change almost nothing.
 #
-# Other mistakes are dividing by hd itself, multiplying, and dividing after the softmax, so that rows no longer sum
-# to 1.
-#
-# *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64, T at most 512 to
-# 2048. The rate of dropout, which you meet in exercise 3, is between 0 and 0.2.
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). It is the root of the number
+# of channels in q, not of C.
 
 # %% [markdown]
 # ## Your turn: `attention_scores`
@@ -200,7 +182,7 @@ def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 
     Args:
         q: queries, (..., T_q, hd), a float dtype.
-        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (none included).
+        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (or none).
 
     Returns:
         Scaled scores, (..., T_q, T_k): row i holds query i against each key.
@@ -229,9 +211,27 @@ if __name__ == "__main__":
     several = attention_scores(q.expand(3, 5, 2, 4), k.expand(3, 5, 3, 4))
     assert several.shape == (3, 5, 2, 3), f"leading dimensions stay: (3, 5, 2, 3), not {tuple(several.shape)}"
     assert torch.allclose(several[2, 4], expected, atol=1e-5), "leading dimensions must not change the numbers"
-    print("attention_scores: scaled by what was summed")
+    print("attention_scores: divided by the root of the number of products")
 
 # %% [markdown]
+# ### What a wrong divisor costs
+#
+# If you divide products of vectors of 16 numbers by √64 = 8 instead of √16 = 4, the scores have half their spread,
+# and (0.6652, 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). You get no error. We call such a mistake a *silent
+# bug*.
+#
+# We tried it with a small model (64 channels in vectors of 16) that reads *Alice's Adventures in Wonderland* and
+# guesses each next character. Trained with the wrong divisor, it learned larger q and k and was just as good. A
+# finished model whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. A loss of 1.57
+# means that the right character typically gets 21 % (e^−1.57); 1.77 means 17 %
+# ([the gallery of silent bugs](../../docs/gallery.md)).
+#
+# Other mistakes are dividing by hd itself, multiplying, and dividing after the softmax, so that rows no longer sum
+# to 1.
+#
+# *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64. The largest T is 512
+# to 2048. The rate of dropout (exercise 3: in training, some weights are set to 0) is between 0 and 0.2.
+#
 # ## Your turn: `attention_weights`
 #
 # One query gives away one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud before you
@@ -244,7 +244,7 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
     """Turn scores into weights: a softmax over the keys.
 
     Args:
-        scores: (..., T_q, T_k), a float dtype; −inf marks a key that must get nothing.
+        scores: (..., T_q, T_k), a float dtype; −inf (minus infinity) marks a key that must get nothing.
 
     Returns:
         Weights of the same shape and dtype, each in [0, 1]: the shares of one query sum to 1.
@@ -275,11 +275,23 @@ if __name__ == "__main__":
     print("attention_weights: every query spends exactly one")
 
 # %% [markdown]
+# ### Rows and columns
+#
+# ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
+# 1.30](figures/01_attention_scores.svg)
+#
+# (The six words and their numbers are from Raschka, *Build a Large Language Model (From Scratch)*, chapter 3.)
+#
+# Rows ask and columns answer. *journey* gives *starts* nearly as much as it gives itself, because their vectors are
+# nearly the same. A row of the weights sums to 1; a column need not. The column of *journey* sums to 1.2970, because
+# many words look at it. A softmax over the wrong axis is a silent bug, too: every shape is right, and the code runs,
+# but the shares of a word no longer sum to 1.
+#
 # ### Predict before you run
 #
-# *journey* scored 0.9544, 1.4950, 1.4754, 0.8434, 0.7070 and 1.0865, and *starts* got nearly as much as
-# *journey* itself. Now every score is ten times as large. How large is the largest weight then: about 0.24,
-# about 0.5, or nearly 1? Say a number, and why, before you run the cell.
+# *journey* scored 0.9544, 1.4950, 1.4754, 0.8434, 0.7070 and 1.0865, and gave *starts* nearly as much as it gave
+# itself. Now every score is ten times as large. How large is the largest weight then: about 0.24, about 0.5, or
+# nearly 1? Say a number, and why, before you run the cell.
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -306,7 +318,7 @@ if __name__ == "__main__":
 
 # %% tags=["solution"]
 def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Answer each query with a weighted mix of the values, without a mask.
+    """Answer each query with a weighted mix of all values: no key is hidden.
 
     Args:
         q: queries, (..., T_q, hd), a float dtype.

@@ -10,15 +10,15 @@
 #
 # ## Who may see whom
 #
-# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back. Here is the
-# table of the first exercise again, behind its mask:
+# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and at the words before
+# it. Here is the table of the first exercise again, behind its mask:
 #
 # ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums to 1
 # again](figures/02_causal_mask.svg)
 #
-# The diagonal matters. *Your* has no past; hide the diagonal too, and its row is empty. A softmax over an empty row
-# divides zero by zero, and one NaN (*not a number*) is enough to spoil the whole network. To show one column too many
-# is worse, because there is no error: each word then sees exactly the word it should predict.
+# The diagonal matters. *Your* has no past: if you hide the diagonal too, its row is empty. A softmax over an empty
+# row divides zero by zero, and one NaN (*not a number*) is enough to spoil the whole network. Showing one column too
+# many is worse, because there is no error: each word then sees exactly the word it should predict.
 #
 # **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
 # `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
@@ -33,7 +33,8 @@ import torch
 # PyTorch has helpers for the lower and the upper triangle of a matrix. Pick one, and take care of the diagonal.
 #
 # The mask must be boolean. `~mask` on a float mask is an error, and on an integer mask it is a surprise (~1 is −2).
-# And make it on the device you are given, or it is in the wrong place when the model is on a GPU.
+# And make it on the device you are given, or it is in the wrong place when the model is on a GPU (a graphics card,
+# which computes faster).
 
 
 # %% tags=["solution"]
@@ -64,14 +65,14 @@ if __name__ == "__main__":
     assert mask.dtype == torch.bool, f"the mask should be boolean; yours is {mask.dtype}"
     assert mask.shape == (4, 4), f"four tokens make a (4, 4) mask, not {tuple(mask.shape)}"
     drawn = ["".join("●" if seen else "·" for seen in row) for row in mask.tolist()]
-    assert drawn[0][0] == "●", f"the first token must see itself; your mask, a row a query: {drawn}"
+    assert drawn[0][0] == "●", f"the first token must see itself; your mask, one row per query: {drawn}"
     assert drawn == ["●···", "●●··", "●●●·", "●●●●"], f"each token sees itself and the past; yours: {drawn}"
     assert causal_mask(1).tolist() == [[True]], "a single token sees itself"
     assert causal_mask(3, device="meta").device.type == "meta", "the mask should be built on the device asked for"
     print("causal_mask: itself and the past, nothing else")
 
 # %% [markdown]
-# ## Where the mask goes, and what it writes
+# ## Where the mask goes, and what it puts there
 #
 # The hidden scores become −inf *before* the softmax. Since e^(−inf) = 0, a hidden key gets exactly nothing, and the
 # keys that are left share exactly 1. Here is *journey* again, with its scores from the first exercise (they are not
@@ -90,12 +91,11 @@ if __name__ == "__main__":
 # ## Your turn: `mask_scores`
 #
 # Broadcasting saves you work: shapes are lined up from the right, so one (T, T) mask serves scores of shape
-# (B, nh, T, T) for every sequence and every head.
+# (B, nh, T, T) for every sequence and every head (nh is the number of heads).
 #
-# PyTorch's filling functions have two traps. Those whose name ends in an underscore write into the tensor they are
-# given, and the scores belong to your caller: give back a new tensor. Those without an underscore hand you the
-# result, and if you do not keep it, nothing has happened. Look up, too, which entries a filling function fills: those
-# where *its* mask is True.
+# PyTorch's filling functions have two traps. A function whose name ends in `_` changes the tensor itself. The scores
+# are not yours, so return a new tensor. A function without the `_` returns its result, and if you do not keep it,
+# nothing has happened. And a filling function fills where *its* mask is True.
 
 
 # %% tags=["solution"]
@@ -103,7 +103,7 @@ def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Hide what may not be seen: −inf wherever the mask is False.
 
     Args:
-        scores: (..., T_q, T_k), a float dtype; left as it was.
+        scores: (..., T_q, T_k), a float dtype; not changed.
         mask: bool, broadcastable to the shape of the scores; True where the query may attend to the key.
 
     Returns:
@@ -116,8 +116,8 @@ def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `mask_scores`
 #
-# Two queries and three keys, under a mask that is not causal: the visible scores stay to the last digit, the hidden
-# ones become −inf, and the argument is as it was.
+# Two queries and three keys, under a mask that is not causal: the visible scores do not change at all, the hidden
+# ones become −inf, and your argument is not changed.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -134,7 +134,7 @@ if __name__ == "__main__":
     stacked = mask_scores(scores.expand(2, 4, 2, 3), allowed)
     assert stacked.shape == (2, 4, 2, 3), f"one mask serves every batch and head; got {tuple(stacked.shape)}"
     assert torch.equal(stacked[1, 3], masked), "every batch and head should be masked alike"
-    print("mask_scores: what is hidden is −inf, and your argument stayed as it was")
+    print("mask_scores: what is hidden is −inf, and your argument is not changed")
 
 # %% [markdown]
 # ## Your turn: `causal_weights`
@@ -148,10 +148,10 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
     """Share out each query's attention over itself and the past.
 
     Args:
-        scores: (..., T, T), a float dtype, already scaled; left as it was.
+        scores: (..., T, T), a float dtype, already scaled; not changed.
 
     Returns:
-        Weights of the same shape and dtype: rows sum to 1, and above the diagonal stands 0.
+        Weights of the same shape and dtype: rows sum to 1, with 0 above the diagonal.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")
@@ -160,9 +160,9 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `causal_weights`
 #
-# First *Your* and *journey* with the numbers of the lesson. Then a token without preferences, which divides its
-# attention evenly: all of it, halves, thirds, quarters. Last comes a test that you will meet again and again: **edit
-# the future, and the past must not change.**
+# First *Your*, *journey* (with the numbers of the table above) and *starts*. Then four tokens without preferences:
+# the first gives all to itself, the next halves, then thirds, quarters. Last comes a test that you will meet again
+# and again: **edit the future, and the past must not change.**
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -189,7 +189,7 @@ if __name__ == "__main__":
 #
 # Here are two mistakes, with the weights of *journey*:
 #
-# | weight of | 0 for −inf | masked after softmax |
+# | weight of | 0 in place of −inf | masked after softmax |
 # |---|---|---|
 # | Your | 0.2349 | 0.1385 |
 # | journey | 0.4033 | 0.2379 |
@@ -197,14 +197,13 @@ if __name__ == "__main__":
 # | sum | 1 | 0.3764 |
 #
 # - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention goes to the future.
-# - **A smallish number leaks too.** With −10 each hidden word still gets a weight here, under 0.00001. A loose test
-#   does not notice. But nothing keeps trained scores above −10. Where all others lie below it, −10 is the largest
-#   score in the row.
+# - **−10 is not enough either.** Each hidden word still gets a little (here under 0.00001), and a loose test does not
+#   notice. If a trained model's own scores are below −10, the hidden words even win.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
 # - **Multiplying does not help**: 0 · (−inf) is NaN. Nor does adding a mask of zeros and ones: that changes the
 #   scores by 1 and hides nothing.
-# - **+inf** turns the row into NaN, for ∞ − ∞ has no value.
+# - **+inf** turns the row into NaN: softmax first subtracts the largest score, and ∞ − ∞ has no value.
 #
 # ### Predict before you run
 #

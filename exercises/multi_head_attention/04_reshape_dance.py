@@ -4,18 +4,17 @@
 # *About 40 minutes. You need: shapes and axes; no attention yet. After this:
 # [5 · The weight split](05_weight_split.ipynb).*
 #
-# Take the sentence *The letters in the drawer smell of rain*. The word *smell* has to find *letters*, far back, to
-# know that it is plural; *drawer*, close by, is useful to *smell* as well: it tells where. One head has one softmax,
-# so what *smell* gives to one word it takes from the other. With several heads, each with a few channels of its own,
-# it can look at both (Vaswani et al. 2017).
+# Take the sentence *The letters in the drawer smell of rain*. The word *smell* must find *letters* (why not
+# *smells*?) and *drawer* (where?). One head has one softmax, so what *smell* gives to one word it takes from the
+# other. With several heads, each with a few channels of its own, it can look at both (Vaswani et al. 2017).
 #
 # First the channels must be dealt out to the heads. That takes two short calls, the reshape dance. Done wrong, **the
 # shapes look right, the code runs, and the model learns garbage.**
 #
 # ## What we have and what we want
 #
-# B = 2 sequences, T = 8 positions, C = 64 channels, n_head = 4. Each head gets hd = 64 / 4 = 16 channels (`head_dim`)
-# of *every* position:
+# B = 2 sequences, T = 8 positions, C = 64 channels, nh = n_head = 4. Each head gets hd = 64 / 4 = 16 channels
+# (`head_dim`) of *every* position:
 #
 # ```text
 # │  0–15  │ 16–31  │ 32–47  │ 48–63  │
@@ -30,9 +29,8 @@
 #
 # ## The memory does not care about your shapes
 #
-# A tensor is one long tape of numbers, and a note on how to read it: the strides, how many numbers to skip for a step
-# along each dimension. Our x has strides (512, 64, 1): first come the 64 channels of position 0, then those of
-# position 1.
+# A tensor is one long tape of numbers, with *strides*: for each dimension, how many numbers one step skips. Our x has
+# strides (512, 64, 1): first come the 64 channels of position 0, then those of position 1.
 #
 # Two tools change the strides and leave the tape alone:
 #
@@ -172,8 +170,8 @@ if __name__ == "__main__":
 # > RuntimeError: view size is not compatible with input tensor's size and stride
 #
 # Here the numbers must really be copied into their new order. There is a method that always copies, and one that
-# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, you join 64
-# numbers of one head and several positions, and there is no error any more.
+# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, 64 numbers
+# of one head, from several positions, are joined, and there is no error any more.
 #
 # ## Your turn: `merge_heads`
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6 · One head at a time
 #
-# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb), and better also
+# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb), and, if possible,
 # [5 · The weight split](05_weight_split.ipynb). After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
 #
 # In exercise 5 all heads went through one batched product. Is a `(B, nh, T, hd)` tensor *really* `nh` independent
@@ -28,7 +28,7 @@
 # ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer stands
 # beside head 0's](figures/06_mha_by_loop.svg)
 #
-# (Its numbers belong to the example after the function.)
+# (The picture uses the example after the function.)
 #
 # ## Two cuts
 #
@@ -56,7 +56,7 @@ from torch import nn
 # %% [markdown]
 # ## Your turn: `mha_by_loop`
 #
-# Slow is fine, obvious is the aim. Use the weights as they are, so that gradients reach them.
+# It may be slow, but it must be obvious. Use the weights as they are, so that gradients reach them.
 
 
 # %% tags=["solution"]
@@ -66,7 +66,7 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
     Args:
         mha: Holds qkv (Linear, C to 3C, no bias; rows stacked queries, keys, values), proj (Linear, C to C,
             no bias), n_head and head_dim, with C = n_head · head_dim. It has no forward pass.
-        x: (B, T, C), in the dtype and on the device of the weights. Left as it was.
+        x: (B, T, C), in the dtype and on the device of the weights. Not changed.
 
     Returns:
         (B, T, C): the heads' answers side by side, in order, then projected. No dropout.
@@ -81,9 +81,9 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 # There is no batched module in this file to compare with (you write one in exercise 7). So the check uses weights
 # whose answer is known beforehand. The first ones you can follow by hand.
 #
-# C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves, and each head's key is
-# (its second channel, 0). Then the dot product of a query and a key is one product: *the query's first channel times
-# the key's second channel*.
+# C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves, and in each head, a
+# token's key is (its second channel in that head, 0). Then the dot product of a query and a key is one product: *the
+# query's first channel times the key's second channel*.
 #
 # ```text
 #              head 0    head 1
@@ -110,8 +110,8 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 # %% tags=["check"]
 if __name__ == "__main__":
 
-    def box(query, key, value, proj, n_head):
-        """Return a box of weights as the exercise describes it."""
+    def make_module(query, key, value, proj, n_head):
+        """Return a module of weights as the exercise describes it."""
         width = proj.shape[0]
         made = nn.Module()
         made.qkv, made.proj = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
@@ -125,19 +125,19 @@ if __name__ == "__main__":
 
     tokens = torch.tensor([[[1.0, 0, 2, 1], [2, 1, 1, 0], [1, 3, 0, 2]]])
     second_channel = torch.tensor([[0.0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
-    told = mha_by_loop(box(torch.eye(4), second_channel, torch.eye(4), torch.eye(4), n_head=2), tokens)
-    assert told.shape == (1, 3, 4), f"(1, 3, 4) in should be (1, 3, 4) out, yours is {tuple(told.shape)}"
+    out = mha_by_loop(make_module(torch.eye(4), second_channel, torch.eye(4), torch.eye(4), n_head=2), tokens)
+    assert out.shape == (1, 3, 4), f"(1, 3, 4) in should be (1, 3, 4) out, yours is {tuple(out.shape)}"
     table = torch.tensor([[1, 0, 2, 1], [1.8044, 0.8044, 1.6698, 0.6698], [1.1784, 2.3794, 1, 1]])
     for token in range(3):
-        assert torch.allclose(told[0, token], table[token], atol=1e-3), (
-            f"token {token} should carry {rounded(table[token])}, yours carries {rounded(told[0, token])}: "
+        assert torch.allclose(out[0, token], table[token], atol=1e-3), (
+            f"token {token} should be {rounded(table[token])}, yours is {rounded(out[0, token])}: "
             "work through the lesson's table, then through the usual suspects below"
         )
     print("mha_by_loop: the table of three tokens, number for number")
 
     turned = torch.eye(4).roll(1, dims=1)  # output channel i reads joined channel i + 1
-    told = mha_by_loop(box(torch.eye(4), second_channel, torch.eye(4), turned, n_head=2), tokens)
-    assert torch.allclose(told[0], table.roll(-1, dims=1), atol=1e-3), (
+    out = mha_by_loop(make_module(torch.eye(4), second_channel, torch.eye(4), turned, n_head=2), tokens)
+    assert torch.allclose(out[0], table.roll(-1, dims=1), atol=1e-3), (
         "with a projection that moves every channel one place to the left, the table should move "
         "one place to the left: look at how the output projection is applied"
     )
@@ -145,10 +145,10 @@ if __name__ == "__main__":
 
     torch.manual_seed(6)
     x = torch.randn(2, 5, 12)
-    anything, nothing, as_is = torch.randn(12, 12), torch.zeros(12, 12), torch.eye(12)
-    told = mha_by_loop(box(nothing, anything, as_is, as_is, n_head=3), x)
+    random_w, zeros, eye = torch.randn(12, 12), torch.zeros(12, 12), torch.eye(12)
+    out = mha_by_loop(make_module(zeros, random_w, eye, eye, n_head=3), x)
     for token in range(5):
-        assert torch.allclose(told[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
+        assert torch.allclose(out[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
             f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
             "the mask, or the order of q, k, v?"
         )
@@ -156,12 +156,12 @@ if __name__ == "__main__":
 
     silent = torch.eye(12)
     silent[8:] = 0  # the last of three heads has no values
-    full = mha_by_loop(box(anything, anything.T, as_is, as_is, n_head=3), x)
-    told = mha_by_loop(box(anything, anything.T, silent, as_is, n_head=3), x)
-    assert told[..., 8:].abs().max() == 0, "head 2 was given no values, so channels 8…11 should be 0: heads in order?"
-    assert torch.allclose(told[..., :8], full[..., :8], atol=1e-5), "silencing head 2 changed what heads 0 and 1 say"
+    full = mha_by_loop(make_module(random_w, random_w.T, eye, eye, n_head=3), x)
+    out = mha_by_loop(make_module(random_w, random_w.T, silent, eye, n_head=3), x)
+    assert out[..., 8:].abs().max() == 0, "head 2 was given no values, so channels 8…11 should be 0: heads in order?"
+    assert torch.allclose(out[..., :8], full[..., :8], atol=1e-5), "silencing head 2 changed what heads 0 and 1 say"
 
-    learner = box(anything, anything.T, as_is, as_is, n_head=3)
+    learner = make_module(random_w, random_w.T, eye, eye, n_head=3)
     mha_by_loop(learner, x).square().sum().backward()
     assert learner.qkv.weight.grad is not None, "no gradient reached qkv: was the weight detached on the way?"
     print("mha_by_loop: heads keep to themselves, and gradients find their way back")
@@ -177,15 +177,15 @@ if __name__ == "__main__":
 # 4. **Dropout left on** in the module that you compare with. Call `.eval()` on it.
 # 5. **The mask.** Each token sees itself and its past.
 #
-# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another order.
-# Count a difference under 1e-5 as equal. 1e-2 is not "rounding": look for a suspect from the list.
+# And how close counts as equal? In float32 the two should differ by about 1e-7, since sums are taken in another
+# order. Count a difference under 1e-5 as equal. 1e-2 is not "rounding": look for a suspect from the list.
 #
 # ### Why it works
 #
 # Head 1 never read a number of head 0, and head 0 none of head 1. *That* is what "independent" means, and in a loop
 # you can see it. It also shows what heads are free to do: each may learn to look at something else. Nothing in the
-# code says what. You will read that one head learns grammar and another one meaning, but seldom with a measurement.
-# In exercise 7 you see what eight heads of one small model really look at.
+# code says what to look at. You will read that one head learns grammar and another one meaning, but seldom with a
+# measurement. In exercise 7 you see what eight heads of one small model really look at.
 #
 # ### Predict before you run
 #
@@ -195,10 +195,10 @@ if __name__ == "__main__":
 # %% tags=["predict"]
 if __name__ == "__main__":
     try:
-        told = nn.Module()
-        told.qkv, told.proj = nn.Linear(4, 12, bias=False), nn.Linear(4, 4, bias=False)
-        told.n_head, told.head_dim = 2, 2
-        answers = mha_by_loop(told, torch.randn(1, 1, 4).repeat(1, 3, 1))[0].detach()
+        mha = nn.Module()
+        mha.qkv, mha.proj = nn.Linear(4, 12, bias=False), nn.Linear(4, 4, bias=False)
+        mha.n_head, mha.head_dim = 2, 2
+        answers = mha_by_loop(mha, torch.randn(1, 1, 4).repeat(1, 3, 1))[0].detach()
     except NotImplementedError:
         print("mha_by_loop is not written yet, so the answer waits. Keep your guess.")
     else:

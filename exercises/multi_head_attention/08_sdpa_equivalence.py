@@ -4,10 +4,10 @@
 # *About 45 minutes. You need: [7 · The fused QKV](07_fused_qkv.ipynb). After this: a model of your own.*
 #
 # All that you wrote by hand is one function in PyTorch: `F.scaled_dot_product_attention`, SDPA for short. It takes q,
-# k and v as `(B, nh, T, hd)`, the shape that you already have. It is usually faster than the path by hand, and it
-# never keeps a (T, T) square in memory.
+# k and v as `(B, nh, T, hd)`, the shape that you already have. It is usually faster than the path by hand. And where
+# it has a *fused kernel*, one program on the processor that does all the steps, it keeps no (T, T) square in memory.
 #
-# To call it is half of this exercise. The other half is to *know* that your call is right. So your module keeps both
+# Calling it is half of this exercise. The other half is to *know* that your call is right. So your module keeps both
 # paths, and a flag says which one runs:
 #
 # ```text
@@ -33,8 +33,7 @@
 #
 # **It can mask for you.** With `is_causal=True` you need no mask at all. If you give a mask of your own, two things
 # can go wrong. In a boolean mask True means *may look*, while in `masked_fill` True means *hide*. And a mask is
-# itself a (T, T) tensor, which you want to avoid here; it may also lead to a slower kernel (the program that runs on
-# the processor).
+# itself a (T, T) tensor, which you want to avoid here; it may also lead to a slower kernel.
 #
 # **It does not know your context.** The path by hand fails when T is larger than the mask. SDPA has no mask, so it
 # gives an answer with no error, even for positions the model was never made for. Refuse such a T before the fork, so
@@ -55,12 +54,12 @@ from torch import nn
 
 # %% tags=["solution"]
 class CausalSelfAttention(nn.Module):
-    """Attend causally with n_head heads, through the fused function or by hand.
+    """Attend causally with n_head heads, through PyTorch's own function or by hand.
 
     Attributes:
         qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
         proj: Linear layer from n_embd to n_embd, without bias.
-        flash: Whether forward goes through the fused function. May be changed at any time.
+        flash: Whether forward goes through PyTorch's own function. May be changed at any time.
     """
 
     def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True) -> None:
@@ -70,7 +69,7 @@ class CausalSelfAttention(nn.Module):
             n_embd: Channels C of each token, in and out.
             n_head: How many heads share the channels evenly.
             block_size: The most tokens that forward accepts, on either path.
-            dropout: In training, the probability in [0, 1) that a weight is dropped, and that an output channel is.
+            dropout: In training, the probability in [0, 1) that a weight is dropped; the same for an output channel.
             flash: Which path to start with.
 
         Raises:
@@ -80,12 +79,12 @@ class CausalSelfAttention(nn.Module):
         raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past, on the path that flash names.
+        """Let every token attend to itself and the tokens before it, on the path that flash names.
 
-        With flash no (T, T) tensor is made; without it the arithmetic is written out. The results agree.
+        With flash it makes no (T, T) tensor of its own; without flash the arithmetic is written out. The results agree.
 
         Args:
-            x: (B, T, C), floating point, T at most block_size. Left as it was.
+            x: (B, T, C), floating point, T at most block_size. Not changed.
 
         Returns:
             (B, T, C), in the dtype and on the device of x.
@@ -100,9 +99,9 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# Both paths take the same inputs and refuse the same ones. Then the check looks at what PyTorch stores so that it can
-# compute gradients later. By hand there is at least one (T, T) square among it; on the fast path there should be
-# none.
+# Both paths take the same inputs and refuse the same ones. Then the check looks at what *autograd*, the part of
+# PyTorch that computes gradients, stores for later. By hand there is at least one (T, T) square among the stored
+# tensors; on the fast path there should be none.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -128,7 +127,9 @@ if __name__ == "__main__":
         except (ValueError, AssertionError, RuntimeError) as error:
             print(f"CausalSelfAttention, {path}, refuses 21 tokens: {error}")
         else:
-            raise AssertionError(f"{path}: 21 tokens went through a block of 20; the docstring asks for a ValueError")
+            raise AssertionError(
+                f"{path}: 21 tokens went through with a block_size of 20; the docstring asks for a ValueError"
+            )
 
         before = torch.randn(1, 9, 48)
         after = before.clone()
@@ -137,13 +138,15 @@ if __name__ == "__main__":
         assert moved[:6].max() < 1e-6, f"{path}: tokens 0…5 changed with the future: it leaks into the past"
         assert moved[6:].min() > 1e-6, f"{path}: tokens 6…8 were rewritten and their output stayed"
 
-        restless = CausalSelfAttention(48, 4, 20, dropout=0.5, flash=layer.flash)
-        assert not torch.equal(restless(before), restless(before)), f"{path}: in training, dropout should be at work"
-        calm = restless.eval()
-        assert torch.equal(calm(before), calm(before)), f"{path}: dropout is still on in eval mode; what turns it off?"
+        dropped = CausalSelfAttention(48, 4, 20, dropout=0.5, flash=layer.flash)
+        assert not torch.equal(dropped(before), dropped(before)), f"{path}: in training, dropout should be at work"
+        dropped.eval()
+        assert torch.equal(dropped(before), dropped(before)), (
+            f"{path}: dropout is still on in eval mode; what turns it off?"
+        )
 
         squares = squares_kept(19)
-        remark = ": SDPA makes none where it hides the future itself" if layer.flash and squares else ""
+        remark = ": with is_causal=True SDPA makes none" if layer.flash and squares else ""
         print(
             f"CausalSelfAttention, {path}: the past is safe, dropout is off in eval mode, {squares} square(s) kept{remark}"
         )
@@ -176,18 +179,19 @@ if __name__ == "__main__":
 # measure: `course bench` prints both, and this A100 beside them.
 #
 # Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
-# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel, too,
-# also for float32, so you can expect a gain there.
+# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel, too, also for
+# float32, so you can expect a gain there; only with dropout a CPU takes a plain path, which does keep squares.
 #
 # What does it cost to scale twice? A small model (two blocks, 64 channels, on *Alice's Adventures in Wonderland*,
-# character by character) that was trained so from scratch was no worse. One that had learned with √hd went from a
-# loss of 1.57 to 2.55: the cross-entropy of one character, in nats ([the gallery of silent
-# bugs](../../docs/gallery.md)).
+# character by character) that was trained from scratch with the double division was no worse. One that had learned
+# with √hd went from a loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)). The loss is minus
+# the natural logarithm of the right character's probability, on average; the gallery calls it the cross-entropy, in
+# nats.
 #
 # ## Your turn: `max_path_difference`
 #
-# Two calls and one subtraction. How near is equal? Not bit for bit. The fused kernel adds in another order, and with
-# floating-point numbers the order of a sum changes its last digits. In float32:
+# Two calls and one subtraction. How close counts as equal? Not bit for bit. The fused kernel adds in another order,
+# and with floating-point numbers the order of a sum changes its last digits. In float32:
 #
 # | largest difference | what it means |
 # |---|---|
@@ -201,7 +205,7 @@ if __name__ == "__main__":
 #
 # - Dropout must be *off*. Dropout is random: the paths would differ even if both are right.
 # - No gradients: you do not need them here, and they keep every square in memory.
-# - Leave no trace. If you call the function in the middle of training, you want the module back as it was: same flag,
+# - Leave no trace. If you call the function in the middle of training, you want the module back unchanged: same flag,
 #   same mode, same weights. That holds even if a path raises an exception half way. (`try` has a clause for this.)
 #
 # A path compared with itself gives 0.0, always, and proves nothing. Make sure that the flag really changes between
@@ -217,7 +221,7 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
 
     Args:
         module: Any CausalSelfAttention, training or not, on either path.
-        x: (B, T, C), T at most the module's block_size. Left as it was.
+        x: (B, T, C), T at most the module's block_size. Not changed.
 
     Returns:
         The largest absolute difference between the two outputs, as a Python float.
@@ -230,7 +234,7 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
 # ### See for yourself: `max_path_difference`
 #
 # Modules in training mode and in eval mode, on either path, with a dropout of 0.3: the difference should be small
-# every time, and each module should be as it was.
+# every time, and each module should be unchanged.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -252,7 +256,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# In float32 the two paths are some 1e-7 apart. Now the same module in float64, with about nine more digits. Does the
+# In float32 the two paths are about 1e-7 apart. Now the same module in float64, with about nine more digits. Does the
 # difference stay, shrink a little, or shrink a great deal?
 
 # %% tags=["predict"]

@@ -65,7 +65,7 @@ from torch import nn
 
 # %% tags=["solution"]
 class CrossAttention(nn.Module):
-    """Let every token of x gather from another sequence, the context, with several heads.
+    """Let every token of x attend to another sequence, the context, with several heads.
 
     Attributes:
         W_query: Linear layer from d_query to d_out, without bias.
@@ -98,11 +98,11 @@ class CrossAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor, context: torch.Tensor, keep: torch.Tensor | None = None) -> torch.Tensor:
-        """Let every token of x gather from all real tokens of its context.
+        """Let every token of x attend to all real tokens of its context.
 
         Args:
-            x: (B, T_q, d_query), floating point. Left as it was.
-            context: (B, T_k, d_context), floating point. Left as it was.
+            x: (B, T_q, d_query), floating point. Not changed.
+            context: (B, T_k, d_context), floating point. Not changed.
             keep: bool (B, T_k), True where a context token is real and False where it is padding; None if all are
                 real. Every sequence has at least one real token.
 
@@ -148,7 +148,7 @@ class CrossAttention(nn.Module):
 # | c_2 hidden | 0.8044 | 0.1956 | 0 |
 # | c_2 zeroed after the softmax | 0.0070 | 0.0017 | 0 |
 #
-# The second line is right: x_0 carries 1.6089, 0.3911. In the third line the weight of the padding was set to 0 after
+# The second line is right: x_0 becomes 1.6089, 0.3911. In the third line the weight of the padding was set to 0 after
 # the softmax. By then it had already taken nearly all of the weight, and only 0.0087 is left for the real tokens.
 #
 # ![Weights of two queries over three context tokens. Without keep both give 0.99 to the padding; with keep the
@@ -185,11 +185,11 @@ if __name__ == "__main__":
     plain = CrossAttention(2, 2, 2, num_heads=1).eval()
     plain.load_state_dict({**same, "out_proj.bias": torch.zeros(2)})
     asks, asked = torch.eye(2)[None], torch.tensor([[[2.0, 0.0], [0.0, 2.0], [9.0, 9.0]]])
-    for keep, carried in ((None, (8.9355, 8.9248)), (torch.tensor([[True, True, False]]), (1.6089, 0.3911))):
-        told = plain(asks, asked, keep)[0, 0].detach()
-        assert torch.allclose(told, torch.tensor(carried), atol=1e-3), (
-            f"with keep = {keep} token 0 should carry {carried}; "
-            f"yours carries {[round(c, 4) for c in told.tolist()]}: compare with the table of weights"
+    for keep, expected in ((None, (8.9355, 8.9248)), (torch.tensor([[True, True, False]]), (1.6089, 0.3911))):
+        out = plain(asks, asked, keep)[0, 0].detach()
+        assert torch.allclose(out, torch.tensor(expected), atol=1e-3), (
+            f"with keep = {keep} token 0 should become {expected}; "
+            f"yours is {[round(c, 4) for c in out.tolist()]}: compare with the table of weights"
         )
     print("CrossAttention: the walk-through comes out as the lesson says, with padding and without")
 
@@ -230,18 +230,19 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Going further
 #
-# **Where it is used.** The decoder of the first transformer has an attention of this kind in each layer, between text
-# to be written and text to be translated ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a
-# few hundred queries read tens of thousands of pixels ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In
-# Stable Diffusion each place in the picture asks 77 tokens of text.
+# **Where it is used.** The decoder, the half of the first transformer that writes, has an attention of this kind in
+# each layer, between text to be written and text to be translated
+# ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a few hundred queries read tens of
+# thousands of pixels ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in
+# the picture asks 77 tokens of text.
 #
 # **Both masks at once.** Self-attention over padded sentences needs the causal mask, too. A query may look where *both*
 # masks allow it: `causal & keep[:, None, None, :]`, of shape `(B, 1, T, T)`. Be careful if the padding stands in front.
 # The first row then has no key that it may look at, and a softmax over nothing but −∞ is NaN.
 #
-# **True does not always mean real.** PyTorch's fused function, `scaled_dot_product_attention`, reads a boolean mask as
-# you read `keep`. `nn.MultiheadAttention` has a `key_padding_mask` in which True means *ignore this token*. Look it up
-# each time.
+# **True does not always mean real.** PyTorch's own attention function, `scaled_dot_product_attention`, reads a
+# boolean mask as you read `keep`. `nn.MultiheadAttention` has a `key_padding_mask` in which True means *ignore this
+# token*. Look it up each time.
 #
 # ## Onward
 #

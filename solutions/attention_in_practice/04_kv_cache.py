@@ -1,20 +1,20 @@
 # %% [markdown]
 # # 4 · The KV cache
 #
-# *About 45 minutes. You need: heads, the causal mask and the fused QKV, which are exercises 2, 4 and 7 of the first
+# *About 45 minutes. You need: the causal mask, heads and the fused QKV, which are exercises 2, 4 and 7 of the first
 # assignment. After this: [5 · The sliding window](05_sliding_window.ipynb), where the cache stops growing.*
 #
 # A language model writes one token at a time. Token 1,000 attends to the 999 before it, and token 1,001 does the same
-# with one more. The new token has a query, a key and a value of its own. All other keys and
-# values stay as they were: token 17 never sees a later token, so nothing that comes later can change it. To compute
-# them again is to read the whole book again for each word that you add.
+# with one more. The new token has a query, a key and a value of its own. All other keys and values do not change:
+# token 17 never sees a later token, so nothing that comes later can change it. Computing them again would be like
+# rereading the whole book for each word that you add.
 #
 # So keep them. This is the *KV cache*.
 #
 # ## What goes in, what is kept
 #
-# The first call gets the prompt, say five tokens. It returns five answers, and a *cache* with five keys and values for
-# each head. The next call gets *only the new token*, and the cache:
+# The first call gets the *prompt* (the text to continue), say five tokens. It returns five answers, and a *cache*
+# with five keys and values for each head. The next call gets *only the new token*, and the cache:
 #
 # ```text
 # call   x          q           k, v
@@ -92,9 +92,9 @@ class CachedSelfAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor, cache=None):
-        """Let each new token gather from itself and all tokens before it.
+        """Let each new token attend to itself and all tokens before it.
 
-        Fed in any chunks, the joined answers equal those of one call.
+        If x is fed in chunks, the joined answers equal those of one call.
 
         Args:
             x: (B, T, C), the next T tokens.
@@ -102,7 +102,7 @@ class CachedSelfAttention(nn.Module):
                 continued a second time.
 
         Returns:
-            (y, cache). y, (B, T, C), for the new tokens alone. cache, of a form of your own: what the next call needs.
+            (y, cache). y, (B, T, C), for the new tokens alone. cache, in any form you like: what the next call needs.
 
         Raises:
             ValueError: there are more than block_size tokens in all; the message names both numbers.
@@ -164,7 +164,9 @@ if __name__ == "__main__":
         except (ValueError, AssertionError, RuntimeError) as error:
             print(f"CachedSelfAttention refuses: {error}")
         else:
-            raise AssertionError("11 tokens in all went through a block of 10; the docstring asks for a ValueError")
+            raise AssertionError(
+                "11 tokens in all went through with a block_size of 10; the docstring asks for a ValueError"
+            )
     print("CachedSelfAttention: in any chunks, the same answers")
 
 # %% [markdown]
@@ -186,7 +188,7 @@ if __name__ == "__main__":
     else:
         squares = sum(t * t for t in range(1, 65))
         print(f"{sum(rows)} with the cache, {squares} without: one in {squares / sum(rows):.0f},")
-        print("and for twice as many tokens it would be one in twice as many")
+        print("and for 128 tokens, one in 86")
 
 # %% [markdown]
 # ## What it costs, and what it saves
@@ -194,7 +196,7 @@ if __name__ == "__main__":
 # With the cache a new token costs one row of scores in place of a square: T dot products in each head, not T². The
 # price is memory: 2 · T · C numbers in each layer. You counted those bytes in exercise 2.
 #
-# ## The mask of PyTorch's fused function
+# ## The mask of PyTorch's own function
 #
 # `scaled_dot_product_attention` has an argument `is_causal=True`. Where there are fewer queries than keys, it draws the
 # triangle from the upper left corner, as its documentation says. With a cache and a single new token, that token sees
@@ -202,9 +204,9 @@ if __name__ == "__main__":
 #
 # ## Sources
 #
-# The decoder that sees its past is from Vaswani and others, *Attention Is All You Need*
-# ([2017](https://arxiv.org/abs/1706.03762)). What the cache costs is in Pope and others, *Efficiently Scaling
-# Transformer Inference* ([2022](https://arxiv.org/abs/2211.05102)).
+# The decoder, the half of a model that writes and sees only its past, is from Vaswani and others, *Attention Is All
+# You Need* ([2017](https://arxiv.org/abs/1706.03762)). What the cache costs is in Pope and others, *Efficiently
+# Scaling Transformer Inference* ([2022](https://arxiv.org/abs/2211.05102)).
 #
 # ## Onward
 #

@@ -31,31 +31,32 @@
 # ## Where the mask lives
 #
 # The mask depends on nothing but its size. So make it once, for the longest sequence that you accept
-# (`context_length`), and in `forward` cut it to the T tokens that came. (A mask that is made anew in each forward
-# pass, on the device of x, is right as well.)
+# (`context_length`), and in `forward` cut it to the T tokens that came. (Making it anew in each forward pass, on the
+# device of x, is right as well.)
 #
 # How should the module keep it?
 #
 # - *As a plain attribute* it stays behind when you call `.to("cuda")`: the weights move, the mask does not, and the
 #   first forward pass complains about two devices.
-# - *As an `nn.Parameter`* it moves, but it also turns up in `parameters()`, and the optimiser would train it.
+# - *As an `nn.Parameter`* it moves, but it counts as learned: training would change a mask of floats, and for a
+#   boolean one PyTorch raises an error.
 # - *As a **buffer*** it moves with the module and is not learned. Look up `register_buffer`.
 #
-# A T *beyond* the context must be refused, with both numbers. PyTorch does not do it for you: slicing past the end of
-# a tensor is no error.
+# If T is larger than `context_length`, raise an error that names both. PyTorch does not do it for you: slicing past
+# the end of a tensor is no error.
 #
 # ## Dropout, on the weights
 #
 # In training, each *attention weight* is struck out (set to 0) with probability p, and the others are multiplied by
-# `1 / (1 − p)`, so that the expected value stays. In eval mode nothing is struck out. `nn.Dropout` sees to that by
-# itself; `F.dropout` does not know which mode your module is in until you tell it.
+# `1 / (1 − p)`, so that the expected value stays the same. In eval mode nothing is struck out. `nn.Dropout` does that
+# by itself; `F.dropout` does not know which mode your module is in until you tell it.
 #
 # ## Before you start
 #
-# - Call `super().__init__()` first. If you forget it, the first layer you assign raises
+# - Call `super().__init__()` first. Otherwise the first layer you assign raises
 #   `AttributeError: cannot assign module before Module.__init__() call`.
-# - Keep your layers as attributes of the module. A layer in a plain list is invisible to the optimiser, to `.to` and
-#   to `state_dict`.
+# - Keep your layers as attributes of the module. A layer in a plain list is not trained, not moved by `.to` and not
+#   saved.
 
 # %% tags=["setup"]
 import math
@@ -67,12 +68,12 @@ from torch import nn
 # ## Your turn: `CausalAttention`
 #
 # Write out the few lines of the first two exercises once more; you need nothing else from those files. Name the three
-# layers as the docstring does, because the grader loads its own weights into them.
+# layers as the docstring does, because the grader, which tests your code, loads its own weights into them.
 
 
 # %% tags=["solution"]
 class CausalAttention(nn.Module):
-    """Attend with one causal head, with learned projections and no output projection.
+    """Attend with one causal head: three learned layers, none after the mix.
 
     Attributes:
         W_query: linear layer from d_in to d_out channels.
@@ -104,7 +105,7 @@ class CausalAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Mix, for each token, the values of itself and the tokens before it.
+        """Mix each token's own value with those of the tokens before it.
 
         Args:
             x: tokens, (B, T, d_in), in the dtype and on the device of the weights; T at most context_length.
@@ -215,14 +216,14 @@ if __name__ == "__main__":
         stranded = "expected device" in str(error)
     assert not stranded, "the module moved to another device, and some tensor stayed behind: is the mask a buffer?"
 
-    glances = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=0.5)
+    half = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=0.5)
     with torch.no_grad():
-        asleep = torch.equal(glances.eval()(before), glances.eval()(before))
-        awake = not torch.allclose(glances.train()(before), glances.eval()(before))
-        nothing = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=1.0).train()(before)
-    assert asleep, "in eval mode the same input should give the same output: dropout is still on"
-    assert awake, "in training mode dropout=0.5 should change the output: is it used at all?"
-    assert torch.equal(nothing, torch.zeros(2, 6, 7)), "with every weight struck out nothing is left to mix: zeros"
+        is_off = torch.equal(half.eval()(before), half.eval()(before))
+        is_on = not torch.allclose(half.train()(before), half.eval()(before))
+        all_struck = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=1.0).train()(before)
+    assert is_off, "in eval mode the same input should give the same output: dropout is still on"
+    assert is_on, "in training mode dropout=0.5 should change the output: is it used at all?"
+    assert torch.equal(all_struck, torch.zeros(2, 6, 7)), "with every weight struck out nothing is left to mix: zeros"
     print("CausalAttention: good habits, too")
 
 # %% [markdown]
@@ -233,11 +234,10 @@ if __name__ == "__main__":
 # and here there is only one.
 #
 # **A mask that is not cut.** A sentence shorter than the context then fails with "The size of tensor a (6) must match
-# the size of tensor b (4)". The numbers are the context and your T.
+# the size of tensor b (4)". The numbers are the context and your T; `masked_fill_` names them in the other order.
 #
-# **A T that is not refused.** With luck, two sizes do not fit a line later, and the message is about broadcasting.
-# With a context of 1 there is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the
-# future.
+# **A T that is not refused.** With luck, the next line fails because two sizes do not fit. With a context of 1 there
+# is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the future.
 #
 # **Where dropout falls.** With p = 0.5 *journey*'s pair (0.4226, 0.5774) becomes one of these, each a quarter of the
 # time:
@@ -247,8 +247,8 @@ if __name__ == "__main__":
 # (0, 1.1548)           (0, 0)
 # ```
 #
-# So in training a row need not sum to 1. On the scores it would be wrong: a struck-out score is a 0, and a score of 0
-# still gets its share. On the finished output it would delete single numbers, instead of hiding a whole word.
+# So in training a row need not sum to 1. Dropout on the scores would be wrong: a struck-out score is a 0, and a score
+# of 0 still gets its share. On the finished output it would delete single numbers, instead of hiding a whole word.
 #
 # ### Predict before you run
 #
@@ -265,10 +265,10 @@ if __name__ == "__main__":
         print("CausalAttention is not written yet, so the answer waits. Keep your guess.")
     else:
         print(f"the last word's answer changes by {change:.6f}: attention adds up what it sees, in any order;")
-        print("it knows where a word stands only if the word's own numbers say so")
+        print("the last word sees the same six words, and nothing tells it their places")
 
 # %% [markdown]
 # ## Onward
 #
-# One head has one focus. To have several, deal the channels out to them: go on with
+# One head has one focus. For several heads, deal the channels out: go on with
 # [4 · The reshape dance](04_reshape_dance.ipynb).

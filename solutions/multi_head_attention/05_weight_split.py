@@ -9,11 +9,11 @@
 #
 # ## One layer, cut into heads
 #
-# You could keep a list of small attention modules, and join their answers. That is correct, but slow. Here is a faster
-# way.
+# You could keep a list of small attention modules, and join their answers. That is correct, but slow.
 #
-# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Put W
-# of head 0 above W of head 1. One product then gives a longer vector: head 0's numbers, then head 1's.
+# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row makes one output
+# number. Take head 0's query weight and put head 1's below it: one matrix. One product then gives a longer vector:
+# head 0's numbers, then head 1's.
 #
 # ![W_query times one token gives four numbers; cut after the second row they are two queries, and each head shares
 # out for itself](figures/05_weight_split.svg)
@@ -22,13 +22,13 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓ and the shape. An error after the last ✓ is expected: it
-# marks the next step. (After step 2, let `forward` return the context.) The numbers here: two sequences of six
-# tokens, `d_in = d_out = 4`, two heads.
+# Run the cell *See for yourself* after each step: it says ✓. An error after the last ✓ is expected: it marks the next
+# step. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
+# `d_in = d_out = 4`, two heads (nh = 2).
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
-# into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
-# in `__init__`.
+# into heads, so `head_dim = d_out // num_heads`. If `num_heads` does not divide `d_out` (768 channels, 7 heads),
+# raise an error in `__init__`.
 #
 # **Step 2: the heads.** Cut q, k and v as in exercise 4. Then comes exercise 3, with a head axis in front: scores
 # over √hd, mask, softmax, dropout, weights times v.
@@ -66,7 +66,7 @@ from torch import nn
 
 # %% tags=["solution"]
 class MultiHeadAttention(nn.Module):
-    """Attend causally with several heads cut from three full-width projections.
+    """Attend causally with several heads; three layers make q, k and v for all of them.
 
     Attributes:
         W_query, W_key, W_value: Linear layers from d_in to d_out; a bias only where qkv_bias asks for one.
@@ -76,7 +76,7 @@ class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, num_heads: int, dropout: float = 0.0, qkv_bias: bool = False
     ) -> None:
-        """Make the four layers, the dropout and whatever holds the causal mask.
+        """Make the four layers, the dropout and the causal mask.
 
         Args:
             d_in: Channels of each incoming token.
@@ -106,10 +106,10 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past, once for each head.
+        """Let every token attend to itself and the tokens before it, once for each head.
 
         Args:
-            x: (B, T, d_in), floating point, T at most context_length. Left as it was.
+            x: (B, T, d_in), floating point, T at most context_length. Not changed.
 
         Returns:
             (B, T, d_out), in the dtype and on the device of x.
@@ -175,8 +175,8 @@ if __name__ == "__main__":
 # ### One walk through, with numbers
 #
 # If a number does not come out as it should, follow it here. (`course trace weight_split --values` prints the same
-# steps of *your* code.) One sequence of six tokens, `d_in = d_out = 4`, two heads. The tokens x and the weights stand
-# in the check below. For the first two tokens the three layers give:
+# steps of *your* code, with other numbers.) One sequence of six tokens, `d_in = d_out = 4`, two heads. The tokens x
+# and the weights are in the check below. For the first two tokens the three layers give:
 #
 # | vector | head 0 | head 1 |
 # |---|---|---|
@@ -187,7 +187,7 @@ if __name__ == "__main__":
 # | v_0 | 0.6602, 0.3820 | −0.8079, 0.0283 |
 # | v_1 | 0.6702, 1.1632 | −0.3440, −0.9635 |
 #
-# Token 1 may look at tokens 0 and 1, at nothing later:
+# Token 1 may look at tokens 0 and 1, not at later tokens:
 #
 # | token 1 | head 0 | head 1 |
 # |---|---|---|
@@ -199,7 +199,7 @@ if __name__ == "__main__":
 # It is the same token, with two different patterns: head 0 gives the past twice as much as the present, head 1 gives
 # both nearly the same. One head could not do both.
 #
-# Now all six tokens, as they are printed (rounded here). First the cut of q:
+# Now all six tokens, rounded to two places. First the cut of q:
 #
 # ```text
 # q            (1, 6, 4)
@@ -252,11 +252,11 @@ if __name__ == "__main__":
 #    0.08  0.00 -0.16 -0.13
 # ```
 #
-# Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it carries exactly
-# its own value v_0. Remember that: the first token makes a cheap test.
+# Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it is exactly its
+# own value v_0. Remember that: the first token makes a cheap test.
 #
-# The check loads these weights. Its `out_proj` only adds 10, so the check sees whether you call it; then it
-# subtracts 10. Last, it rewrites the future: the past must not change.
+# The check loads these weights. Here `out_proj` only adds 10, which shows whether you call it; the check then
+# subtracts the 10. Last, it rewrites the future: the past must not change.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -307,8 +307,8 @@ if __name__ == "__main__":
         (5, [0.0820, -0.0047, -0.1558, -0.1262]),
     ):
         assert torch.allclose(seen[token], torch.tensor(expected), atol=1e-3), (
-            f"token {token} should carry {expected}, "
-            f"yours carries {[round(c, 4) for c in seen[token].tolist()]}: "
+            f"token {token} should be {expected}, "
+            f"yours is {[round(c, 4) for c in seen[token].tolist()]}: "
             "compare with the table of the walk-through, one row at a time"
         )
     print("MultiHeadAttention: the six tokens come out as the lesson says")
@@ -349,14 +349,15 @@ if __name__ == "__main__":
 # ### Why it works
 #
 # One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
-# of heads is from Vaswani and others (2017), who wrote it so, with W^O for the weight of `out_proj`:
+# of heads is from Vaswani and others (2017), who wrote it so. Concat lays the heads side by side, and W^O is the
+# transposed weight of `out_proj`:
 #
 # $$ \mathrm{head}_h = \mathrm{softmax}(Q_h K_h^\top / \sqrt{hd})\; V_h $$
 #
 # $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
 # The heads are separate because of *where you cut*, not because they are separate objects. In training, too, each row
-# changes only because of its own output number, as in separate layers.
+# of the weight is changed by its own output number alone, as in separate layers.
 #
 # **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
 # together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
@@ -364,12 +365,14 @@ if __name__ == "__main__":
 # heads have 50 MB.
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
-# change only its own hd channels of the answer. (What the heads add stands side by side, and each part is only hd
-# columns wide. Linear algebra calls this a low *rank*, at most hd.) In `out_proj` every output channel reads all
-# heads, so what one head finds can change any channel. We left it out of the small model of exercise 1, which reads
-# *Alice's Adventures in Wonderland*. Trained from the start without it, the loss was worse by 0.03. A trained model
-# that loses it goes from 1.57 to 3.58: the right character then gets 3 % in place of 21 % ([the gallery of silent
-# bugs](../../docs/gallery.md)).
+# change only its own hd channels of the answer. In `out_proj` every output channel reads all heads, so what one head
+# finds can change any channel. (But a head gives it only hd numbers for each token, so what one head adds to the
+# answer is a mix of hd vectors. Linear algebra calls this a low *rank*, at most hd.)
+#
+# We left it out of the small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained from the
+# start without it, the loss was worse by 0.03: the other layers learn to do without. Take it out of a trained model,
+# and the loss goes from 1.57 to 3.58, because the layers after it expect the mixed channels. The right character then
+# typically gets 3 % in place of 21 % ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
 # layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest, each followed
@@ -380,10 +383,10 @@ if __name__ == "__main__":
 # - **`mat1 and mat2 shapes cannot be multiplied (200x512 and 768x768)`.** The last axis of x is not `d_in`. The first
 #   pair is your x, with batch and tokens counted together (2 · 100 tokens of 512 channels); the second is the layer,
 #   768 in and 768 out. Print `x.shape` one line above.
-# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T. A published
-#   notebook with just these six tokens forgets that cut. It runs, because its context is six tokens too; with four
-#   tokens it stops here. Seven tokens fail too: the message then names 6 and 7. Slicing `mask[:7]` is no error in
-#   Python, so check T yourself.
+# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T (`masked_fill_`
+#   names the two numbers in the other order). A published notebook with just these six tokens forgets that cut. It
+#   runs, because its context is six tokens too; with four tokens it stops here. Seven tokens fail too: the message
+#   then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T yourself.
 # - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
 #   `transpose`; the next section says why that cannot work. Do not fix it by leaving out the transpose: the error
 #   goes, the shapes look right, and the answer is wrong.
@@ -398,8 +401,9 @@ if __name__ == "__main__":
 #
 # ### Why contiguous?
 #
-# A tensor is a tape of numbers with *strides*: how many numbers to step for the next index on each axis. `transpose`
-# changes the strides and leaves the tape alone. For the context above:
+# *Contiguous* means: the numbers lie in memory in the order in which the shape reads them. A tensor is a tape of
+# numbers with *strides*: how many numbers to step for the next index on each axis. `transpose` changes the strides
+# and leaves the tape alone. For the context above:
 #
 # | context | shape | strides |
 # |---|---|---|
@@ -413,7 +417,7 @@ if __name__ == "__main__":
 # ### Going further
 #
 # A buffer is saved with the weights, in the module's `state_dict`, the dictionary that `torch.save` writes to a file.
-# Made with `persistent=False`, it is left out there, and is made anew when the module is.
+# With `persistent=False` the buffer is not saved; the module makes it again.
 #
 # In exercise 7 you write this module as GPT-2 does, and the names change. It helps to know which is which:
 #

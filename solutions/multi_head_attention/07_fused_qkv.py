@@ -5,8 +5,8 @@
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
 # In exercise 5 three layers read the same x. GPT-2 *fuses* them: a single layer, three times as wide, whose output is
-# cut into q, k and v. So does nanoGPT, Karpathy's short GPT. The result is the same, but one large product is faster
-# than three.
+# cut into q, k and v (hence *QKV*). So does nanoGPT, Karpathy's short GPT. The result is the same, but one large
+# product is faster than three.
 #
 # ## The names change
 #
@@ -23,8 +23,8 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓ and the shape. An error after the last ✓ is expected: it marks the
-# next step. (After step 2, let `forward` return y.) The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓. An error after the last ✓ is expected: it marks the next step.
+# (After step 2, let `forward` return y.) The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
@@ -75,7 +75,7 @@ from torch import nn
 
 # %% tags=["solution"]
 class CausalSelfAttention(nn.Module):
-    """Attend causally with n_head heads, from one fused projection, as GPT-2 does.
+    """Attend causally with n_head heads; one layer makes q, k and v for all of them, as in GPT-2.
 
     Attributes:
         qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
@@ -83,13 +83,13 @@ class CausalSelfAttention(nn.Module):
     """
 
     def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0) -> None:
-        """Make the two layers, both dropouts and whatever holds the causal mask.
+        """Make the two layers, both dropouts and the causal mask.
 
         Args:
             n_embd: Channels C of each token, in and out.
             n_head: How many heads share the channels evenly.
             block_size: The most tokens that forward accepts.
-            dropout: In training, the probability in [0, 1) that a weight is dropped, and that an output channel is.
+            dropout: In training, the probability in [0, 1) that a weight is dropped; the same for an output channel.
 
         Raises:
             ValueError: n_head does not divide n_embd; the message names both numbers.
@@ -110,10 +110,10 @@ class CausalSelfAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past, all heads at once, the arithmetic written out.
+        """Let every token attend to itself and those before it, without PyTorch's own attention function.
 
         Args:
-            x: (B, T, C), floating point, T at most block_size. Left as it was.
+            x: (B, T, C), floating point, T at most block_size. Not changed.
 
         Returns:
             (B, T, C), in the dtype and on the device of x.
@@ -142,29 +142,10 @@ class CausalSelfAttention(nn.Module):
 
 
 # %% [markdown]
-# ### Two dropouts
-#
-# The first falls on the *weights*, after the softmax: for this step, some tokens do not see some others. The second
-# falls on the *output*, after the projection. Both work in training only, so that the model does not rely on single
-# words or numbers.
-#
-# Each dropout at p = 0.5 gives 0 or 2×, so the two give 0 or 4×. To see it, take a single token, and let the values
-# and `proj` leave it as it is. It can only look at itself, with weight 1, so each output channel is 0, or 4 times
-# what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
-
-# %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# First the three steps, one ✓ each, and the refusals. Then four properties that need no second implementation:
-#
-# - Where all queries are zero, every token gets the average of its past.
-# - A token of ones after a token of zeros carries 0.8808.
-# - The past does not change when the future is edited.
-# - A single token under both dropouts becomes 0 or four times itself.
-#
-# You can do the second one in your head. C = 12, three heads, so hd = 4; q, k and v are the tokens themselves. The
-# second token scores 0 for the first and 1 + 1 + 1 + 1 = 4 for itself, in every head. 4 / √4 = 2, softmax gives
-# 0.1192 and 0.8808, so every channel carries 0.8808. Divided by √12 it would be 0.7604; not divided at all, 0.9820.
+# First the three steps, one ✓ each, and the refusals. Then four properties that need no second implementation; you
+# read about them after the check.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -187,7 +168,7 @@ if __name__ == "__main__":
 
     for what, refused in (
         ("64 channels in 5 heads", lambda: CausalSelfAttention(64, 5, 32)),
-        ("33 tokens in a block of 32", lambda: layer(torch.randn(1, 33, 64))),
+        ("33 tokens with a block_size of 32", lambda: layer(torch.randn(1, 33, 64))),
     ):
         try:
             refused()
@@ -201,9 +182,9 @@ if __name__ == "__main__":
     average = CausalSelfAttention(n_embd=12, n_head=3, block_size=8).eval()
     average.load_state_dict(plain, strict=False)
     x = torch.randn(2, 5, 12)
-    told = average(x)
+    out = average(x)
     for token in range(5):
-        assert torch.allclose(told[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
+        assert torch.allclose(out[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
             f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
             "look at the order of q, k, v, at the mask, and at how heads are split and joined"
         )
@@ -212,10 +193,10 @@ if __name__ == "__main__":
     plain["qkv.weight"] = torch.cat([torch.eye(12)] * 3)
     average.load_state_dict(plain, strict=False)
     pair = torch.stack([torch.zeros(12), torch.ones(12)])[None]
-    told = average(pair)[0, 1]
-    assert torch.allclose(told, torch.full((12,), 0.8808), atol=1e-3), (
-        "a token of ones after a token of zeros should carry 0.8808 in every channel (hd = 4); "
-        f"yours carries {told.min().item():.4f} … {told.max().item():.4f}: by what did you divide the scores?"
+    out = average(pair)[0, 1]
+    assert torch.allclose(out, torch.full((12,), 0.8808), atol=1e-3), (
+        "a token of ones after a token of zeros should become 0.8808 in every channel (hd = 4); "
+        f"yours is {out.min().item():.4f} … {out.max().item():.4f}: by what did you divide the scores?"
     )
     print("CausalSelfAttention: scores of the right size")
 
@@ -236,6 +217,29 @@ if __name__ == "__main__":
     print("CausalSelfAttention: two dropouts in training, none in eval mode")
 
 # %% [markdown]
+# ### Four properties
+#
+# The check has tested these:
+#
+# - Where all queries are zero, every token gets the average of its past.
+# - A token of ones after a token of zeros becomes 0.8808.
+# - The past does not change when the future is edited.
+# - A single token under both dropouts becomes 0 or four times itself.
+#
+# You can do the second one in your head. C = 12, three heads, so hd = 4; q, k and v are the tokens themselves. The
+# second token scores 0 for the first and 1 + 1 + 1 + 1 = 4 for itself, in every head. 4 / √4 = 2, softmax gives
+# 0.1192 and 0.8808, so every channel becomes 0.8808. Divided by √12 it would be 0.7604; not divided at all, 0.9820.
+#
+# ### Two dropouts
+#
+# The first falls on the *weights*, after the softmax: for this training step, some tokens do not see some others. The
+# second falls on the *output*, after the projection. Both work in training only, so that the model does not rely on
+# single words or numbers.
+#
+# Each dropout at p = 0.5 gives 0 or 2×, so the two give 0 or 4×. To see it, take a single token, and choose weights
+# so that v and `proj` do not change it. It can only look at itself, with weight 1, so each output channel is 0, or 4
+# times what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
+#
 # ### Predict before you run
 #
 # One token, three heads, p = 0.5, in training. An output channel is 0 if the second dropout strikes it, or if the
@@ -245,12 +249,12 @@ if __name__ == "__main__":
 # %% tags=["predict"]
 if __name__ == "__main__":
     try:
-        restless = CausalSelfAttention(n_embd=12, n_head=3, block_size=8, dropout=0.5).train()
-        silent = (restless(torch.randn(4000, 1, 12)) == 0).float().mean()
+        layer = CausalSelfAttention(n_embd=12, n_head=3, block_size=8, dropout=0.5).train()
+        zeros = (layer(torch.randn(4000, 1, 12)) == 0).float().mean()
     except NotImplementedError:
         print("CausalSelfAttention is not written yet, so the answer waits. Keep your guess.")
     else:
-        print(f"{silent:.2f} of them. In theory 1/2 + 1/2 · 1/8 = 0.56: the projection mixes the heads,")
+        print(f"{zeros:.2f} of them. In theory 1/2 + 1/2 · 1/8 = 0.56: the projection mixes the heads,")
         print("so a channel is 0 before the second dropout only if all three heads lost their weight")
 
 # %% [markdown]
@@ -266,6 +270,9 @@ if __name__ == "__main__":
 # | dropouts | on the weights | on the weights, on the output |
 # | parameters | 4 C² + C | 4 C² |
 # | good for | reading | speed: one large product in place of three |
+#
+# **Why one product is faster than three.** x is read from memory once, not three times, and one large product keeps a
+# GPU busier than three small ones.
 #
 # **Count it.** No biases anywhere, and nothing else is learned:
 #
@@ -291,13 +298,13 @@ if __name__ == "__main__":
 # **Why a buffer.** Which token may see which is known when the module is made, so the mask is made once. It is not
 # learned, so it is no parameter. But it must be where the computation is: a plain attribute stays on the CPU when the
 # module moves to a GPU, and you read *Expected all tensors to be on the same device*. A buffer moves along. And since
-# you cut it, five tokens get a mask of 5 × 5: that is how a text can grow by one token a step.
+# you cut it, five tokens get a mask of 5 × 5: so a text may grow token by token.
 #
 # ### What heads look at
 #
 # You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
-# measurement, and nothing in the code tells a head what to look for. So we measured: a model of two blocks (each is
-# this module, then a small network) was trained for 600 steps on *Alice's Adventures in Wonderland*, character by
+# measurement, and nothing in the code tells a head what to look for. So we measured: a model of two *blocks* (a block
+# is this module, then a small network) was trained for 600 steps on *Alice's Adventures in Wonderland*, character by
 # character.
 #
 # ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
@@ -311,12 +318,13 @@ if __name__ == "__main__":
 # ### Going further: what you will meet in other people's code
 #
 # - **All heads at once.** `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` splits the channels first into q, k, v, and
-#   then each of these into heads, which is right here. In einops, a library for such moves, it is
-#   `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The grader takes both.
+#   then each of these into heads, which is right here. (`permute` puts all axes into a new order, as `transpose` does
+#   with two.) In einops, a library for such moves, it is `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The
+#   grader takes both.
 # - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks alike, and splits them first into heads,
 #   and then each of these into q, k, v: q, k, v of head 0, then q, k, v of head 1. Some published models store their
 #   weights so. This one does not.
-# - **`mask == 0`** where the mask holds floats. To compare floats with `==` is risky after arithmetic. Here it is
+# - **`mask == 0`** where the mask holds floats. Comparing floats with `==` is risky after arithmetic. Here it is
 #   safe: `tril(ones)` writes exact zeros and ones, and nothing writes into the mask afterwards.
 # - **Weights the other way round.** GPT-2's own layers have biases, and keep their weights as (in, out), where
 #   `nn.Linear` has (out, in). To load them you would have to handle both.
@@ -324,7 +332,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `gpt2_attention`
 #
-# You give this function a name, and it makes the attention of that model. All it needs are the columns n_embd and
+# The function takes the name of a model and returns its attention module. All it needs are the columns n_embd and
 # n_head; the rest is there to compare with what you read elsewhere. (*Layers* says how many such modules the model
 # stacks.)
 #
@@ -346,8 +354,8 @@ if __name__ == "__main__":
 #
 # You will meet tables that give medium 24 heads and large 36. Those are the numbers of *layers*, in the wrong column.
 # You can see it without looking it up: 1024 / 24 and 1280 / 36 are not whole, so your own module refuses them. You
-# will also read of 117M, 345M and 762M parameters for the first three. So says the paper about GPT-2; counted, they
-# have 124, 355 and 774 million.
+# will also read of 117M, 345M and 762M parameters for the first three. The GPT-2 paper says so, but if you count,
+# they have 124, 355 and 774 million.
 #
 # (GPT-2 knows 50,257 different tokens, and it was trained with a dropout of 0.1. With its biases one attention layer
 # of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
@@ -381,8 +389,8 @@ def gpt2_attention(size: str) -> CausalSelfAttention:
 # ### See for yourself: `gpt2_attention`
 #
 # The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So the check
-# makes one head behave differently. Only channel 0 has a non-zero query and key, so only its head departs from the
-# plain average. Count the channels that do: 64.
+# makes one head behave differently. Only channel 0 has a non-zero query and key, so only the head that owns channel 0
+# differs from the plain average. It has 64 channels.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -391,13 +399,15 @@ if __name__ == "__main__":
         shape = tuple(layer.qkv.weight.shape)
         assert shape == (3 * width, width), f"{name} should have a qkv weight of {(3 * width, width)}, yours: {shape}"
 
-        awake = torch.zeros(width, width)
-        awake[0, 0] = 1.0
-        weights = {"qkv.weight": torch.cat([awake, awake, torch.eye(width)]), "proj.weight": torch.eye(width)}
+        first_only = torch.zeros(width, width)
+        first_only[0, 0] = 1.0
+        weights = {"qkv.weight": torch.cat([first_only, first_only, torch.eye(width)]), "proj.weight": torch.eye(width)}
         layer.load_state_dict(weights, strict=False)
         x = torch.arange(2.0 * width).view(1, 2, width) / width + 1.0
-        astray = ((layer(x)[0, 1] - x[0].mean(dim=0)).abs() > 1e-2).sum().item()
-        assert astray == 64, f"a head of {name} should be 64 channels wide; in yours {astray} channels share a head"
+        different = ((layer(x)[0, 1] - x[0].mean(dim=0)).abs() > 1e-2).sum().item()
+        assert different == 64, (
+            f"a head of {name} should be 64 channels wide; in yours {different} channels share a head"
+        )
         print(f"gpt2_attention: {name}, {width // 64} heads of 64, {4 * width * width:,} parameters")
 
     try:
@@ -413,8 +423,8 @@ if __name__ == "__main__":
 # ### Ask your oracle
 #
 # If you have written [exercise 6](06_mha_by_loop.ipynb) in the file beside this one, your loop can check your batched
-# module (an *oracle* is an answer you trust): the same weights, the same input, two ways to the answer. In float32
-# they should be some 1e-7 apart.
+# module (an *oracle* is a slow version that you trust): the same weights, the same input, two ways to the answer. In
+# float32 they should be about 1e-7 apart.
 
 # %% tags=["predict"]
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from tests.authoring.conftest import LinesOf
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+LESSONS = "links or predictions"
+PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
+MOST_WORDS = 500  # before the first function that is to be written
 HEAD = "# # 1 · The running mean\n"
 ANSWER = """
 # %% tags=["predict"]
@@ -38,9 +42,6 @@ def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool =
     if figure:
         (path.parent / "figures").mkdir()
         (path.parent / FIGURE).write_bytes(SVG)
-
-
-LESSONS = "links or predictions"
 
 
 def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(tiny_copy: Path) -> None:
@@ -120,10 +121,6 @@ def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     assert cells[0]["metadata"]["editable"] is False
 
 
-PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
-MOST_WORDS = 500  # before the first function that is to be written
-
-
 def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(repository):
     course = load_course(repository)
     for exercise in course.exercises:
@@ -137,9 +134,12 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert "# ## Onward" in text, exercise.id
         assert len(set(headings)) == len(headings), exercise.id
         before = text.partition("# YOUR CODE HERE")[0].split("# %% ")
-        words = [
-            word for cell in before if cell.startswith("[markdown]") for word in cell.split()[1:] if word.strip("#")
-        ]
+        shown = "".join(cell.removeprefix("[markdown]") for cell in before if cell.startswith("[markdown]"))
+        words = [word for word in shown.split() if word.strip("#")]
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id
+
+
+def test_the_losses_in_lessons_1_5_and_7_mean_the_shares_that_they_say() -> None:
+    assert [round(100 * math.exp(-loss)) for loss in (1.57, 1.77, 3.58)] == [21, 17, 3]
