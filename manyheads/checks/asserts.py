@@ -198,8 +198,9 @@ def label(name: str) -> str:
         return f"{label(argument)} of call {int(step) + 2}"
     if kind == "args":
         index, _, part = rest.partition(".")
-        ordinal = ("the first", "the second", "the third", "the fourth")[min(int(index), 3)]
-        return f"{ordinal} argument" + (f"'s {part}" if part else "")
+        ordinals = "first second third fourth fifth sixth".split()
+        ordinal = ordinals[int(index)] if int(index) < len(ordinals) else "last"
+        return f"the {ordinal} argument" + (f"'s {part}" if part else "")
     if kind == "kwargs":
         return f"the argument {rest}"
     return name

@@ -121,7 +121,8 @@ def trace(
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     console.tell(LEGEND if any(each.entries for each in told) else "", style="bright_black")
     console.tell(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all" if left else "")
-    next_, wrong = f"course check {id_}", attempt_words(last).first if last and not last.is_done else None
+    wrong = attempt_words(last).first if last and not last.is_done else None
+    next_ = "course status" if last and last.is_done else f"course check {id_}"
     if any(each.entries and not (each.right or each.waits_for) for each in told):
         next_ = f"change the first line that surprises you, then: {next_}"
     elif wrong:

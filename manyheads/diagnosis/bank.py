@@ -109,15 +109,13 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
     reference, source = bank.reference
-
-    def make_edited(edit: Edit) -> Namespace:
-        return namespace_of_source(edit.apply(source), reference)
-
     families = []
     for id_, change, (low, high) in listed:
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
-            families.append(Family(id_, knobs, low, high, make_edited))
+            families.append(
+                Family(id_, knobs, low, high, lambda edit: namespace_of_source(edit.apply(source), reference))
+            )
         elif bank.make is None:
             said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
             raise CourseError(said)

@@ -238,14 +238,16 @@ def edit_of(first: Call, second: Call) -> str:
     one, two = _given(first), _given(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
     mode = " in eval mode" if builds and not any(build.training for build in builds) else ""
+    values = []
     for name in one | two:
         mine, other = one.get(name), two.get(name)
         if isinstance(mine, Tensor) and isinstance(other, Tensor):
             if not torch.equal(mine, other):
                 return f"an edit of {label(name)}{_edited(mine, other)}"
         elif repr(mine) != repr(other):
-            return f"another value of {label(name)}{mode}"
-    return f"a second call{mode}"
+            values.append(label(name))
+    several = "a call with other values of" if len(values) > 1 else "another value of"
+    return (f"{several} {' and '.join(values)}" if values else "a second call") + mode
 
 
 def _given(call: Call) -> dict[str, object]:

@@ -65,7 +65,9 @@ def _shown_by_text(file: _File, type_: str, message: str) -> str:
         return _unbound(file, message)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    return _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    if "NoneType" not in message:
+        return _not_called(file, message)
+    return _without_return(file) or _not_given(file) or "Does every function return its result?"
 
 
 class _File:
@@ -221,7 +223,7 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
 
 def as_note(sentences: str) -> str:
     """Return them as a note on a file whose functions were judged all the same."""
-    return f"{sentences} The lines below ran, and this costs no points by itself." if sentences else ""
+    return f"{sentences} The lines below ran: only what is defined there is missing." if sentences else ""
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:

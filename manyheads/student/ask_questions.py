@@ -62,13 +62,12 @@ def questions_about(
             rng.shuffle(made)
             found.append(made)
     in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
-    return list(in_turn.values())[:count]
+    first = {each.code: each for each in reversed(in_turn.values())}.values()  # one a line: the next could give it away
+    return sorted(in_turn.values(), key=lambda each: each not in first)[:count]
 
 
 @dataclass(frozen=True)
 class _ChangedLine:
-    """An edit of one line. text: of the whole file after it. line: this line after it."""
-
     text: str
     number: int
     line: str
@@ -120,8 +119,6 @@ def shown_code(line: str) -> str:
 
 @dataclass(frozen=True)
 class _About:
-    """What a template looks at."""
-
     source: AttemptSource
     small: Small
     runs: Runs

@@ -174,7 +174,6 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
 
 
 def _sentence(source: str, line: int) -> str:
-    """Return the first line of the innermost loop that contains this line; the line itself where none does."""
     nodes = (node for part in tree_of(source) for node in ast.walk(part))
     loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
     if not loops:

@@ -160,8 +160,6 @@ def _smaller(example: Example) -> Example:
 
 
 def _bare(call: Call) -> Call:
-    """Return the call without the values that a check adds to a module's output."""
-
     def bare(value: AnyValue) -> AnyValue:
         return replace(value, added={}) if isinstance(value, Build) else value
 

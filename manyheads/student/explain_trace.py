@@ -63,7 +63,6 @@ def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
 
 
 def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
-    """Fold every sequence of rounds of this length."""
     found: list[Item] = []
     at = 0
     while at < len(items):
@@ -173,7 +172,7 @@ def explained(example: Example, traced: Traced, source: AttemptSource, last: Exe
     waits = next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
     operations = [_operation(*both, axes) for both in zip(traced.steps, example.beside(traced.steps), strict=True)]
-    entries = tuple(_entries(items, traced.steps, operations, source, proved))
+    entries = tuple(_entries(items, traced, operations, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
     later = f", which waits for {waits}" if waits else ""
     found = Explained(example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits)
@@ -195,22 +194,23 @@ def explained(example: Example, traced: Traced, source: AttemptSource, last: Exe
 
 
 def shortened(call: Explained, before: int) -> Explained:
-    """Return the lines that are marked, with so many before each, or else the last; of the tables three rows that are wrong."""
-    lines = [(place, line) for place, line in enumerate(call.entries) if isinstance(line, TraceLine)]
-    marked = [at for at, line in lines if line.proved or any(each.warning or each.raised for each in line.operations)]
+    """Return the lines that are marked, with so many before each, or else the last; of the others the last operation alone.
+
+    Of the tables three rows that are wrong.
+    """
+    lines = {place: line for place, line in enumerate(call.entries) if isinstance(line, TraceLine)}
+    marked = [at for at, each in lines.items() if each.proved or any(o.warning or o.raised for o in each.operations)]
     near = {place - back for place in marked or [len(call.entries)] for back in range(before + 1)}
-    shown = tuple(line for place, line in enumerate(call.entries) if place in near)
+    first = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
+    brief = {at: replace(each, operations=each.operations[-1:]) for at, each in lines.items() if at not in marked}
+    shown = tuple(brief.get(at, each) for at, each in enumerate(call.entries) if at in near and at >= first)
     wrong = next((table for table in call.tables if table.wrong), None)
     tables = call.tables if wrong is None else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
     return replace(call, entries=shown, tables=tables)
 
 
 def _entries(
-    items: Sequence[Item],
-    steps: Sequence[Step],
-    told: Sequence[Operation],
-    source: AttemptSource,
-    proved: Collection[int],
+    items: Sequence[Item], traced: Traced, told: Sequence[Operation], source: AttemptSource, proved: Collection[int]
 ) -> Iterator[TraceLine | Repeated]:
     last, texts = tuple[int, ...](), lines_of(source.source)
 
@@ -223,7 +223,7 @@ def _entries(
         code = printable(texts[number - 1].strip()) if 0 < number <= len(texts) else ""
         return TraceLine(depth, label(number), code, operations, bool(done) and number in proved)
 
-    for line in _lines(items, steps):
+    for line in _lines(items, traced.steps):
         if isinstance(line, Repeated):
             yield replace(line, first=label(int(line.first)), last=label(int(line.last)))
             last = ()
@@ -234,6 +234,9 @@ def _entries(
                 yield line_of(depth, number)
         yield line_of(len(lines) - 1, lines[-1], done)
         last = lines
+    raised = traced.reply.raised
+    if raised and raised.line and raised.line not in last[-1:]:  # it stopped before any operation of that line
+        yield line_of(0, raised.line)
 
 
 def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
@@ -280,7 +283,6 @@ def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo) -> str:
 
 
 def _joined(shapes: Sequence[str], count: int) -> str:
-    """3 × (B, T, C) for three equal shapes; "…" if there are more than are listed."""
     if count > 1 and len(set(shapes)) == 1:
         return f"{count} × {shapes[0]}"
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
+from torch import Tensor
+
 from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.loading import load
@@ -21,6 +23,7 @@ from ..checks.sanitize import kind_name, sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.cures import stopped_parts
 from ..submission import AttemptSource
+from ..submission.standing import in_cells
 from .choose_example import examples_named, twin_of
 from .example import Example
 from .own_attempt import Own
@@ -51,15 +54,19 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
     shape, wanted = (example.axes.shape(each.shape) for each in (output.tensor, example.expected))
     if output.tensor.shape != example.expected.shape:
         return f"{shape}; {wanted} is asked", False
-    what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
+    what = shape if output.tensor.dim() else _number(output.tensor)
     if not example.compares_values:
         return what, True
     kind, due = (str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected))
     if kind != due and not {kind, due} <= FLOATS:
         return f"{what} of {kind}; {due} is asked", False
     right = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    other = "the right shape, other numbers" if output.tensor.dim() else f"{float(example.expected):.3g} is asked"
+    other = "the right shape, other numbers" if output.tensor.dim() else f"{_number(example.expected)} is asked"
     return f"{what}: {'the right numbers' if right else other}", right
+
+
+def _number(value: Tensor) -> str:
+    return f"{float(value):.{3 if float(value) % 1 else 15}g}"
 
 
 def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
@@ -106,7 +113,9 @@ def follow(
             traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
-                return Followed(tuple(shown), stopped_parts(source, loaded.stopped, describe_exception))
+                return Followed(
+                    tuple(shown), in_cells(stopped_parts(source, loaded.stopped, describe_exception), source)
+                )
             shown.append((telling, traced))
             if (twin := twin_of(telling, (example, *example.instead))) is not None:
                 asked = TraceCall(cast(twin.call, "float32"))

@@ -64,7 +64,6 @@ def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], num
 
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
-    """Return the weights of these sides. earlier: how many calls with the same sides came before, in a sequence."""
     tables = list(_tables(traced, axes, sides, earlier))
     found = next((t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None)
     if found is None:
@@ -75,7 +74,6 @@ def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
 
 
 def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Iterator[tuple[Step, Tensor]]:
-    """Yield every step with an output of shape (…, *sides), with the tables of the first sequence's heads."""
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
         whole = step.outputs[0].shape if step.outputs else ()

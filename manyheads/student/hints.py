@@ -29,11 +29,7 @@ _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?
 
 @dataclass(frozen=True)
 class Hint:
-    """A hint.
-
-    title: the misconception or the failing check. sentence: the hint, with its number before it. next: the command that
-    helps next.
-    """
+    """title: the misconception or the failing check. sentence: with its number before it. next: the command that helps next."""
 
     title: str
     sentence: str
@@ -96,6 +92,8 @@ def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tu
 
         stub = begun.evidence.startswith(STUB_ENDS)
         return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin
+    if gone and "Python cannot read" in gone.evidence:
+        return gone.evidence, f"{gone.name}: {gone.evidence}", _texts()["kinds"]["load_error"][0]["hints"]
     if gone:
         meant = f"; is {gone.near} meant?" if gone.near else "."
         steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))

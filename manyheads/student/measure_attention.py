@@ -114,7 +114,6 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
 
 
 def _bytes(name: str, file: str) -> int | None:
-    """Return the bytes in a line of /proc such as "VmRSS:    1234 kB"."""
     with suppress(OSError):
         found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc", file).read_text(), re.MULTILINE)
         return int(found[1]) * 1024 if found else None
@@ -161,7 +160,6 @@ def _measured(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Te
 
 
 def _by_hand(T: int, device: str) -> Attention:
-    """Attention by scores, scale, mask, softmax and sum, each with a (B, nh, T, T) tensor of its own."""
     future = torch.ones(T, T, dtype=torch.bool, device=device).triu(1)
 
     def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
