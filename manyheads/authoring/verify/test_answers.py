@@ -9,8 +9,8 @@ from ...course import Exercise
 from ...report.words import score_words
 from ...result import ExerciseResult
 from .claims import NOTHING
+from .faults import Attempt
 from .plugin import Verified
-from .ways import Attempt
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"
