@@ -19,10 +19,9 @@ from ...diagnosis.recording_file import read
 from ...judge.run_checks import points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
-from ..leaks import leaks
 from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
-from ..stub import stub_of
+from ..stub import leaks, stub_of
 from ..stub_notebook import PREDICT, NotebookNode, jupytext
 from .plugin import Verified
 
