@@ -35,7 +35,7 @@ from ..whole import write_whole
 from .fingerprints import recorded_file, words_of
 from .record_calls import right_answers
 from .stub import stub_of
-from .stub_notebook import groups, stub_notebook
+from .stub_notebook import stub_notebook
 
 Exercises = Sequence[Exercise]
 Files = Mapping[Path, bytes]
@@ -96,7 +96,7 @@ def is_current(exercise: Exercise) -> bool:
 def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
     """Return the files of an exercise that are made from its source alone. Raises CourseFault."""
     stub = stub_of(exercise)
-    notebook = stub_notebook(stub, exercise.id, groups(catalogue.checks(exercise)))
+    notebook = stub_notebook(stub, exercise.id, catalogue.checks(exercise))
     figures = {
         path: source.read_bytes() for path, source in zip(exercise.figures, exercise.figure_sources, strict=True)
     }
