@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
-from manyheads.authoring.mutant_answers import KnownReplies, answers_of, without_rounding
-from manyheads.authoring.record_calls import RecordedCalls
-from manyheads.authoring.recorded_call import RecordedCall
+from manyheads.authoring.fingerprints import KnownReplies, answers_of, without_rounding
+from manyheads.authoring.record_calls import RecordedCall, RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
