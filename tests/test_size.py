@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3150,
+    "authoring": 3071,
     "box": 5194,
     "checks": 1396,
     "cli": 2002,

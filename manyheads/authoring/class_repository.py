@@ -158,8 +158,7 @@ def standalone_command(folder: Path, *arguments: str) -> list[str]:
 
 def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> None:
     """`released`: the same exercise in the class repository, which has its stub."""
-    stub = LocalRecordingRunner(namespace_of(released.script))
-    reference = catalogue.reference(exercise)
+    stub, reference = LocalRecordingRunner(namespace_of(released.script)), catalogue.reference(exercise)
     score = sum(o.score for o in catalogue.run(exercise, stub, reference, TRIAL, exercise.id))
     result = check_attempt(read(released.fingerprints), stub)
     passed = [check.id for check in result.checks if check.outcome == "passed"]

@@ -50,9 +50,8 @@ class _Witness(LocalRecordingRunner):
     """Trusted code that is asked what the hidden checks ask. It has answered the calls that are recorded."""
 
     def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
-        """known: its replies, by the ids of the calls."""
         super().__init__(namespace)
-        self._memory, self._known = memory, known
+        self._memory, self._known = memory, known  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
         """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
@@ -96,39 +95,25 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     return answers
 
 
-class KnownReplies:
-    """The different replies to every call, the reference's first, each stored once. Chance and rounding decide none of them."""
+def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
+    """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
 
-    def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
-        self._known = [Replies() for _ in right]
-        for known, each in zip(self._known, right, strict=True):
-            known.add(each)
+    known: the different replies to every call, the reference's first, each stored once.
+    """
+    places = list[Place]()
+    for replies, asked in zip(known, answers, strict=True):
+        found, right = asked.told.found, asked.told.right
+        place = 0 if found is right else replies.find(found)  # the same as one that is known to be fixed
+        if place is None and asked.call.is_fixed(namespace, found, right):
+            place = replies.add(found)
+        places.append(found if place is None and not asked.call.is_drawn else place)
+    return places
 
-    @property
-    def replies(self) -> tuple[tuple[ReplyFingerprint, ...], ...]:
-        """For each call its different replies, the reference's first."""
-        return tuple(tuple(known.every) for known in self._known)
 
-    def places(self, namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
-        """Return for each call where the reply of this code is stored."""
-        return [self._place(namespace, known, each) for known, each in zip(self._known, answers, strict=True)]
-
-    def _place(self, namespace: Namespace, known: Replies, asked: Asked) -> Place:
-        call, right, found = asked.call, asked.told.right, asked.told.found
-        if found is right:
-            return 0
-        if (place := known.find(found)) is not None:  # the same as one that is known to be fixed
-            return place
-        if call.is_fixed(namespace, found, right):
-            return known.add(found)
-        return None if call.is_drawn else found
-
-    def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
-        """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
-        return tuple(
-            known.find(place) if isinstance(place, ReplyFingerprint) else place
-            for known, place in zip(self._known, places, strict=True)
-        )
+def settled_places(known: Sequence[Replies], places: Sequence[Place]) -> tuple[int | None, ...]:
+    """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
+    pairs = zip(known, places, strict=True)
+    return tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
 
 
 def without_rounding(broken: Broken, places: Sequence[Place], settled: Sequence[int | None]) -> Broken:
@@ -144,7 +129,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
-    known, groups = KnownReplies(recorded.right), list(recorded.groups.values())
+    known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
 
     def broken(answers: Sequence[Asked]) -> Broken:
         return broken_aspects([each.told for each in answers], groups)
@@ -153,8 +138,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
     for path in exercise.right_attempts():
         answers = answers_of(recorded, namespace_of(path))
-        compared = [each.told for each in answers]
-        disputed |= {(i, f) for i, c in enumerate(compared) for f in FACETS if not c.found.agrees(c.right, (f,))}
+        told = [each.told for each in answers]
+        disputed |= {(i, f) for i, each in enumerate(told) for f in FACETS if not each.found.agrees(each.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         answers = answers_of(recorded, namespace := namespace_of(path))
@@ -165,25 +150,25 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         seen = mutant.id, [each.told.found for each in answers]
         result = next((result for other, result in heard if other == seen), None)
         if result is None or not any(result[1]):  # else what is known of the other one is known of this one
-            result = hearing.of(mutant.namespace, answers), known.places(mutant.namespace, answers), broken(answers)
+            result = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers), broken(answers)
         heard.append((seen, result))
-    mutants, rows = [], [row for _, (row, _, _) in heard]
+    mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        mutants.append(RecordedMutant(mutant.id, known.settled(places)))
+        mutants.append(RecordedMutant(mutant.id, settled_places(known, places)))
         sure = without_rounding(aspects, places, mutants[-1].answers)
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
-    replies = known.replies
+    replies = tuple(tuple(each.every) for each in known)
     recording = Recording(
         exercise=exercise.id,
         stub=code_digest(stub_of(exercise)),
-        checks=tuple(_checks(recorded, replies, disputed, subjects)),
+        checks=_checks(recorded, replies, disputed, subjects),
         calls=recorded.calls,
         expected=recorded.expected,
         replies=replies,
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(row.replace("2", "1") for row in rows),
+        kills=tuple(row.replace("2", "1") for _, (row, _, _) in heard),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         curves=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -209,35 +194,27 @@ def words_of(bank: Bank) -> dict[str, Words]:
 
 def _checks(
     recorded: RecordedCalls, replies: Every, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
-) -> list[PublicCheck]:
+) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
-    every = {outcome.id: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
-    asked = {id_: [i for i in found if (i, "outputs") not in disputed] for id_, found in every.items()}
+    every = {outcome: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
+    asked = {outcome.id: tuple(i for i in found if (i, "outputs") not in disputed) for outcome, found in every.items()}
     # Who looks at numbers that are not there raises, and may.
     without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
     groups = {
-        id_: within(recorded.groups[id_], sorted({*asked[id_], *without_numbers.intersection(found)}))
-        for id_, found in every.items()
+        outcome.id: within(recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)])
+        for outcome, found in every.items()
     }
-    chosen, checks = choose_all(groups, subjects), []
-    for outcome in recorded.outcomes:
-        if outcome.id not in every:
-            continue
-        calls = tuple(asked[outcome.id])
-        checks.append(
-            PublicCheck(
-                id=outcome.id,
-                title=outcome.title,
-                layer=outcome.layer,
-                hint=outcome.hint,
-                points=outcome.points,
-                calls=calls,
-                facets=_facets(calls, replies, disputed),
-                asks=chosen[outcome.id].asks,
-                is_last=chosen[outcome.id].is_last,
-            )
+    chosen = choose_all(groups, subjects)
+    return tuple(
+        PublicCheck(
+            **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
+            calls=asked[outcome.id],
+            facets=_facets(asked[outcome.id], replies, disputed),
+            asks=chosen[outcome.id].asks,
+            is_last=chosen[outcome.id].is_last,
         )
-    return checks
+        for outcome in every
+    )
 
 
 def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..course import Assignment, Course, CourseError
 from ..course.load import FOLDER, course_secret
-from ..whole import write_whole
+from ..whole import told_where, write_whole
 from .templates import HERE, as_they_are, filled
 
 NAME = "manyheads"
@@ -87,12 +87,10 @@ def autograder_of(course: Course, assignment: Assignment, torch_index: str = "")
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
-    """Write the zip, for its owner alone. Raises CourseError."""
-    try:
+    """Write the zip, for its owner alone. Raises CourseFault."""
+    with told_where(out, "name another file"):
         write_whole(out, zipped(files, PROGRAMS))
         out.chmod(0o600)
-    except OSError as error:
-        raise CourseError(f"{out} cannot be written ({error.strerror}). Next: name another file") from None
 
 
 def _needed(course: Course) -> Iterator[Path]:

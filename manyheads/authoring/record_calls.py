@@ -54,7 +54,7 @@ class RecordedCall:
     """A call that is put to trusted code. Whatever depends on the call alone is made once."""
 
     def __init__(self, call: Call) -> None:
-        self.call = call
+        self.call, self._cast, self._is_of_copies = call, cast(call, call.dtype or "float64"), is_of_copies(call)
         self._nudged, self._of = cache(self._nudge), cache(self._cut)
 
     def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
@@ -119,14 +119,6 @@ class RecordedCall:
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
-    @cached_property
-    def _cast(self) -> Call:
-        return cast(self.call, self.call.dtype or "float64")
-
-    @cached_property
-    def _is_of_copies(self) -> bool:
-        return is_of_copies(self.call)
-
     def _cut(self, few: int) -> RecordedCall:
         """Return the same call about a few of the copies."""
         many = next(len(value) for value in self.call.args if isinstance(value, Tensor))
@@ -167,8 +159,7 @@ class RecordedCalls:
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
-    reference = catalogue.reference(exercise).namespace
-    drawn: list[Drawn] = []
+    reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
     small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
     asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
@@ -183,16 +174,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         own = [i for i, check in enumerate(asked_by) if check == outcome.id]
         edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
         groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
-    return RecordedCalls(
-        outcomes=tuple(outcomes),
-        asked_by=asked_by,
-        every=every,
-        replies=replies,
-        right=tuple(map(fingerprint_of, replies)),
-        expected=expected,
-        groups=groups,
-        drawn=tuple(sorted(drawn)),
-    )
+    right = tuple(map(fingerprint_of, replies))
+    return RecordedCalls(tuple(outcomes), asked_by, every, replies, right, expected, groups, tuple(sorted(drawn)))
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
@@ -266,11 +249,9 @@ def _parts_of(reply: Reply) -> tuple[object, list[Tensor | None]]:
 class Replies:
     """Different replies to one call, in the order in which they were added."""
 
-    def __init__(self, facets: tuple[Facet, ...] = FACETS) -> None:
+    def __init__(self, *first: ReplyFingerprint, facets: tuple[Facet, ...] = FACETS) -> None:
         """facets: in which replies must agree to be the same."""
-        self._facets = facets
-        self.every: list[ReplyFingerprint] = []
-        self._marks: list[tuple[float, float]] = []
+        self._facets, self.every, self._marks = facets, [*first], [*map(_mark, first)]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same, numbers to rounding; None if there is none.

@@ -43,8 +43,7 @@ def recorded_pairs(
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
     asked = [cast(calls[i], "float64") for i in compared]
     worth = _worth([*classes], [calls[i] for i in compared])
-    columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-    answers: list[Sketches] = []
+    asked_of, answers = list[tuple[int, int, int]](), list[Sketches]()
     for (one, members), (other, others) in combinations(classes.items(), 2):
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
@@ -52,11 +51,10 @@ def recorded_pairs(
         if (made := _combined(bank, members, others)) is not None:
             reply = execute(made, asked[best], "", only_values=True)
             answers.append(brief(as_due(reply, replies[compared[best]][0])))
-            for column, number in zip(columns, (members[0], others[0], compared[best]), strict=True):
-                column.append(number)
+            asked_of.append((members[0], others[0], compared[best]))
     if not answers:
         return no_pairs()
-    first, second, probe = (torch.tensor(column, dtype=torch.int16) for column in columns)
+    first, second, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()
     parts = (torch.cat([getattr(row, name) for row in answers]) for name in ("structure", "numbers", "scales"))
     return Pairs(first, second, probe, Sketches(*parts))
 
@@ -76,7 +74,7 @@ def _classes(
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
     """Return for each reply the number of the first one with the same outputs."""
-    known, places = Replies(("outputs",)), list[int]()
+    known, places = Replies(facets=("outputs",)), list[int]()
     for reply in replies:
         number = known.find(reply)
         places.append(known.add(reply) if number is None else number)
@@ -115,13 +113,15 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     mutants = [family.mutant(point) for point in family.grid]
     coarse = [[_answer(each, recorded, i) for i in every] for each in mutants[COARSE // 2 :: COARSE]]
     speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], VALUES) for row in coarse))
-    known = {i: [row[i] for row in coarse] for i in every if _can_be_recorded(recorded, i)}
-    calls = _chosen(recorded, known)
-    columns = [[_answer(each, recorded, i) for each in mutants] for i in calls]
+    calls, sizes = recorded.calls, [len(numbers_of(right)) for right in recorded.right]
+    able = [i for i in every if is_comparable(calls[i]) and calls[i].cotangent is None]
+    known = {i: [row[i] for row in coarse] for i in able if 0 < sizes[i] <= TENSORS * PROJECTIONS}
+    chosen = _chosen(recorded, known)
+    columns = [[_answer(each, recorded, i) for each in mutants] for i in chosen]
     every_form = [[form_of(each) for each in column] for column in columns]
     forms = [max(column, key=column.count) for column in every_form]  # the commonest
     answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
-    return Curve(family.id, family.step, tuple(calls), tuple(forms), tuple(answers), speaks)
+    return Curve(family.id, family.step, tuple(chosen), tuple(forms), tuple(answers), speaks)
 
 
 def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
@@ -147,12 +147,6 @@ def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerpri
         chosen.append(best)
         left = [i for i in left if recorded.asked_by[i] != recorded.asked_by[best]]
     return sorted(chosen)
-
-
-def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
-    call, right = recorded.every[index].call, recorded.right[index]
-    numbers = len(numbers_of(right))
-    return is_comparable(call) and call.cotangent is None and 0 < numbers <= TENSORS * PROJECTIONS
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:

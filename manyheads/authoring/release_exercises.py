@@ -37,7 +37,6 @@ from .record_calls import right_answers
 from .stub import stub_of
 from .stub_notebook import stub_notebook
 
-Exercises = Sequence[Exercise]
 Files = Mapping[Path, bytes]
 # Of how many exercises there are, to be called after each.
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -57,7 +56,7 @@ class Written:
 def write_release(
     course: Course,
     catalogue: Catalogue,
-    exercises: Exercises | None = None,
+    exercises: Sequence[Exercise] | None = None,
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> Written:
@@ -168,7 +167,7 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
 
 
 def _record_all(
-    course: Course, catalogue: Catalogue, exercises: Exercises, jobs: int
+    course: Course, catalogue: Catalogue, exercises: Sequence[Exercise], jobs: int
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield exercises as they are recorded, in `jobs` processes if there are several.
 
@@ -192,7 +191,6 @@ def _record_all(
 
 
 def _start() -> None:
-    """Make this process a worker."""
     end_with_parent()
     gc.set_threshold(GARBAGE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react

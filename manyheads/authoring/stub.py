@@ -40,8 +40,8 @@ def stub_of(exercise: Exercise) -> str:
     try:
         source = path.read_text(encoding="utf-8")
     except OSError:
-        said = f"{path} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
-        raise CourseError(said) from None
+        said = f"{path} is missing, which course.yaml requires"
+        raise CourseError(f"{said}. Next: write it, or mend course.yaml") from None
     return strip(source, str(path.relative_to(exercise.root)))
 
 
@@ -128,6 +128,5 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
     if name.endswith(".safetensors"):  # what follows its header is numbers
         content = content[8 : 8 + int.from_bytes(content[:8], "little")]
     text = _normalised(content.decode("utf-8", "replace"))
-    yield from (
-        f"{name} holds a hidden line: {line!r} of {path}" for form, (line, path) in lines.items() if form in text
-    )
+    found = (lines[form] for form in lines if form in text)
+    yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in found)

@@ -35,7 +35,6 @@ finally:
 
 __all__ = ["NotebookNode", "jupytext", "nbformat", "new_code_cell"]
 
-
 PREDICT = "predict"  # tags a cell that answers a question which its reader has guessed at
 LOCKED = frozenset(("check", PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -52,7 +51,6 @@ except ModuleNotFoundError:
           "(on Colab: the lines in the class repository's README.md)", file=sys.stderr)
 else:
     check_notebook("EXERCISE")"""
-
 
 MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
 # The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.

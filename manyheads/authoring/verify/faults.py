@@ -97,11 +97,6 @@ class Fault:
     edit: Edit
     undone: bool
 
-    @property
-    def label(self) -> str:
-        """The place of the edit, and what it does."""
-        return f"{self.attempt}, line {self.edit.line} ({self.edit.kind}): {self.edit.described}"
-
 
 class FaultBench:
     """Makes faults, and asks for their lines."""
