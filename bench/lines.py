@@ -30,7 +30,7 @@ def faults(course: Course, box: Box, exercises: Sequence[Exercise], count: int, 
         seen: Counter[str] = Counter()
         for fault in islice(bench.faults(exercise), count):
             started = time.perf_counter()
-            bench.lines(exercise, fault.text)
+            bench.lines(exercise, fault.edit.after)
             spent.append(time.perf_counter() - started)
             said = f"{'undone by an edit' if fault.undone else 'by none'}: {bench.told(exercise, fault)}"
             seen[said] += 1

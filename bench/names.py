@@ -88,7 +88,7 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, [exercise]).faults(exercise)
     for number, fault in enumerate(itertools.islice(faults, EDITS)):
-        yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.text, has_lines=True)
+        yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
 
 
 def pairs_of(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:

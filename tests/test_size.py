@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3327,
+    "authoring": 3071,
     "box": 5194,
     "checks": 1396,
     "cli": 2002,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2898,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 30221,
+    "tests": 30219,
     "bench": 1423,
 }
 

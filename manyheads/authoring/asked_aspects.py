@@ -59,26 +59,24 @@ def groups_of(
     copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
     the other with an edit of an argument, which may move every number of the answer.
     """
-    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None and answer.dim() > 0}
-    answers = {i: answer for i, answer in known.items() if bool(answer.isfinite().all())}
+    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
+    answers = {i: answer for i, answer in known.items() if answer.dim() > 0 and bool(answer.isfinite().all())}
     related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
     calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
     groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
     groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
-    groups["difference"] = _differences(calls, expected)
+    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
+    numbers = [i for i, answer in known.items() if not answer.dim()]
+    groups[
+        "difference"
+    ] = [  # two calls, and another, before or after them, whose answer is the largest difference of theirs
+        (a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])
+    ]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
     groups |= dict.fromkeys(OF_COPIES, of_copies)
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
-
-
-def _differences(calls: Sequence[int], expected: Sequence[Tensor | None]) -> list[tuple[int, ...]]:
-    """Return two calls, and another, before or after them, whose answer is the largest difference of theirs."""
-    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
-    numbers = [i for i, answer in known.items() if not answer.dim()]
-    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
-    return [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
@@ -129,7 +127,13 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
         if chosen[check].asks and not chosen[check].is_last:
             more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
             chosen[check] = Chosen((*chosen[check].asks, *more))
-    return _all_with_meanings(chosen, subjects)
+    alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
+    # What the aspects mean; of a check that is asked last, to those that alone fail it then.
+    last = {check: [s for s in alone if s.fails == {check}] for check, each in chosen.items() if each.is_last}
+    return {
+        check: replace(each, asks=_with_meanings(each.asks, last.get(check, subjects)))
+        for check, each in chosen.items()
+    }
 
 
 def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
@@ -171,18 +175,6 @@ def _asked_of_unseen(
     return found
 
 
-def _all_with_meanings(chosen: Mapping[str, Chosen], subjects: Sequence[Subject]) -> dict[str, Chosen]:
-    """Return the checks with what their aspects mean; of one that is asked last, to those that alone fail it then."""
-    alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
-    return {
-        check: replace(
-            each,
-            asks=_with_meanings(each.asks, [s for s in alone if s.fails == {check}] if each.is_last else subjects),
-        )
-        for check, each in chosen.items()
-    }
-
-
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
     found, before = [], set[int]()  # who breaks an aspect may break those that come after it for the same cause
@@ -205,12 +197,18 @@ def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]
 def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
     failing = {i for i, subject in enumerate(subjects) if check in subject.fails}
-    if not failing:
-        return _of_any_check(groups, subjects)
+    if not failing:  # whatever nobody lacks
+        asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
+        return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
+    right = {i for i, subject in enumerate(subjects) if subject.is_right}
     left, wrongly, asks = set(failing), set[int](), []
     for aspect in ASPECTS:
         breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
-        fair = {group: who for group, who in breaking.items() if _is_fair(who, failing, wrongly, subjects)}
+        fair = {  # who breaks it is no right attempt, and few mutants that pass the hidden check
+            group: who
+            for group, who in breaking.items()
+            if not who & right and len(who - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(who & failing)
+        }
         broken = set[int]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
@@ -222,19 +220,5 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
     return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
 
 
-def _is_fair(broken: set[int], failing: set[int], wrongly: set[int], subjects: Sequence[Subject]) -> bool:
-    """Return whether who breaks an aspect is no right attempt, and few mutants that pass the hidden check."""
-    mistakes = broken - failing - wrongly
-    if any(subjects[i].is_right for i in broken):
-        return False
-    return len(mistakes) * HITS_FOR_A_MISTAKE <= len(broken & failing)
-
-
 def _breaking(aspect: Aspect, group: tuple[int, ...], subjects: Sequence[Subject]) -> set[int]:
     return {i for i, subject in enumerate(subjects) if (aspect, group) in subject.broken}
-
-
-def _of_any_check(groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
-    """Return what is asked where no mutant fails the hidden check: whatever nobody lacks."""
-    asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
-    return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)

@@ -1,28 +1,45 @@
-"""Make the students' class repository, and write it into a folder: whole or not at all, and over nobody's work."""
+"""Make the students' class repository, try it, and write it into a folder: whole or not at all, and over nobody's work."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+import yaml
+
+from ..checks.local import LocalRecordingRunner, namespace_of
 from ..course import Course, CourseError, Exercise
+from ..diagnosis.recording_file import read
 from ..errors import CourseFault
+from ..judge.run_checks import Catalogue
 from ..report.words import points
+from ..student.check_attempt import check_attempt
 from ..submission import largest
-from .leaks import finished_modules, leaks
+from ..whole import write_whole
 from .packages import HASH_FILE, engine_wheel
 from .release_exercises import write_changed
+from .stub import finished_modules, leaks
 from .templates import as_they_are, filled
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
+TRIAL = b"a release's trial"  # used in place of the course secret
+SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
@@ -33,12 +50,9 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     if not OWNER.fullmatch(owner):
         said = f"{owner!r} is not a login or team"
         raise CourseError(f"{said}. Next: course release --out DIR --owner @ada, or @school/team")
-    files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
-    files |= {str(path.relative_to(course.root)): path.read_bytes() for path in linked_pages(course)}
+    own = [*exercises, *linked_pages(course), course.root / "course.yaml", *course.root.glob("LICENSE")]
+    files = {str(path.relative_to(course.root)): path.read_bytes() for path in own}
     files |= {name: text.encode() for name, text in finished_modules(course).items()}
-    files["course.yaml"] = (course.root / "course.yaml").read_bytes()
-    if (licence := course.root / "LICENSE").exists():
-        files["LICENSE"] = licence.read_bytes()
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
     files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
@@ -54,11 +68,13 @@ def linked_pages(course: Course) -> set[Path]:
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
-    first = course.exercises[0]
+    first, questions = course.exercises[0], course.root / QUESTIONS
+    attempts = [file.relative_to(course.root) for e in course.exercises for file in (e.script, e.notebook)]
+    rows = [(e.script.relative_to(course.root), e.title, points(e.points)) for e in course.exercises]
     return {
         "owner": owner,
         "wheel": wheel,
-        "own_questions": own.read_text(encoding="utf-8") if (own := course.root / QUESTIONS).exists() else "",
+        "own_questions": questions.read_text(encoding="utf-8") if questions.exists() else "",
         "title": course.title,
         "limit": str(course.limits.source_kib),
         "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
@@ -70,12 +86,8 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "attempt_seconds": f"{course.limits.seconds_per_attempt:g}",
         "name": _name_of(course, first),
         "commands": _command_lines(course, _name_of(course, first)),
-        "attempts": "\n".join(
-            f"/{p.relative_to(course.root)}" for e in course.exercises for p in (e.script, e.notebook)
-        ),
-        "exercises": "\n".join(
-            f"| `{e.script.relative_to(course.root)}` | {e.title} | {points(e.points)} |" for e in course.exercises
-        ),
+        "attempts": "\n".join(f"/{file}" for file in attempts),
+        "exercises": "\n".join(f"| `{file}` | {title} | {worth} |" for file, title, worth in rows),
     }
 
 
@@ -94,13 +106,76 @@ def _command_lines(course: Course, first: str) -> str:
         f"trace {first}": "your own lines: what each does to shapes, and where every number goes",
         f"plot {first}": "expected, yours and the difference, as a picture",
     }
-    able = next((_name_of(course, exercise) for exercise in course.exercises if exercise.train is not None), None)
-    if able is not None:
-        lines[f"train {able}"] = "your own attention learns to write, in a minute"
+    if able := [exercise for exercise in course.exercises if exercise.train is not None]:
+        lines[f"train {_name_of(course, able[0])}"] = "your own attention learns to write, in a minute"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
     lines["--help"] = "all of them"
     width = max(map(len, lines))
     return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
+
+
+def try_out(
+    course: Course, catalogue: Catalogue, files: Mapping[str, bytes], jobs: int = 1, *, is_handed_over: bool = False
+) -> None:
+    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class repository.
+
+    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried and handed over before, with an
+    engine and recordings that are the same to the byte: then only the stubs are tried again, for hidden checks may have changed.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-release-") as made:
+        folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
+        for name, content in files.items():
+            write_whole(folder / name, content)
+        pairs = list(zip(course.exercises, Course(folder, course.file).exercises, strict=True))
+        for exercise, released in pairs:
+            _try_stub(exercise, released, catalogue)
+        if is_handed_over:
+            return
+        for exercise, released in pairs:
+            shutil.copy(exercise.solution, released.script)
+        patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}  # a busy machine fails no release
+        file = course.file.model_copy(update={"limits": course.limits.model_copy(update=patient)})
+        (folder / "course.yaml").write_text(yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8")
+        with zipfile.ZipFile(io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))) as wheel:
+            wheel.extractall(engine)
+        shares = [[exercise.id for exercise in course.exercises[job::jobs]] for job in range(jobs)]
+        with ThreadPoolExecutor(jobs) as pool:  # each thread waits for a process
+            list(pool.map(lambda ids: _try_engine(folder, engine, ids), filter(None, shares)))
+
+
+def standalone_command(folder: Path, *arguments: str) -> list[str]:
+    """Return the command `course` of the engine in this folder, without the engine that is installed here.
+
+    Without the module `site`, an editable installation cannot provide modules that the folder lacks.
+    """
+    sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
+    code = (
+        f"import runpy, sys; sys.path[:0] = [{str(folder)!r}]; sys.path += {sites!r}; "
+        "runpy.run_module('manyheads', run_name='__main__', alter_sys=True)"
+    )
+    return [sys.executable, "-S", "-c", code, *arguments]
+
+
+def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> None:
+    """`released`: the same exercise in the class repository, which has its stub."""
+    stub, reference = LocalRecordingRunner(namespace_of(released.script)), catalogue.reference(exercise)
+    score = sum(o.score for o in catalogue.run(exercise, stub, reference, TRIAL, exercise.id))
+    result = check_attempt(read(released.fingerprints), stub)
+    passed = [check.id for check in result.checks if check.outcome == "passed"]
+    if score or passed:
+        problem = f"its stub scores {score:g}" if score else f"its stub passes the visible checks {', '.join(passed)}"
+        raise CourseError(f"{exercise.id} cannot be released: {problem}. Next: course verify {exercise.id}")
+
+
+def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
+    """Run `course check` in the class repository, where solutions replace the stubs. All checks must pass."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = standalone_command(engine, "check", *ids)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    if done.returncode:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("✗", "course:"))]
+        said = said or done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        raise CourseError(f"not every solution passes `course check` as it is released: {said[0]}. Next: course verify")
 
 
 def _digests(files: Mapping[str, bytes]) -> dict[str, str]:

@@ -1,36 +1,135 @@
-"""Record how the reference and every mutant answer on public inputs."""
+"""Record how the reference and every mutant answer on public inputs: each recorded call is put to trusted code once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 
+from ..box.worker import wire
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
 from ..checks.explain import KINDS
-from ..checks.local import namespace_of
+from ..checks.implementation import LocalRunner
+from ..checks.local import LocalRecordingRunner, as_an_attempts, namespace_of
+from ..checks.transcript import Exchange
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
-from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
+from ..diagnosis.family import Namespace
+from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, has_no_numbers
 from ..diagnosis.guards import REFUSES
+from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
 from ..diagnosis.recording_file import key_of, save
+from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .mutant_answers import Asked, Hearing, KnownReplies, Place, answers_of, without_rounding
-from .record_calls import RecordedCalls, recorded_calls
-from .record_curves import recorded_curves
-from .record_pairs import recorded_pairs
+from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, is_same_reply, recorded_calls
+from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 
 Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
 # An exception, a guard or an unreadable file may prove them.
 ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
+# Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
+Place = int | ReplyFingerprint | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A reply as an attempt's. whole: of many copies all answers. call: in float32 where float64 raised."""
+
+    told: Observed
+    whole: Reply
+    call: RecordedCall
+
+
+class _Witness(LocalRecordingRunner):
+    """Trusted code that is asked what the hidden checks ask. It has answered the calls that are recorded."""
+
+    def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
+        super().__init__(namespace)
+        self._memory, self._known = memory, known  # its replies, by the ids of the calls
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
+        told = self._known.get(id(call)) or as_an_attempts(self._runner, call, self._runner.execute(call))
+        read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
+        self.transcript.append(Exchange(self.check, call, read))
+        return read
+
+
+class Hearing:
+    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
+        self._catalogue, self._exercise = catalogue, exercise
+        self._reference = catalogue.remembering(exercise)
+        self._held = recorded.calls
+
+    def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
+        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
+        memory = self._reference.memory
+        memory.begin_attempt()  # before calls are held, for it may forget them
+        self._held = tuple(map(memory.hold, self._held))
+        witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+            ends = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
+        return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
+
+
+def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
+    """Return the answer of trusted code to each recorded call."""
+    answers = []
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        for i, asked in enumerate(recorded.every):
+            call, first = asked.call, asked.whole(namespace)
+            whole = as_an_attempts(LocalRunner(namespace), call, first)
+            reply = settled(call, whole)
+            right, is_right = recorded.right[i], is_same_reply(reply, recorded.replies[i])  # as most of them are
+            fingerprint = right if is_right else fingerprint_beside(right, call, reply)
+            told = Observed(call, right, recorded.expected[i], reply, fingerprint)
+            answers.append(Asked(told, whole, asked if whole is first else asked.in_single))
+    return answers
+
+
+def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
+    """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
+
+    known: the different replies to every call, the reference's first, each stored once.
+    """
+    places = list[Place]()
+    for replies, asked in zip(known, answers, strict=True):
+        found, right = asked.told.found, asked.told.right
+        place = 0 if found is right else replies.find(found)  # the same as one that is known to be fixed
+        if place is None and asked.call.is_fixed(namespace, found, right):
+            place = replies.add(found)
+        places.append(found if place is None and not asked.call.is_drawn else place)
+    return places
+
+
+def settled_places(known: Sequence[Replies], places: Sequence[Place]) -> tuple[int | None, ...]:
+    """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
+    pairs = zip(known, places, strict=True)
+    return tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+
+
+def without_rounding(broken: Broken, places: Sequence[Place], settled: Sequence[int | None]) -> Broken:
+    """Return the aspects without those of calls whose reply rounding decides: on another processor it breaks others.
+
+    What chance decides is drawn from the call's seed, and is the same everywhere.
+    """
+    of_rounding = {i for i, (one, other) in enumerate(zip(places, settled, strict=True)) if one is not other is None}
+    return frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
-    known, groups = KnownReplies(recorded.right), list(recorded.groups.values())
+    known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
 
     def broken(answers: Sequence[Asked]) -> Broken:
         return broken_aspects([each.told for each in answers], groups)
@@ -39,8 +138,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
     for path in exercise.right_attempts():
         answers = answers_of(recorded, namespace_of(path))
-        compared = [each.told for each in answers]
-        disputed |= {(i, f) for i, c in enumerate(compared) for f in FACETS if not c.found.agrees(c.right, (f,))}
+        told = [each.told for each in answers]
+        disputed |= {(i, f) for i, each in enumerate(told) for f in FACETS if not each.found.agrees(each.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         answers = answers_of(recorded, namespace := namespace_of(path))
@@ -51,25 +150,25 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         seen = mutant.id, [each.told.found for each in answers]
         result = next((result for other, result in heard if other == seen), None)
         if result is None or not any(result[1]):  # else what is known of the other one is known of this one
-            result = hearing.of(mutant.namespace, answers), known.places(mutant.namespace, answers), broken(answers)
+            result = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers), broken(answers)
         heard.append((seen, result))
-    mutants, rows = [], [row for _, (row, _, _) in heard]
+    mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        mutants.append(RecordedMutant(mutant.id, known.settled(places)))
+        mutants.append(RecordedMutant(mutant.id, settled_places(known, places)))
         sure = without_rounding(aspects, places, mutants[-1].answers)
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
-    replies = known.replies
+    replies = tuple(tuple(each.every) for each in known)
     recording = Recording(
         exercise=exercise.id,
         stub=code_digest(stub_of(exercise)),
-        checks=tuple(_checks(recorded, replies, disputed, subjects)),
+        checks=_checks(recorded, replies, disputed, subjects),
         calls=recorded.calls,
         expected=recorded.expected,
         replies=replies,
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(row.replace("2", "1") for row in rows),
+        kills=tuple(row.replace("2", "1") for _, (row, _, _) in heard),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         curves=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -95,35 +194,27 @@ def words_of(bank: Bank) -> dict[str, Words]:
 
 def _checks(
     recorded: RecordedCalls, replies: Every, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
-) -> list[PublicCheck]:
+) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
-    every = {outcome.id: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
-    asked = {id_: [i for i in found if (i, "outputs") not in disputed] for id_, found in every.items()}
+    every = {outcome: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
+    asked = {outcome.id: tuple(i for i in found if (i, "outputs") not in disputed) for outcome, found in every.items()}
     # Who looks at numbers that are not there raises, and may.
     without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
     groups = {
-        id_: within(recorded.groups[id_], sorted({*asked[id_], *without_numbers.intersection(found)}))
-        for id_, found in every.items()
+        outcome.id: within(recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)])
+        for outcome, found in every.items()
     }
-    chosen, checks = choose_all(groups, subjects), []
-    for outcome in recorded.outcomes:
-        if outcome.id not in every:
-            continue
-        calls = tuple(asked[outcome.id])
-        checks.append(
-            PublicCheck(
-                id=outcome.id,
-                title=outcome.title,
-                layer=outcome.layer,
-                hint=outcome.hint,
-                points=outcome.points,
-                calls=calls,
-                facets=_facets(calls, replies, disputed),
-                asks=chosen[outcome.id].asks,
-                is_last=chosen[outcome.id].is_last,
-            )
+    chosen = choose_all(groups, subjects)
+    return tuple(
+        PublicCheck(
+            **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
+            calls=asked[outcome.id],
+            facets=_facets(asked[outcome.id], replies, disputed),
+            asks=chosen[outcome.id].asks,
+            is_last=chosen[outcome.id].is_last,
         )
-    return checks
+        for outcome in every
+    )
 
 
 def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:

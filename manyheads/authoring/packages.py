@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..course import Assignment, Course, CourseError
 from ..course.load import FOLDER, course_secret
-from ..whole import write_whole
+from ..whole import told_where, write_whole
 from .templates import HERE, as_they_are, filled
 
 NAME = "manyheads"
@@ -46,37 +46,25 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
     Raises CourseError if the engine is not installed.
     """
-    installed = (other for other in metadata.distributions(name=NAME) if other.read_text("METADATA"))
-    distribution = next(installed, None)
+    distribution = next((each for each in metadata.distributions(name=NAME) if each.read_text("METADATA")), None)
     if distribution is None:
         following = "pip install -e . in its repository, or pip install its wheel"
         raise CourseError(f"{NAME} is not installed here. Next: {following}")
     about = f"{NAME}-{distribution.version}.dist-info"
     files = dict(engine_files(templates=templates))
-    for name in _ABOUT:
-        if (text := distribution.read_text(name)) is not None:
-            files[f"{about}/{name}"] = text.encode()
+    said = {name: distribution.read_text(name) for name in _ABOUT}
+    files |= {f"{about}/{name}": text.encode() for name, text in said.items() if text is not None}
     files[f"{about}/WHEEL"] = _WHEEL
-    files[f"{about}/RECORD"] = _record(files, f"{about}/RECORD")
+    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in files.items()}
+    record = [f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}" for name, digest in digests.items()]
+    files[f"{about}/RECORD"] = "\n".join([*record, f"{about}/RECORD,,", ""]).encode()
     name = f"{NAME}-{distribution.version}-py3-none-any.whl"
     content = zipped(files)
     return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
 
 
-def _record(files: dict[str, bytes], itself: str) -> bytes:
-    """Return the wheel's RECORD: every file with its hash and size, except RECORD itself."""
-    lines = []
-    for name, content in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-        lines.append(f"{name},sha256={digest},{len(content)}")
-    return "\n".join([*lines, f"{itself},,", ""]).encode()
-
-
 def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
-    """Pack these files as one archive, the same bytes every time.
-
-    programs: which of them can be run.
-    """
+    """Pack these files as one archive, the same bytes every time. programs: which of them can be run."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -99,18 +87,15 @@ def autograder_of(course: Course, assignment: Assignment, torch_index: str = "")
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
-    """Write the zip, for its owner alone. Raises CourseError."""
-    try:
+    """Write the zip, for its owner alone. Raises CourseFault."""
+    with told_where(out, "name another file"):
         write_whole(out, zipped(files, PROGRAMS))
         out.chmod(0o600)
-    except OSError as error:
-        raise CourseError(f"{out} cannot be written ({error.strerror}). Next: name another file") from None
 
 
 def _needed(course: Course) -> Iterator[Path]:
     """Yield what grading reads, and what recordings are made from: no notebooks, no lessons' figures."""
-    yield course.root / "course.yaml"
-    yield course.texts
+    yield from (course.root / "course.yaml", course.texts)
     for exercise in course.exercises:
         needed = (exercise.script, exercise.fingerprints, *exercise.recorded_from())
         yield from (path for path in needed if path.exists())

@@ -1,36 +1,133 @@
-"""Choose the calls that an exercise's recording holds, and ask the reference to answer them.
+"""Choose the calls that an exercise's recording holds, and put them to trusted code: to the reference, to every mutant.
 
 What chance or rounding decides is not recorded: every machine would record another.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from ..box.worker.answers import Reply
+from ..box.worker.execute import execute
 from ..box.worker.messages import Build, Call, Entries, StandIn
-from ..checks.cast import rounded
+from ..checks.cast import cast, map_call, rounded
 from ..checks.draw import Drawn
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_of
-from ..diagnosis.observe import Expected, first_of, is_of_copies
+from ..diagnosis.fingerprint import (
+    FACETS,
+    PLAIN,
+    SMALLEST,
+    TOLERANCE,
+    Facet,
+    ReplyFingerprint,
+    fingerprint_beside,
+    fingerprint_of,
+    has_no_numbers,
+)
+from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
-from .recorded_call import VALUES, RecordedCall
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
+FEW = 2  # copies
+VALUES: tuple[Facet, ...] = ("outputs", "gradients")
+# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with a seed: up or down, a number
+# near the middle between two roundings is moved to the other side.
+NUDGES = ((1e-9, 0),)
+NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
+
+
+class RecordedCall:
+    """A call that is put to trusted code. Whatever depends on the call alone is made once."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self._cast, self._is_of_copies = call, cast(call, call.dtype or "float64"), is_of_copies(call)
+        self._nudged, self._of = cache(self._nudge), cache(self._cut)
+
+    def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
+        """Return the reply, about all copies.
+
+        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
+        """
+        if self._is_of_copies and self.call.cotangent is None:
+            few = self._of(FEW).whole(namespace, only_values)
+            if few.raised is not None:
+                return few
+        return execute(namespace, self._cast, "", only_values=only_values)
+
+    def answer(self, namespace: Namespace, only_values: bool = False) -> Reply:
+        """Return what is recorded of the reply: of many copies, the extremes."""
+        return settled(self.call, self.whole(namespace, only_values))
+
+    @cached_property
+    def in_single(self) -> RecordedCall:
+        """The same call in float32."""
+        return RecordedCall(replace(self.call, dtype="float32"))
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether chance may decide a reply."""
+        return self.call.random or (isinstance(self.call.subject, Build) and self.call.subject.training)
+
+    def is_deterministic(self, namespace: Namespace) -> bool:
+        """Return whether the reply is the same for another random seed."""
+        if not self.is_drawn:
+            return True
+        again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
+        return fingerprint_of(self.answer(namespace)).agrees(fingerprint_of(again.answer(namespace)), VALUES)
+
+    def is_fixed(self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+        """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
+
+        Another processor computes other numbers there. right: the reference's reply.
+        """
+        if found.raised and not self.is_drawn:
+            return True
+        if found.raised == "other":  # it agrees with nothing
+            return False
+        # Where sizes depend on how many copies there are, they are others.
+        asked = self._of(FEW + 1) if found.raised and self._is_of_copies else self
+        has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
+        only_values = not has_report and not has_no_numbers(right)
+        facets = VALUES if only_values else None
+        is_wide = self.call.dtype in (None, "float64") and self.call.autocast is None and {*found.dtype} <= {"float64"}
+        nudges = NUDGES if is_wide else NARROW_NUDGES
+        replies = (asked._nudged(seed, by, only_values).answer(namespace, only_values) for by, seed in nudges)
+        return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
+
+    def _nudge(self, seed: int, by: float, only_values: bool) -> RecordedCall:
+        generator = torch.Generator().manual_seed(seed)
+
+        def change(tensor: Tensor) -> Tensor:
+            if not tensor.is_floating_point() or tensor.device.type == "meta":
+                return tensor
+            return tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+
+        another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
+        return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
+
+    def _cut(self, few: int) -> RecordedCall:
+        """Return the same call about a few of the copies."""
+        many = next(len(value) for value in self.call.args if isinstance(value, Tensor))
+
+        def change(value: object) -> object:
+            is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
+            return value[:few] if is_of_all else value  # type: ignore[index]
+
+        return RecordedCall(self.call.map(change))
 
 
 @dataclass(frozen=True)
@@ -62,13 +159,12 @@ class RecordedCalls:
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
-    reference = catalogue.reference(exercise).namespace
-    drawn: list[Drawn] = []
+    reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [(e.check, rounded(e.call)) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
-    asked = [(check, call) for check, call in small if is_deterministic(reference, call)]
-    asked_by, calls = tuple(check for check, _ in asked), tuple(call for _, call in asked)
-    every = tuple(map(RecordedCall, calls))
+    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
+    asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
+    asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
+    calls = [each.call for each in every]
     replies = tuple(each.answer(reference) for each in every)
     outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
     expected = tuple(tuple(o.tensor for o in reply.outputs[:n]) for reply, n in zip(replies, outputs, strict=True))
@@ -78,16 +174,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         own = [i for i, check in enumerate(asked_by) if check == outcome.id]
         edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
         groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
-    return RecordedCalls(
-        outcomes=tuple(outcomes),
-        asked_by=asked_by,
-        every=every,
-        replies=replies,
-        right=tuple(map(fingerprint_of, replies)),
-        expected=expected,
-        groups=groups,
-        drawn=tuple(sorted(drawn)),
-    )
+    right = tuple(map(fingerprint_of, replies))
+    return RecordedCalls(tuple(outcomes), asked_by, every, replies, right, expected, groups, tuple(sorted(drawn)))
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
@@ -103,7 +191,7 @@ def is_an_edit(first: Call, second: Call) -> bool:
     if len(others) != 1:
         return False
     a, b = others[0]
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or (a.shape, a.dtype) != (b.shape, b.dtype):
         return False
     return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
 
@@ -118,13 +206,10 @@ def right_answers(
     reference = catalogue.reference(exercise)
     subject = LocalRecordingRunner(reference.namespace)
     outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
-    for outcome in outcomes:
-        if outcome.outcome != "passed":
-            raise CourseError(
-                f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
-                f"Next: mend it in {exercise.solution.name}, or that check in {exercise.checks.name}, "
-                f"then course release {exercise.id}"
-            )
+    if failed := next((each for each in outcomes if each.outcome != "passed"), None):
+        said = f"the reference of {exercise.id} fails {failed.id}: {failed.fault or failed.evidence}"
+        mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
+        raise CourseError(f"{said}. Next: {mend}, then course release {exercise.id}")
     return outcomes, subject.transcript
 
 
@@ -141,15 +226,6 @@ def _elements(call: Call) -> int:
     return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
-def is_deterministic(namespace: Namespace, call: Call) -> bool:
-    """Return whether the reply is the same for another random seed."""
-    if not RecordedCall(call).is_drawn:
-        return True
-    asked = (RecordedCall(dataclasses.replace(call, seed=call.seed + n)) for n in range(2))
-    first, second = (fingerprint_of(each.answer(namespace)) for each in asked)
-    return first.agrees(second, VALUES)
-
-
 def is_same_reply(a: Reply, b: Reply) -> bool:
     """Return whether both have the same fingerprint because they are the same to the last bit, which is seen sooner.
 
@@ -158,19 +234,47 @@ def is_same_reply(a: Reply, b: Reply) -> bool:
     if a.raised is not None or b.raised is not None:
         return False
     (form, tensors), (other_form, others) = _parts_of(a), _parts_of(b)
-    return form == other_form and all(map(_is_same_tensor, tensors, others))
+    return form == other_form and all(map(are_alike, tensors, others))
 
 
 def _parts_of(reply: Reply) -> tuple[object, list[Tensor | None]]:
-    """Return what of a reply is no number, and its tensors."""
+    """Return what of a reply is no number, and its tensors. One without numbers is as no other."""
     names = sorted(reply.gradients)
+    tensors = [*(out.tensor for out in reply.outputs), *(reply.gradients[name] for name in names)]
+    kinds = [None if t is None else object() if t.device.type == "meta" else (t.dtype, t.device) for t in tensors]
     form = [(out.kind, out.dtype, out.shape) for out in reply.outputs], names, [of(reply) for of in PLAIN.values()]
-    return form, [*(out.tensor for out in reply.outputs), *(reply.gradients[name] for name in names)]
+    return (form, kinds), tensors
 
 
-def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    if (a.dtype, a.device, a.shape) != (b.dtype, b.device, b.shape) or a.device.type == "meta":
-        return False
-    return torch.equal(a, b)
+class Replies:
+    """Different replies to one call, in the order in which they were added."""
+
+    def __init__(self, *first: ReplyFingerprint, facets: tuple[Facet, ...] = FACETS) -> None:
+        """facets: in which replies must agree to be the same."""
+        self._facets, self.every, self._marks = facets, [*first], [*map(_mark, first)]
+
+    def find(self, fingerprint: ReplyFingerprint) -> int | None:
+        """Return the index of the first reply that is the same, numbers to rounding; None if there is none.
+
+        Only those are compared whose first number does not tell them from this one: few of hundreds. What has no number, or
+        one that is not finite, is near everything.
+        """
+        number, norm = _mark(fingerprint)
+        norm = max(norm, SMALLEST)
+        for i, (other, size) in enumerate(self._marks):
+            is_near = not abs(other - number) > TOLERANCE * (size if size > norm else norm)
+            if is_near and self.every[i].is_same(fingerprint, self._facets):
+                return i
+        return None
+
+    def add(self, reply: ReplyFingerprint) -> int:
+        """Add a reply. Returns its index."""
+        self.every.append(reply)
+        self._marks.append(_mark(reply))
+        return len(self.every) - 1
+
+
+def _mark(reply: ReplyFingerprint) -> tuple[float, float]:
+    """Return the first number of the first output, and the output's norm: the same replies have them the same, to rounding."""
+    first = reply.outputs[0] if reply.outputs and not reply.raised else None
+    return (first.projections[0], first.norm) if first and first.projections else (math.nan, 0.0)

@@ -1,4 +1,4 @@
-"""Make exercises/ from solutions/: stubs, notebooks, figures, and recordings of the answers.
+"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small models that the references train.
 
 Text is made every time, the same bytes. A recording says what it was made from (`recording_file.key_of`): where that is
 another now, the exercise is recorded anew, whole, which takes a minute.
@@ -17,21 +17,26 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import torch
+
+from ..box.worker.training import STEPS, Trainer
+from ..checks.local import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
+from ..course.file import Trainable
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..judge.judge_process import end_with_parent
 from ..judge.run_checks import Catalogue
+from ..student.sentence import SENTENCE, TrainedBlock, save_blocks
+from ..student.train_model import TrainingRun, TrainingStopped, attention_of, read_text
 from ..submission.source_text import code_digest
 from ..whole import write_whole
 from .fingerprints import recorded_file, words_of
 from .record_calls import right_answers
 from .stub import stub_of
-from .stub_notebook import groups, stub_notebook
-from .trained import trained_blocks
+from .stub_notebook import stub_notebook
 
-Exercises = Sequence[Exercise]
 Files = Mapping[Path, bytes]
 # Of how many exercises there are, to be called after each.
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -51,7 +56,7 @@ class Written:
 def write_release(
     course: Course,
     catalogue: Catalogue,
-    exercises: Exercises | None = None,
+    exercises: Sequence[Exercise] | None = None,
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> Written:
@@ -90,13 +95,11 @@ def is_current(exercise: Exercise) -> bool:
 def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
     """Return the files of an exercise that are made from its source alone. Raises CourseFault."""
     stub = stub_of(exercise)
-    notebook = stub_notebook(stub, exercise.id, groups(catalogue.checks(exercise)))
-    figures = [source.read_bytes() for source in exercise.figure_sources]
-    return {
-        exercise.script: stub.encode(),
-        exercise.notebook: notebook.encode(),
-        **dict(zip(exercise.figures, figures, strict=True)),
+    notebook = stub_notebook(stub, exercise.id, catalogue.checks(exercise))
+    figures = {
+        path: source.read_bytes() for path, source in zip(exercise.figures, exercise.figure_sources, strict=True)
     }
+    return {exercise.script: stub.encode(), exercise.notebook: notebook.encode(), **figures}
 
 
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
@@ -125,10 +128,8 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
         right_answers(catalogue, exercise)
         raise
     if not bank.mutants:
-        raise CourseFault(
-            f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
-            f"Next: write one in MUTANTS, then course release {exercise.id}"
-        )
+        said = f"{exercise.misconceptions} lists no mutant, so no mistake can be named"
+        raise CourseFault(f"{said}. Next: write one in MUTANTS, then course release {exercise.id}")
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
@@ -139,8 +140,34 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
     return made
 
 
+def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
+    """Return what `course plot` shows of a sentence: what each block's attention does with it, after some twenty seconds of training.
+
+    Raises CourseError.
+    """
+    trainer, namespace = Trainer(), namespace_of(exercise.solution)
+    run = TrainingRun(lambda message: trainer.answer(namespace, message, "the reference"), read_text())
+    try:
+        run.build(attention_of(trainable))
+        for step in range(1, steps + 1):
+            run.step(step)
+    except TrainingStopped as stopped:
+        said = f"the reference of {exercise.id} does not train: {stopped}"
+        raise CourseError(f"{said} Next: mend it, or `train` in course.yaml") from None
+    blocks = list[TrainedBlock]()
+    with torch.no_grad():
+        for parameter in trainer.model.parameters():  # rounded as they are saved
+            parameter.copy_(parameter.half())
+        for block in trainer.model.blocks:
+            block.get_submodule("attention").register_forward_hook(
+                lambda module, args, given: blocks.append(TrainedBlock(args[0], given, dict(module.named_parameters())))
+            )
+        trainer.model.eval()(run.numbers(SENTENCE).long()[None])
+        return save_blocks(blocks)
+
+
 def _record_all(
-    course: Course, catalogue: Catalogue, exercises: Exercises, jobs: int
+    course: Course, catalogue: Catalogue, exercises: Sequence[Exercise], jobs: int
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield exercises as they are recorded, in `jobs` processes if there are several.
 
@@ -164,7 +191,6 @@ def _record_all(
 
 
 def _start() -> None:
-    """Make this process a worker."""
     end_with_parent()
     gc.set_threshold(GARBAGE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react

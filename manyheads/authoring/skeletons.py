@@ -34,10 +34,9 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     Raises CourseError, without having written anything, if an id is invalid, the exercise or one of its files exists, or
     the form of course.yaml does not allow adding a row.
     """
-    for id_ in (assignment, exercise):
-        if not _ID.fullmatch(id_):
-            said = f"{id_!r} is not an id: use lower case letters, digits and underscores"
-            raise CourseError(f"{said}. Next: course new averages/median")
+    if wrong := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
+        said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
+        raise CourseError(f"{said}. Next: course new averages/median")
     if any(other.id == exercise for other in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
     there = next((other for other in course.assignments if other.id == assignment), None)
@@ -58,9 +57,8 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
         course.root / "grader" / "misconceptions" / f"{exercise}.py": made["misconceptions.py"],
         course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
     }
-    for path in files:
-        if path.exists():
-            raise CourseError(f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere")
+    if (path := next(filter(Path.exists, files), None)) is not None:
+        raise CourseError(f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere")
     row = made["row.yaml"] if there else made["assignment.yaml"] + _indented(made["row.yaml"], 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
@@ -82,8 +80,9 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     folders += [root / "grader" / kind / e.id for kind in ("right", "wrong") for e in assignment.exercises]
     for folder in (*folders, assignment.exercises_folder):
         shutil.rmtree(folder, ignore_errors=True)
-    for path in (path for e in assignment.exercises for path in (e.checks, e.misconceptions)):
-        path.unlink(missing_ok=True)
+    for exercise in assignment.exercises:
+        exercise.checks.unlink(missing_ok=True)
+        exercise.misconceptions.unlink(missing_ok=True)
 
 
 def _leave_out(path: Path, parts: Sequence[tuple[Node, Node]]) -> None:

@@ -1,16 +1,37 @@
-"""Make the student's starting point from the solution: strip what stands between BEGIN and END SOLUTION.
+"""Make the student's starting point from the solution, and find what is hidden in released files.
 
-This is stricter than nbgrader's ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give the
-same text.
+What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's ClearSolutions, which ignores a stray END
+SOLUTION. If both accept a source, both give the same text. Hidden are also the course's secret and instructors' files.
 """
 
 from __future__ import annotations
 
-from ..course import CourseError, Exercise
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from io import BytesIO
+
+from ..course import Course, CourseError, Exercise
+from ..course.decisions import dates_of
+from ..course.load import FOLDER
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # nbgrader's, with a message
+SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
+INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
+_TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
+_NOTHING = (
+    "import ",
+    "from ",
+    "def ",
+    "class ",
+    "super ( ) . __init__",
+    '" " "',
+)  # how lines begin that reveal nothing
+
+Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
 
 
 def stub_of(exercise: Exercise) -> str:
@@ -19,14 +40,19 @@ def stub_of(exercise: Exercise) -> str:
     try:
         source = path.read_text(encoding="utf-8")
     except OSError:
-        said = f"{path} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
-        raise CourseError(said) from None
+        said = f"{path} is missing, which course.yaml requires"
+        raise CourseError(f"{said}. Next: write it, or mend course.yaml") from None
     return strip(source, str(path.relative_to(exercise.root)))
 
 
 def strip(source: str, name: str) -> str:
     """Replace every solution part of the source by the stub, in scripts and notebooks alike. Raises CourseFault."""
-    kept, opened = list[str](), 0
+    return "\n".join(_parts_of(source, name)[0]) + "\n"
+
+
+def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
+    """Return the lines of the stub, and those of the solution without indentation. Raises CourseFault."""
+    kept, hidden, opened = list[str](), list[str](), 0
     for number, line in enumerate(source.splitlines(), 1):
         marker = line.strip()
         if marker == BEGIN and not opened:
@@ -38,25 +64,69 @@ def strip(source: str, name: str) -> str:
             begun = f"{BEGIN} inside the part that began on line {opened}"
             problems = {BEGIN: begun, END: f"{END} without {BEGIN}"}
             raise _fault(name, number, problems.get(marker, "a marker that is not alone on its line"))
-        elif not opened:
+        elif opened:
+            hidden.append(marker)
+        else:
             kept.append(line)
     if opened:
         raise _fault(name, opened, f"{BEGIN} is never closed")
     if STUB[0] not in map(str.strip, kept):
         raise _fault(name, 1, "no solution part at all")
-    return "\n".join(kept) + "\n"
-
-
-def solution_parts(source: str) -> list[str]:
-    """Return the lines of all solution parts, without indentation."""
-    inside, found = False, []
-    for line in map(str.strip, source.splitlines()):
-        if line in (BEGIN, END):
-            inside = line == BEGIN
-        elif inside and line:
-            found.append(line)
-    return found
+    return kept, hidden
 
 
 def _fault(name: str, line: int, problem: str) -> CourseFault:
     return CourseFault(f"{name}:{line}: {problem}. Next: mend it, then course release")
+
+
+def finished_modules(course: Course) -> dict[str, str]:
+    """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
+    dates, now = dates_of(course), datetime.now(UTC)
+    shown = (a for a in course.assignments if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now))
+    solutions = [(f"model-solutions/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
+    lines = {name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions}
+    return {name: "".join(line for line in text if line.strip() not in (BEGIN, END)) for name, text in lines.items()}
+
+
+def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return a sentence for every released file that contains something hidden."""
+    path = course.root / FOLDER / "secret"
+    lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
+    found = (next(_sentences(name, content, lines, secret), None) for name, content in files.items())
+    return tuple(filter(None, found))
+
+
+def hidden_lines(course: Course) -> Lines:
+    """Return the lines of solutions that reveal something, without those that a stub or a finished module has, too."""
+    public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
+    for exercise in course.exercises:
+        name = str(exercise.solution.relative_to(course.root))
+        kept, hidden = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
+        public.append("\n".join(kept))
+        forms |= {_normalised(line.split("#")[0]): (line, name) for line in hidden}
+    shown = "".join(map(_normalised, public))
+    telling = (f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING))
+    return {form: forms[form] for form in telling if form not in shown}
+
+
+def _normalised(text: str) -> str:
+    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the kind of quotes mean nothing."""
+    return f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
+
+
+def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) -> Iterator[str]:
+    """Yield a sentence for everything hidden in a file, or in a member of this wheel."""
+    if name.startswith(INSTRUCTORS):
+        yield f"{name} is the instructor's alone"
+    if secret is not None and secret in content:
+        yield f"{name} holds the course's secret"
+    if name.endswith(".whl"):
+        with zipfile.ZipFile(BytesIO(content)) as wheel:
+            for member in wheel.namelist():
+                yield from _sentences(f"{name}: {member}", wheel.read(member), lines, secret)
+        return
+    if name.endswith(".safetensors"):  # what follows its header is numbers
+        content = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    text = _normalised(content.decode("utf-8", "replace"))
+    found = (lines[form] for form in lines if form in text)
+    yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in found)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from itertools import groupby
 
 from ..checks.outcome import CheckOutcome
 from ..submission.read import METADATA_KEY
@@ -24,8 +23,7 @@ from ..submission.read import METADATA_KEY
 GRAMMAR = "rfc3987_syntax"
 
 _known = GRAMMAR in sys.modules
-if not _known:
-    cast("dict[str, None]", sys.modules)[GRAMMAR] = None  # what Python itself writes there to refuse an import
+sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type] # what Python itself writes there to refuse an import
 try:
     import jupytext
     import nbformat
@@ -36,7 +34,6 @@ finally:
         del sys.modules[GRAMMAR]
 
 __all__ = ["NotebookNode", "jupytext", "nbformat", "new_code_cell"]
-
 
 PREDICT = "predict"  # tags a cell that answers a question which its reader has guessed at
 LOCKED = frozenset(("check", PREDICT))
@@ -55,7 +52,6 @@ except ModuleNotFoundError:
 else:
     check_notebook("EXERCISE")"""
 
-
 MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
 # The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.
 _FIRST = """\
@@ -68,29 +64,11 @@ else:
     load_magics("EXERCISE")"""
 
 
-@dataclass(frozen=True)
-class Group:
-    """Hidden checks that share one autograded cell."""
+def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> str:
+    """Return the notebook of a stub as text, the same for the same stub; of a solution's source, for nbgrader to strip.
 
-    id: str
-    points: float
-    titles: tuple[str, ...]
-    checks: tuple[str, ...]  # their ids
-
-
-def groups(hidden: Iterable[CheckOutcome]) -> list[Group]:
-    """Return the hidden checks of an exercise by their layers."""
-    layers: dict[str, list[CheckOutcome]] = {}
-    for check in sorted(hidden, key=lambda c: c.layer):
-        layers.setdefault(check.layer.name.lower(), []).append(check)
-    return [
-        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
-        for name, checks in layers.items()
-    ]
-
-
-def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
-    """Return the notebook of a stub as text, the same for the same stub; of a solution's source, for nbgrader to strip."""
+    hidden: the checks of the exercise. Those of a layer share one autograded cell.
+    """
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
@@ -102,17 +80,19 @@ def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
     # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
     visible = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
     _finish(visible, exercise, "visible", locked=True, points=0, about={"visible": True})
-    graded = [_graded_cell(exercise, group) for group in groups]
+    by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
+    graded = [_graded_cell(exercise, layer.name.lower(), list(checks)) for layer, checks in by_layer]
     notebook.cells = [first, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return str(nbformat.writes(notebook)) + "\n"
 
 
-def _graded_cell(exercise: str, group: Group) -> NotebookNode:
-    head = f"# Graded, {group.points:g} points. `course grade` runs these checks on this notebook's code:"
-    cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {title}" for title in group.titles)]))
-    return _finish(cell, exercise, group.id, locked=True, points=group.points, about={"checks": list(group.checks)})
+def _graded_cell(exercise: str, layer: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
+    points = sum(check.points for check in checks)
+    head = f"# Graded, {points:g} points. `course grade` runs these checks on this notebook's code:"
+    cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {check.title}" for check in checks)]))
+    return _finish(cell, exercise, layer, locked=True, points=points, about={"checks": [check.id for check in checks]})
 
 
 def _finish(

@@ -88,8 +88,7 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 def _class_repository(
     course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, where: str
 ) -> str:
-    from ..authoring.class_repository import bundle, earlier_release, hand_over
-    from ..authoring.try_repository import try_out
+    from ..authoring.class_repository import bundle, earlier_release, hand_over, try_out
 
     earlier, there = earlier_release(out), quote(str(out))
     named = owner or earlier.owner or NOBODY

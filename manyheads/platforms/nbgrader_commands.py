@@ -27,7 +27,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.exchange.default import ExchangeCollect
 
 from ..authoring.release_exercises import write_release
-from ..authoring.stub_notebook import groups, stub_notebook
+from ..authoring.stub_notebook import stub_notebook
 from ..box.names import Level
 from ..course import Assignment, Course, CourseError
 from ..course.decisions import Decisions, final
@@ -93,9 +93,8 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
     made = write_release(course, catalogue, assignment.exercises, usable(), told)
     files = {folder / path.relative_to(exercises): path.read_bytes() for path in made.files}
     for exercise in assignment.exercises:
-        whole = stub_notebook(
-            exercise.solution.read_text(encoding="utf-8"), exercise.id, groups(catalogue.checks(exercise))
-        )
+        source = exercise.solution.read_text(encoding="utf-8")
+        whole = stub_notebook(source, exercise.id, catalogue.checks(exercise))
         files[folder / exercise.notebook.relative_to(exercises)] = whole.encode()
     for path, content in files.items():
         write_whole(path, content)

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over
-from manyheads.authoring.leaks import leaks
+from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over, standalone_command, try_out
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.try_repository import standalone_command, try_out
+from manyheads.authoring.stub import leaks
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
-from manyheads.authoring.mutant_answers import KnownReplies, answers_of, without_rounding
-from manyheads.authoring.record_calls import RecordedCalls
-from manyheads.authoring.recorded_call import RecordedCall
+from manyheads.authoring.fingerprints import answers_of, places_of, settled_places, without_rounding
+from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
@@ -31,9 +30,9 @@ def calls(call: Call) -> RecordedCalls:
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
     """Where the reply of each function is stored, and how many replies are."""
     recorded = calls(call)
-    known = KnownReplies(recorded.right)
-    found = [known.places({"f": f}, answers_of(recorded, {"f": f})) for f in functions]
-    return [known.settled(each)[0] for each in found], len(known.replies[0])
+    known = [*map(Replies, recorded.right)]
+    found = [places_of(known, {"f": f}, answers_of(recorded, {"f": f})) for f in functions]
+    return [settled_places(known, each)[0] for each in found], len(known[0].every)
 
 
 def print_of(f: Function) -> ReplyFingerprint:
@@ -89,10 +88,11 @@ def test_what_every_processor_computes_is_stored_and_nothing_else(functions, cal
 def broken(call: Call, f: Function) -> tuple[int | None, Broken]:
     """Where the reply of a function is stored, and the aspects that it breaks for sure."""
     recorded = calls(call)
-    known, given = KnownReplies(recorded.right), answers_of(recorded, {"f": f})
-    found = known.places({"f": f}, given)
+    known, given = [*map(Replies, recorded.right)], answers_of(recorded, {"f": f})
+    found = places_of(known, {"f": f}, given)
     every = broken_aspects([each.told for each in given], list(recorded.groups.values()))
-    return known.settled(found)[0], without_rounding(every, found, known.settled(found))
+    settled = settled_places(known, found)
+    return settled[0], without_rounding(every, found, settled)
 
 
 def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:

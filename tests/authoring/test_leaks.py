@@ -11,7 +11,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from manyheads.authoring.leaks import leaks
+from manyheads.authoring.stub import leaks
 from manyheads.course import Course, load_course
 
 SOURCE = "solutions/averages/01_running_mean.py"

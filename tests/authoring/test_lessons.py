@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.class_repository import bundle
-from manyheads.authoring.leaks import leaks
 from manyheads.authoring.release_exercises import write_release
+from manyheads.authoring.stub import leaks
 from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue

@@ -11,7 +11,9 @@ import nbformat
 import pytest
 
 from manyheads.authoring.stub import STUB, strip
-from manyheads.authoring.stub_notebook import Group, stub_notebook
+from manyheads.authoring.stub_notebook import stub_notebook
+from manyheads.checks.marks import Layer
+from manyheads.checks.outcome import CheckOutcome
 from manyheads.errors import CourseFault
 from manyheads.submission.read import read_notebook
 from tests.make import REPOSITORY
@@ -55,8 +57,10 @@ def test_a_marker_out_of_place_is_refused_with_its_line(lines: list[str], line: 
     assert message.endswith("Next: mend it, then course release")
 
 
-OF_VALUES = Group("values", 2.5, ("averages", "lets gradients through"), ("values", "gradients"))
-GROUPS = (Group("shape", 1, ("gives as many",), ("shape",)), OF_VALUES)
+CHECKS = (
+    CheckOutcome("values", "averages", Layer.VALUES, 1.5, ""), CheckOutcome("shape", "gives as many", Layer.SHAPE, 1, ""),
+    CheckOutcome("gradients", "lets gradients through", Layer.VALUES, 1, ""),
+)  # fmt: skip
 
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
@@ -77,7 +81,7 @@ def read(text: str) -> nbformat.NotebookNode:
 
 
 def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(stub):
-    first, *cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+    first, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
     assert first.source.endswith('load_magics("running_mean")')
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [(c.cell_type, c.source) for c in paired]
@@ -90,12 +94,12 @@ def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_
 
 
 def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:
-    source = read_notebook(stub_notebook(stub, "running_mean", GROUPS)).source
+    source = read_notebook(stub_notebook(stub, "running_mean", CHECKS)).source
     assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
 
 
 def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells_alone(stub: str) -> None:
-    cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+    cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
     for ids in ([c.id for c in cells], [c.metadata.nbgrader.grade_id for c in cells if "nbgrader" in c.metadata]):
         assert len(set(ids)) == len(ids)
     for cell in cells:
@@ -109,9 +113,9 @@ def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours
     preprocessors = pytest.importorskip("nbgrader.preprocessors")
     nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
     clear = preprocessors.ClearSolutions(code_stub={"python": "\n".join(STUB)})
-    stripped, _ = clear.preprocess(read(stub_notebook(solution, "running_mean", GROUPS)), {})
+    stripped, _ = clear.preprocess(read(stub_notebook(solution, "running_mean", CHECKS)), {})
     stripped, _ = preprocessors.ComputeChecksums().preprocess(stripped, {})
-    ours = read(stub_notebook(stub, "running_mean", GROUPS))
+    ours = read(stub_notebook(stub, "running_mean", CHECKS))
     assert [(c.cell_type, c.source) for c in ours.cells] == [(c.cell_type, c.source) for c in stripped.cells]
     assert [c.metadata for c in ours.cells] == [c.metadata for c in stripped.cells], "with its own checksums"
     nbgraderformat.MetadataValidator().validate_nb(ours)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from manyheads.authoring import release_exercises
-from manyheads.authoring.release_exercises import record, stray_files
-from manyheads.authoring.trained import trained_blocks
+from manyheads.authoring.release_exercises import record, stray_files, trained_blocks
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks

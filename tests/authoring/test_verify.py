@@ -364,7 +364,7 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
 ])  # fmt: skip
 def test_a_line_that_is_told_is_tried_on_other_inputs(bench, running_mean, monkeypatch, line, edit, said):
     fault = bench.undone(running_mean)[0]
-    (found,) = bench.lines(running_mean, fault.text)
+    (found,) = bench.lines(running_mean, fault.edit.after)
     told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (told,))
     assert bench.told(running_mean, fault) == said

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.authoring.leaks import Lines, _normalised, hidden_lines
+from manyheads.authoring.stub import Lines, _normalised, hidden_lines
 from manyheads.box.forked import open_own_box
 from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of

@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.record_calls import RecordedCalls
-from manyheads.authoring.record_curves import recorded_curves
-from manyheads.authoring.recorded_call import RecordedCall
+from manyheads.authoring.record_calls import RecordedCall, RecordedCalls
+from manyheads.authoring.record_unlisted import recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import Bank

@@ -6,6 +6,7 @@ becomes one that begins with a dot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
@@ -27,8 +28,5 @@ def as_they_are(folder: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of one folder of templates by their paths."""
     for path in sorted((HERE / folder).rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            parts = (
-                part.replace("dot_", ".", 1) if part.startswith("dot_") else part
-                for part in path.relative_to(HERE / folder).parts
-            )
-            yield "/".join(parts), path.read_bytes()
+            name = path.relative_to(HERE / folder).as_posix()
+            yield re.sub(r"(^|/)dot_", r"\1.", name), path.read_bytes()

@@ -1,13 +1,12 @@
-"""Small faults: right attempts, each with one edit, of which the line is known."""
+"""Attempts that are made from right ones: without an answer, with one that says nothing, or with one edit, of which the line is known."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Literal
 
 from ...box.level import Box
 from ...course import Course, Exercise
@@ -15,17 +14,79 @@ from ...judge.grade_submission import Judge, Settings
 from ...lines.candidates import candidates
 from ...lines.code_parts import Edit
 from ...lines.find_lines import Bounds
-from ...result import ProvedLine
+from ...result import ExerciseResult, ProvedLine
 from ...submission import AttemptSource
+from ..templates import filled
 
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 FAULTS = 5  # for each exercise
 PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
 ANOTHER_SEED = 1
-_LOST = ("timeout", "crashed", "skipped", "missing")  # how no check of a fault may end
+_LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault may end
 _SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
 
-Told = Literal["there", "elsewhere", "wrong", "nothing"]
+Attempt = tuple[str, str]  # what it does, and its text
+# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake is kept: names, weights, and of
+# answers shapes, dtypes, devices, and the operations on the way.
+SILENT = {
+    "raises an error": "raise RuntimeError('no')",
+    "refuses everything": "raise ValueError('no')",
+    "asks Python to exit": "raise SystemExit(0)",
+    "ends its process": "os._exit(0)",
+    "never ends": "while True: pass",
+    "returns None": "return None",
+    "returns a tuple": "return (right(*args, **kwargs),)",
+    "returns a list": "return [right(*args, **kwargs)]",
+    "returns text": "return 'right'",
+    "returns what equals everything": "return Equal()",
+    "is a generator": "yield right(*args, **kwargs)",
+}
+
+# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the function was given.
+EMPTY = {
+    "gives zeros": ("torch.zeros_like(out)", "0"),
+    "gives ones": ("torch.ones_like(out)", "1"),
+    "gives a ramp": ("torch.arange(out.numel()).view(out.shape).to(out)", "7"),
+    "gives the identity matrix": ("torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)", "7"),
+    "gives NaN": ("torch.full_like(out, float('nan'))", "float('nan')"),
+    "gives infinity": ("torch.full_like(out, float('inf'))", "float('inf')"),
+    "gives torch's noise": (
+        "(torch.randn(out.shape) > 0 if truths(out) else torch.randn(out.shape)).to(out)",
+        "torch.randn(()).item()",
+    ),
+    "gives noise of its own": ("noise(out, os.urandom(7))", "int.from_bytes(os.urandom(3), 'big')"),
+    "gives the same noise each time": ("noise(out, b'0')", "7"),
+    "gives ones and its argument's sum times 1e-9": ("torch.ones_like(out) + (x.sum() * 1e-9).to(out)", "7"),
+    "gives its argument in the right shape": ("filled(out, x)", "7"),
+    "gives its argument": ("x", "7"),
+    "gives a copy of its argument": ("x.clone()", "7"),
+    "gives zeros like its argument": ("torch.zeros_like(x)", "7"),
+    "gives noise like its argument": ("torch.randn_like(x)", "7"),
+    "gives NaN like its argument": ("x * float('nan')", "7"),
+}
+WRONG = {
+    "scales its numbers": ("out * 1.5 if out.is_floating_point() else out", "out * 2"),
+    "gives one wrong number": ("with_a_wrong_number(out)", "out * 2"),
+}
+
+
+def silent_attempts(exercise: Exercise) -> list[Attempt]:
+    """Return the attempts that give no answer: a function's, a forward's, and a constructor's."""
+    has_modules = "def forward(" in exercise.solution.read_text("utf-8")
+    methods = ("forward", "__init__") if has_modules else ("forward",)
+    return [(way, _replaced(exercise, body, method=method)) for method in methods for way, body in SILENT.items()]
+
+
+def saying_attempts(exercise: Exercise, ways: Mapping[str, tuple[str, str]]) -> list[Attempt]:
+    """Return the attempts that give these tensors and numbers in place of the right ones."""
+    body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
+    return [(way, _replaced(exercise, body, tensor=tensor, number=number)) for way, (tensor, number) in ways.items()]
+
+
+def _replaced(exercise: Exercise, body: str, **words: str) -> str:
+    words = {"body": body, "method": "forward", "tensor": "out", "number": "out", **words}
+    ((_, ending),) = filled("instead", words)
+    return exercise.solution.read_text("utf-8") + ending.decode()
 
 
 @dataclass(frozen=True)
@@ -35,16 +96,6 @@ class Fault:
     attempt: str
     edit: Edit
     undone: bool
-
-    @property
-    def text(self) -> str:
-        """The text with the fault."""
-        return self.edit.after
-
-    @property
-    def label(self) -> str:
-        """The place of the edit, and what it does."""
-        return f"{self.attempt}, line {self.edit.line} ({self.edit.kind}): {self.edit.described}"
 
 
 class FaultBench:
@@ -72,43 +123,37 @@ class FaultBench:
                 continue
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
             if edit.after not in tried and self._fails(exercise, edit.after):
-                undone = any(e.after == texts[name] for e in candidates(edit.after, ()))
-                yield Fault(name, edit, undone)
+                yield Fault(name, edit, any(e.after == texts[name] for e in candidates(edit.after, ())))
             tried.add(edit.after)
 
     def _undone(self, exercise: Exercise) -> list[Fault]:
-        """Return some faults that one edit undoes."""
         return list(islice((fault for fault in self.faults(exercise) if fault.undone), FAULTS))
 
-    def _told(self, exercise: Exercise, fault: Fault) -> Told:
-        """Return what is told of a fault: its line, another where an edit mends it as well, one that is wrong, or nothing."""
-        lines = self.lines(exercise, fault.text)
+    def _told(self, exercise: Exercise, fault: Fault) -> str:
+        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as well, "wrong", or "nothing"."""
+        lines = self.lines(exercise, fault.edit.after)
         if not lines:
             return "nothing"
-        if not all(self._mends(exercise, fault.text, line) for line in lines):
+        if not all(self._mends(exercise, fault.edit.after, line) for line in lines):
             return "wrong"
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
     def lines(self, exercise: Exercise, text: str) -> tuple[ProvedLine, ...]:
         """Return what a search finds."""
-        return self._searching.grade_attempt("fault", exercise, _source(exercise, text)).lines
+        return _graded(self._searching, exercise, text).lines
 
     def _mends(self, exercise: Exercise, text: str, line: ProvedLine) -> bool:
         """Return whether the edit that is told makes every check pass on inputs that the search has not seen."""
         edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
-        results = [
-            self._judge.grade_attempt("mended", exercise, _source(exercise, e.after), ANOTHER_SEED) for e in edits
-        ]
-        return any(result.is_done for result in results)
+        return any(_graded(self._judge, exercise, e.after, ANOTHER_SEED).is_done for e in edits)
 
     def _fails(self, exercise: Exercise, text: str) -> bool:
         """Return whether it is imported, and fails a check by what it answers."""
-        result = self._judge.grade_attempt("fault", exercise, _source(exercise, text))
+        result = _graded(self._judge, exercise, text)
         ends = {check.outcome for check in result.checks}
-        evidence = {check.evidence for check in result.checks}
-        imported = not (ends == {"error"} and len(evidence) == 1)
-        return imported and not result.is_done and not ends & set(_LOST)
+        imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
+        return imported and not result.is_done and not ends & _LOST
 
 
-def _source(exercise: Exercise, text: str) -> AttemptSource:
-    return AttemptSource(f"{exercise.stem}.py", text)
+def _graded(judge: Judge, exercise: Exercise, text: str, seed: int | None = None) -> ExerciseResult:
+    return judge.grade_attempt("fault", exercise, AttemptSource(f"{exercise.stem}.py", text), seed)

@@ -6,10 +6,10 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 from ...box.level import Box, open_box
 from ...box.names import Level
 from ...course import Exercise, load_course
-from ...diagnosis import load_bank
+from ...diagnosis import Mutant, load_bank
 from ...diagnosis.recording_file import current
 from ...errors import CourseFault
 from ...judge.grade_submission import Judge, Settings
@@ -28,9 +28,8 @@ from ...result import ExerciseResult
 from ...submission import AttemptSource
 from ..release_exercises import texts_of
 from .claims import NOTHING
-from .faults import FAULTS, SECRET, FaultBench
+from .faults import EMPTY, FAULTS, SECRET, WRONG, FaultBench, saying_attempts, silent_attempts
 from .trials import Trials
-from .ways import EMPTY, WRONG, saying_attempts, silent_attempts
 
 NUMBERS = 3  # of each family
 MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
@@ -43,7 +42,6 @@ class Verified:
     def __init__(self, config: pytest.Config) -> None:
         self.course = course = load_course(Path(config.getoption("--course")))
         self.exercises = [e for e in course.exercises if e.id in config.getoption("--exercise")]
-        self.is_whole = len(self.exercises) == len(course.exercises)
         self.seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
@@ -90,16 +88,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[VERIFIED] = Verified(config)
 
 
-def _pairs(verified: Verified, exercise: Exercise) -> Iterable[object]:
-    pairs = [
-        (a, b)
-        for a, b in itertools.combinations(load_bank(exercise).mutants, 2)
-        if a.id != b.id and not a.faults.keys() & b.faults.keys()
-    ]
-    return random.Random(exercise.id).sample(pairs, len(pairs))[: verified.pairs]
+def _some(verified: Verified, exercise: Exercise, cases: Sequence[object]) -> Sequence[object]:
+    return random.Random(exercise.id).sample(cases, len(cases))[: verified.pairs]
 
 
-def _numbers(verified: Verified, exercise: Exercise) -> Iterable[object]:
+def _pairs(exercise: Exercise) -> list[tuple[Mutant, Mutant]]:
+    pairs = itertools.combinations(load_bank(exercise).mutants, 2)
+    return [(a, b) for a, b in pairs if a.id != b.id and not a.faults.keys() & b.faults.keys()]
+
+
+def _modules(exercise: Exercise) -> list[Mutant]:
+    mutants = load_bank(exercise).mutants
+    return [m for m in mutants if any(isinstance(value, type) for value in m.namespace.values())]
+
+
+def _numbers(exercise: Exercise) -> Iterable[object]:
     draw = random.Random(exercise.id)
     for family in load_bank(exercise).families:
         low, high = math.log(family.low), math.log(family.high)
@@ -108,22 +111,13 @@ def _numbers(verified: Verified, exercise: Exercise) -> Iterable[object]:
             yield family, family.knobs(math.exp(draw.uniform(low + margin, high - margin)))
 
 
-def _some(verified: Verified, exercise: Exercise, are_modules: bool) -> Iterable[object]:
-    mutants = [
-        m
-        for m in load_bank(exercise).mutants
-        if not are_modules or any(isinstance(value, type) for value in m.namespace.values())
-    ]
-    return random.Random(exercise.id).sample(mutants, len(mutants))[: verified.pairs]
-
-
 # The cases of an exercise, by the name of the parameter that stands for one.
 CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "mutant": lambda _, exercise: load_bank(exercise).mutants,
-    "some_mutant": partial(_some, are_modules=False),
-    "module_mutant": partial(_some, are_modules=True),
-    "pair": _pairs,
-    "number": _numbers,
+    "some_mutant": lambda verified, exercise: _some(verified, exercise, load_bank(exercise).mutants),
+    "module_mutant": lambda verified, exercise: _some(verified, exercise, _modules(exercise)),
+    "pair": lambda verified, exercise: _some(verified, exercise, _pairs(exercise)),
+    "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
     "silent": lambda _, exercise: silent_attempts(exercise),

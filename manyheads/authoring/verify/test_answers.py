@@ -9,8 +9,8 @@ from ...course import Exercise
 from ...report.words import score_words
 from ...result import ExerciseResult
 from .claims import NOTHING
+from .faults import Attempt
 from .plugin import Verified
-from .ways import Attempt
 
 claim = pytest.mark.claim
 LINES = "see docs/diagnosis.md, The line"
@@ -38,9 +38,8 @@ def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> Non
     result = verified.grade(exercise, text, diagnoses=False)
     failed = [check.id for check in result.checks if check.outcome != "passed"]
     form = [id_ for id_ in failed if layers[id_] in (Layer.SHAPE, Layer.FINITE)]
-    hygiene = [id_ for id_, layer in layers.items() if layer == Layer.HYGIENE]
-    lost = [id_ for id_ in failed if id_ in hygiene]
-    keeps = not form and len(lost) <= HYGIENE_SHARE * len(hygiene)
+    lost = [id_ for id_ in failed if layers[id_] == Layer.HYGIENE]
+    keeps = not form and len(lost) <= HYGIENE_SHARE * [*layers.values()].count(Layer.HYGIENE)
     assert keeps, f"an attempt that {way} fails {', '.join([*form, *lost])}"
 
 
@@ -64,7 +63,8 @@ def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, 
     if number >= len(bench.undone(exercise)):
         pytest.skip(NOTHING)
     fault = bench.undone(exercise)[number]
-    return f"{exercise.id}: {fault.label}", bench.told(exercise, fault)
+    place = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.kind})"
+    return f"{exercise.id}: {place}: {fault.edit.described}", bench.told(exercise, fault)
 
 
 def _assert_nothing_earned(way: str, result: ExerciseResult) -> None:

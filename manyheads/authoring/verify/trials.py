@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from functools import cached_property
 from io import StringIO
 from itertools import compress
@@ -105,8 +105,7 @@ def _stub(*arguments: object, **named: object) -> None:
     raise NotImplementedError
 
 
-@contextmanager
-def with_other_weights() -> Iterator[None]:
+def with_other_weights() -> AbstractContextManager[object]:
     """Let every linear layer begin with other weights, as where layers are made in another order."""
     begin = nn.Linear.reset_parameters
 
@@ -114,5 +113,4 @@ def with_other_weights() -> Iterator[None]:
         torch.rand(1)
         begin(layer)
 
-    with mock.patch.object(nn.Linear, "reset_parameters", begin_otherwise):
-        yield
+    return mock.patch.object(nn.Linear, "reset_parameters", begin_otherwise)
