@@ -150,10 +150,16 @@ def each(misconception, knob, *ways, **others):
     return tuple((misconception, {knob: way, **others}) for way in ways)
 
 
-def at(line, *pairs):
-    """An edit of this line of the reference for each of these."""
-    for id_, new in pairs:
-        yield id_, edit(line, new)
+def at(line, *groups, more=None):
+    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all of them change besides."""
+    for id_, *texts in groups:
+        for new in texts:
+            yield id_, edit(line, new, more)
+
+
+def of(id_, *edits):
+    """Mutants of one misconception."""
+    return tuple((id_, each) for each in edits)
 
 
 HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
