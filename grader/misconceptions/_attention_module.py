@@ -1,7 +1,5 @@
 """A CausalSelfAttention with a fused projection, right but for its knobs; shared by exercises 7 and 8."""
 
-from types import SimpleNamespace
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -25,12 +23,6 @@ OF_FORWARD = {
     "output_dropout": "there", "cut_gradient": "no", "entrance": "plain", "returned": "tensor", "fixed": None,
     "holder_in_use": "buffer",
 }  # fmt: skip
-
-
-def known(knobs, right):
-    """These knobs, and the right value for every other one. right: the knobs that there are."""
-    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
-    return SimpleNamespace(**{**right, **knobs})
 
 
 class Sizes:

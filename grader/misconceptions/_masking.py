@@ -1,6 +1,7 @@
 """What wrong attempts at causal attention share: masks, softmaxes, and a short form for lists of mutants."""
 
 import math
+from types import SimpleNamespace
 
 import torch
 
@@ -143,6 +144,12 @@ def weighed(scores, seen, how, softmax):
 
 
 SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
+
+
+def known(knobs, right):
+    """These knobs, and the right value for every other one. right: the knobs that there are."""
+    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
+    return SimpleNamespace(**{**right, **knobs})
 
 
 def each(misconception, knob, *ways, **others):

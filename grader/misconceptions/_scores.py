@@ -1,6 +1,7 @@
 """What wrong attempts at functions of queries and keys share: scales, products, and answers that are no tensors."""
 
 import math
+from functools import wraps
 
 import torch
 
@@ -84,6 +85,7 @@ ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "k
 ANSWERS = {
     "tuple": lambda out: (out, out),
     "list": lambda out: out.tolist(),
+    "listed": lambda out: [out],
     "numpy": lambda out: out.detach().cpu().numpy(),
     "none": lambda out: None,
 }
@@ -99,3 +101,42 @@ def unpacked(t, axes):
 def multiplier(scale, q, k, v=None):
     """The number that q kᵀ is multiplied by."""
     return SCALES[scale](q, k, v) if isinstance(scale, str) else scale
+
+
+# What a function returns, which is missing, and which has other names for its arguments.
+OFFERED = {"returns": None, "without": "", "renamed": ""}
+
+
+def offered(k, *functions, dressed=lambda name, run: run):
+    """The functions by their names, as these knobs would have them. dressed: what else is done to any of them, (name, it)."""
+    return {f.__name__: _offered(k, f, dressed(f.__name__, f)) for f in functions if f.__name__ != k.without}
+
+
+def _offered(k, function, run):
+    name = function.__name__
+
+    def answered(*args):
+        out = run(*args)
+        return ANSWERS[k.returns[0]](out) if k.returns and k.returns[1] == name else out
+
+    return answered if name == k.renamed else wraps(function)(answered)
+
+
+def own(right):
+    """The right value of each of these knobs, and of those of the second function alone, which are as the first one's."""
+    return right | dict.fromkeys((f"own_{name}" for name in right), None)
+
+
+def of_both(k, right):
+    """The values of these knobs in the first function, and in the second one."""
+    first = {name: getattr(k, name) for name in right}
+    second = {name: getattr(k, f"own_{name}") for name in right}
+    return first, first | {name: value for name, value in second.items() if value is not None}
+
+
+def sides(id_, right, faults):
+    """In both functions, in the second one alone, in the first one alone if these knobs have a right value."""
+    yield id_, faults
+    yield id_, {f"own_{knob}": value for knob, value in faults.items()}
+    if faults.keys() <= right.keys():
+        yield id_, {**faults, **{f"own_{knob}": right[knob] for knob in faults}}

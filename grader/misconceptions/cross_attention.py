@@ -9,10 +9,10 @@ from torch import nn
 from manyheads.checks import edit
 
 from ._attention import FILLS, LATE_MASKS, MASKS, MERGES, SCALES, SCORES, SOFTMAXES, SPLITS, WEAK, lower
-from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight, known
+from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight
 from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
 from ._kept import Keeping
-from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED
+from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, known
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from ._attention import MERGES, ORDERS
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, late_super
 from ._attention_mutants import (
     ADDED,
     ATTENTION_FAMILIES,
@@ -30,7 +30,7 @@ from ._attention_mutants import (
     each,
 )
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place, known
 
 
 class Delegating(Attention):

@@ -7,7 +7,7 @@ from torch import nn
 from manyheads.checks import edit
 
 from ._attention import MASKS, MERGES, SOURCES, SPLITS
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight, known
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight
 from ._attention_mutants import (
     ADDED,
     ATTENTION_FAMILIES,
@@ -25,7 +25,7 @@ from ._attention_mutants import (
 )
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, known
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 

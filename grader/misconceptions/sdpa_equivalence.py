@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from manyheads.checks import edit
 
 from ._attention import INF, MERGES, ORDERS, WEAK, lower
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, late_super
 from ._attention_mutants import (
     ADDED,
     ATTENTION_FAMILIES,
@@ -35,13 +35,7 @@ from ._attention_mutants import (
     named,
 )
 from ._kept import Keeping
-from ._masking import (
-    HEADS_NOT_JOINED,
-    KEYS_NOT_TRANSPOSED,
-    PRECEDENCE,
-    SCALES_TRIED,
-    dropped_in_place,
-)
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, dropped_in_place, known
 
 
 def filled(hidden, value):
