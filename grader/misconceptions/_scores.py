@@ -90,6 +90,18 @@ ANSWERS = {
     "none": lambda out: None,
 }
 
+# A dtype or a device that is written in.
+CASTS = {"follows": lambda z: z} | {
+    name: lambda z, name=name: getattr(z, name)() for name in ("float", "double", "half", "bfloat16", "long")
+}
+DEVICES = {
+    "follows": lambda z: z,
+    "cpu": lambda z: z.cpu(),
+    "filled": lambda z: torch.empty(z.shape, dtype=z.dtype).copy_(z),
+    "added": lambda z: z + torch.zeros(z.shape, dtype=z.dtype),
+    "multiplied": lambda z: z @ torch.eye(z.shape[-1], dtype=z.dtype),
+}
+
 
 def unpacked(t, axes):
     """`B, T, C = t.shape`: any other number of axes is a ValueError."""

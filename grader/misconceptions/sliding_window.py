@@ -124,7 +124,10 @@ def make(**knobs):
                 t.mul_(2.0)
         return lose("out", out if faults.decimals is None else out.round(decimals=faults.decimals))
 
-    return offered(faults, window_mask, local_attention)
+    functions = offered(faults, window_mask, local_attention)
+    if faults.renamed == "window_mask":  # all but the device
+        functions["window_mask"] = lambda *args, device=None: window_mask(*args, device=device)
+    return functions
 
 
 def _bands(id_, **faults):
