@@ -19,6 +19,7 @@ SCALES = {
     "hd": lambda s: 1 / s.hd,
     "times_sqrt_hd": lambda s: s.hd**0.5,
     "times_hd": lambda s: float(s.hd),
+    "times_sqrt_c": lambda s: s.C**0.5,
     "sqrt_heads": lambda s: s.nh**-0.5,
     "heads": lambda s: 1 / s.nh,
     "sqrt_tokens": lambda s: s.T**-0.5,
