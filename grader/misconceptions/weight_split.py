@@ -1,23 +1,19 @@
 """Wrong attempts at multi-head attention by weight split: one causal head with heads cut from its channels."""
 
-from dataclasses import dataclass
-
 from torch import nn
 
 from manyheads.checks import edit
 
-from ._kept import Keeping
-from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
+from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each, known
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
+    KNOBS,
     LAYER_MUTANTS,
     WRITTEN_IN_MUTANTS,
-    Knobs,
     OneHead,
-    Silent,
-    Stub,
     attention_mutants,
+    declared,
     project,
 )
 
@@ -75,17 +71,15 @@ MERGE = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeadKnobs(Knobs):
-    """The faults of several heads too; sizes may hold nh and hd."""
-
-    divides: str = "d_out"  # what is checked: d_out, d_in, context, nothing
-    head_values: str = "own"  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
-    split: str = "heads"
-    split_only: str = "qkv"  # the others are split well
-    merge: str = "heads"
-    proj: str = "linear"  # linear, missing, transposed, twice, no_bias_used, bias_each: once a head
-    names: tuple[str, ...] = ("W_query", "W_key", "W_value", "out_proj")
+HEAD_KNOBS = KNOBS | {
+    "divides": "d_out",  # what is checked: d_out, d_in, context, nothing
+    "head_values": "own",  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
+    "split": "heads",
+    "split_only": "qkv",  # the others are split well
+    "merge": "heads",
+    "proj": "linear",  # linear, missing, transposed, twice, no_bias_used, bias_each: once a head
+    "names": ("W_query", "W_key", "W_value", "out_proj"),
+}  # fmt: skip; sizes may hold nh and hd
 
 
 class Heads(OneHead):
@@ -141,34 +135,17 @@ class Heads(OneHead):
         return project(layer, out, transposed=self.knobs.proj == "transposed")
 
 
+SIGNATURES = {
+    "required": lambda self, d_in, d_out, context_length, num_heads, dropout, qkv_bias: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
+    "fourth": lambda self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
+    "bias_first": lambda self, d_in, d_out, context_length, num_heads, qkv_bias=False, dropout=0.0: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
+    "renamed": lambda self, d_in, d_out, block_size, n_head, p=0.0, bias=False: Heads.__init__(self, d_in, d_out, block_size, n_head, p, bias),
+}  # fmt: skip
+
+
 def make(**faults):
-    """The exercise's names, with these faults; the defaults are right."""
-
-    class MultiHeadAttention(Keeping, Heads):
-        knobs = HeadKnobs(**faults)
-
-    class Required(MultiHeadAttention):
-        def __init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias):
-            super().__init__(d_in, d_out, context_length, num_heads, dropout, qkv_bias)
-
-    class DropoutFourth(MultiHeadAttention):
-        def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-            super().__init__(d_in, d_out, context_length, num_heads, dropout, qkv_bias)
-
-    class BiasFirst(MultiHeadAttention):
-        def __init__(self, d_in, d_out, context_length, num_heads, qkv_bias=False, dropout=0.0):
-            super().__init__(d_in, d_out, context_length, num_heads, dropout, qkv_bias)
-
-    class Renamed(MultiHeadAttention):
-        def __init__(self, d_in, d_out, block_size, n_head, p=0.0, bias=False):
-            super().__init__(d_in, d_out, block_size, n_head, p, bias)
-
-    interface = MultiHeadAttention.knobs.interface
-    if interface == "class":
-        return {"MHA": MultiHeadAttention}
-    shapes = {"required": Required, "fourth": DropoutFourth, "bias_first": BiasFirst, "renamed": Renamed}
-    shapes |= {"stub": Stub, "silent": Silent}
-    return {"MultiHeadAttention": shapes.get(interface, MultiHeadAttention)}
+    """The exercise's names, with these faults."""
+    return declared("MultiHeadAttention", Heads, known(faults, HEAD_KNOBS), SIGNATURES, "MHA")
 
 
 WRONG_AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
@@ -226,23 +203,15 @@ MUTANTS = (
     *each("hard_coded_shape", "sizes", *({"nh": n} for n in (2, 4, 3, 8, 12, 6, 1))),
     *each("hard_coded_shape", "sizes", *({"hd": n} for n in (64, 2, 4, 8, 3, 16))),
     *WRITTEN_IN_MUTANTS,
-    *each(
-        "params_not_registered",
-        "registered",
-        "list",
-        "tensor",
-        "hidden",
-        "forward",
-        "anew",
-        "proj_anew",
-        "proj_hidden",
-    ),
+    *each("params_not_registered", "registered", "list", "tensor", "hidden", "forward", "anew"),
+    *each("params_not_registered", "registered", "proj_anew", "proj_hidden"),
     ("params_not_registered", {"split": "first_shared"}),
     ("heads_reversed", {"split": "reversed"}),
     *each("params_extra", "extra", "layer", "norm", "temperature"),
-    ("params_extra", {"names": ("w_q", "w_k", "w_v", "w_o")}),
-    ("params_extra", {"names": ("W_query", "W_key", "W_value", "proj")}),
-    ("params_extra", {"names": ("q_proj", "k_proj", "v_proj", "o_proj")}),
+    *(
+        ("params_extra", {"names": tuple(n.split())})
+        for n in ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
+    ),
     ("super_init_missing", {"super_init": False}),
     *each("interface", "interface", "class", "pair", "required", "fourth", "bias_first", "renamed"),
     BIAS_BY_DEFAULT,
