@@ -8,7 +8,7 @@ import torch
 from ._masking import PRECEDENCE, PRECEDENCE_OF_HD
 
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
-SCALES = {
+MULTIPLIERS = {
     "sqrt_hd": lambda q, k, v=None: q.shape[-1] ** -0.5,
     "missing": lambda q, k, v=None: 1.0,
     "nothing": lambda q, k, v=None: 0.0,
@@ -31,7 +31,7 @@ SCALES = {
     "rounded": lambda q, k, v=None: 1 / round(q.shape[-1] ** 0.5),
     "rounded_up": lambda q, k, v=None: 1 / math.ceil(q.shape[-1] ** 0.5),
 }
-SCALES |= {way: lambda q, k, v=None, way=way: PRECEDENCE[way](q.shape[-1], None, None) for way in PRECEDENCE_OF_HD}
+MULTIPLIERS |= {way: lambda q, k, v=None, way=way: PRECEDENCE[way](q.shape[-1], None, None) for way in PRECEDENCE_OF_HD}
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
 # How the scores are normalised. A number is the axis of a softmax.
@@ -112,7 +112,7 @@ def unpacked(t, axes):
 
 def multiplier(scale, q, k, v=None):
     """The number that q kᵀ is multiplied by."""
-    return SCALES[scale](q, k, v) if isinstance(scale, str) else scale
+    return MULTIPLIERS[scale](q, k, v) if isinstance(scale, str) else scale
 
 
 # What a function returns, which is missing, and which has other names for its arguments.

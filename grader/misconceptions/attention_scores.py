@@ -5,7 +5,7 @@ import math
 import torch
 
 from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, known
-from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SCALES, SHARES, multiplier, offered
+from ._scores import CONSTANTS, MULTIPLIERS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
 SUMS = ("sum_abs", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
 
@@ -92,11 +92,11 @@ def make(**knobs):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
         scores = rounded("attention_scores", scaled(knob("product", "attend"), knob("scale", "attend"), q, k, v))
         if faults.scale_again is not None:
-            scores = scores * SCALES[faults.scale_again](q, k)
+            scores = scores * MULTIPLIERS[faults.scale_again](q, k)
         how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
         weights = shares(how, scores)
         if faults.scale_after == "attend":
-            weights = weights * SCALES["sqrt_hd"](q, k)
+            weights = weights * MULTIPLIERS["sqrt_hd"](q, k)
         if "v" in faults.mutate:
             v.add_(1.0)
             v = v - 1.0

@@ -9,8 +9,7 @@ from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import MERGES, SCALES
-from ._attention import SPLITS as HEADS
+from ._attention import MERGES, SCALES, SPLITS
 from ._masking import (
     FILLS_TRIED,
     INF,
@@ -27,7 +26,7 @@ from ._masking import (
 from ._scores import CASTS, DEVICES
 
 # The stacked weight as w_q, w_k, w_v, each (out, in)
-CUTS = {
+ROWS = {
     "rows": lambda w, n: w.split(n.C),
     "packed": lambda w, n: w.view(n.nh, 3, n.hd, n.C).transpose(0, 1).reshape(3, n.C, n.C),
     "packed_last": lambda w, n: w.view(n.C, 3, n.C).transpose(0, 1),
@@ -45,7 +44,7 @@ CUTS = {
 }
 
 # One projected tensor (B, T, C) as heads
-SPLITS = {
+DEALT = {
     "blocks": lambda z, n: [z[..., h * n.hd : (h + 1) * n.hd] for h in range(n.nh)],
     "viewed": lambda z, n: list(z.view(n.B, n.T, n.nh, n.hd).unbind(2)),
     "interleaved": lambda z, n: [z[..., h :: n.nh] for h in range(n.nh)],
@@ -58,7 +57,7 @@ SPLITS = {
     "last": lambda z, n: [z[..., -n.hd :]] * n.nh,
 }
 AT_ONCE = ("straight", "swapped_first", "batch_after_heads")
-SPLITS |= {way: lambda z, n, way=way: list(HEADS[way](z, n).unbind(1)) for way in AT_ONCE}
+DEALT |= {way: lambda z, n, way=way: list(SPLITS[way](z, n).unbind(1)) for way in AT_ONCE}
 
 # q, k and v, (B, T, C) each, as the heads of each, from all five axes at once (B, T, 3, nh, hd)
 FIVE_AXES = {
@@ -148,13 +147,13 @@ def make(**faults):
             _times(
                 x.detach() if knobs.gradient == f"x_{name}" else x, w, knobs.sliced and n.hd, i in knobs.untransposed
             )
-            for i, (name, w) in enumerate(zip("qkv", CUTS[knobs.cut](w_qkv, n), strict=True))
+            for i, (name, w) in enumerate(zip("qkv", ROWS[knobs.cut](w_qkv, n), strict=True))
         ]
         q, k, v = (parts[i] for i in knobs.order)
         v = {"q": q, "k": k, "v": v, "x": x}[knobs.values]
         qkv = (z.detach() if name in cut_at else z for name, z in zip("qkv", (q, k, v), strict=True))
         if knobs.five_axes == "none":
-            dealt = [SPLITS[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
+            dealt = [DEALT[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
         else:
             five = torch.cat(list(qkv), dim=-1).view(n.B, n.T, 3, n.nh, n.hd)
             dealt = [list(part) for part in FIVE_AXES[knobs.five_axes](five, n)]
