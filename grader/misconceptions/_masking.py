@@ -128,6 +128,21 @@ PRECEDENCE = {
 }
 PRECEDENCE_OF_HD = tuple(way for way in PRECEDENCE if way.endswith(("hd", "hd_floored")))
 
+# The misconception behind each way to get the scale wrong.
+_SCALED = {
+    "missing": "missing",
+    "no_sqrt": "hd c",
+    "twice": "three_times",
+    "multiplied": "times_sqrt_hd times_hd times_sqrt_c",
+    "sqrt_c": "sqrt_c sqrt_3c sqrt_kv_width sqrt_c_over_sets sqrt_d_query sqrt_d_context",
+    "sqrt_heads": "sqrt_heads heads sqrt_sets sqrt_group",
+    "sqrt_tokens": "sqrt_tokens tokens sqrt_block sqrt_keys sqrt_queries",
+    "wrong_axis": "sqrt_batch sqrt_batch_and_heads sqrt_axis_0 sqrt_axis_1 sqrt_values sqrt_pairs",
+    "rounded": "rounded_down rounded rounded_up",
+    "precedence": " ".join(PRECEDENCE),
+}
+SCALE_IDS = {way: f"scale_{kind}" for kind, ways in _SCALED.items() for way in ways.split()}
+
 # What is done to the root of head_dim, and to the scores that are divided by it.
 ROUNDED_ROOTS = {"down": math.floor, "nearest": round, "up": math.ceil}
 ROUNDED_SCORES = {
@@ -155,6 +170,11 @@ def known(knobs, right):
 def each(misconception, knob, *ways, **others):
     """One mutant for each of these values of the knob; others: further knobs that all of them have."""
     return tuple((misconception, {knob: way, **others}) for way in ways)
+
+
+def scales(*ways):
+    """A mutant for each of these scales, with the misconception behind it."""
+    return tuple((SCALE_IDS[way], {"scale": way}) for way in ways)
 
 
 def at(line, *groups, more=None):

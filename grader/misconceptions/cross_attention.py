@@ -12,7 +12,7 @@ from ._attention import FILLS, MERGES, SPLITS, WEAK, lower
 from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Attention, Weight
 from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
 from ._kept import Keeping
-from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, known
+from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, known, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {
@@ -216,8 +216,7 @@ MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
     ("keep_inverted", {"mask": "reversed"}),
     *each("keep_on_queries", seen=ON_QUERIES),
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     *each("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
@@ -252,15 +251,9 @@ MUTANTS = (
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", {"none": "fails"}),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    *each("scale_sqrt_heads", scale=("sqrt_heads", "heads")),
-    *each("scale_sqrt_tokens", scale=("sqrt_queries", "sqrt_keys", "tokens")),
-    *each("scale_sqrt_c", scale=("sqrt_d_query", "sqrt_d_context")),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_rounded", scale=("rounded_down", "rounded_up")),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_queries", "sqrt_keys", "tokens"),
+    *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
+    *scales("rounded_down", "rounded_up"),
     *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     *each("scale_constant", scale=CONSTANTS),

@@ -7,7 +7,7 @@ from ._attention import MERGES, ORDERS
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place, known
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place, known, scales
 
 
 class Delegating(Attention):
@@ -102,8 +102,7 @@ def make(**knobs):
 
 
 MUTANTS = (
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
@@ -124,16 +123,10 @@ MUTANTS = (
     ("mask_peeks_one", {"mask": "peeks_one"}),
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    ("scale_sqrt_heads", {"scale": "sqrt_heads"}),
-    *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block")),
-    ("scale_sqrt_c", {"scale": "sqrt_3c"}),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_sqrt_heads", {"scale": "heads"}),
-    ("scale_sqrt_tokens", {"scale": "tokens"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
+    *scales(
+        "times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block", "sqrt_3c", "c", "heads"
+    ),
+    *scales("tokens", "three_times", "sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     ("scale_after_softmax", {"scale_place": "after_softmax", "scale": "sqrt_c"}),

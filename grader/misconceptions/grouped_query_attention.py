@@ -11,7 +11,7 @@ from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs, each
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, known
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, known, scales
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -152,8 +152,7 @@ REPEATED = (
 
 MUTANTS = (
     ("kv_heads_tiled", {"group": "tiled"}),
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
     ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
@@ -189,14 +188,9 @@ MUTANTS = (
     *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost", "every_second")),
     *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
     *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    *each("scale_sqrt_heads", scale=("sqrt_heads", "sqrt_sets", "sqrt_group", "heads")),
-    *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block", "tokens")),
-    *each("scale_sqrt_c", scale=("sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c")),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
+    *scales("sqrt_block", "tokens", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
+    *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     *each("scale_constant", scale=CONSTANTS),

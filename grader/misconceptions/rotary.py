@@ -4,7 +4,7 @@ import torch
 
 from manyheads.checks import edit
 
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each, known
+from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each, known, scales
 from ._rotation import SPEEDS, turned
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, multiplier, of_both, offered, own, sides
 
@@ -167,16 +167,11 @@ MUTANTS = (
     *(m for base in (10000.0, 1000.0, 500000.0, 100.0, 1000000.0) for m in _turns("rope_base_fixed", base_used=base)),
     *_turns("rope_angle", base_used=10000.0),  # with another base the speeds are wrong
     *each("halves_order", "rows", *tuple(ROWS)[1:]),
-    *each("scale_missing", "scale", "missing"),
-    *each("scale_no_sqrt", "scale", "hd"),
-    *each("scale_twice", "scale", "hd"),
-    *each("scale_multiplied", "scale", "times_sqrt_hd"),
-    *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
-    *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
-    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_axis_1"),
-    *each("scale_sqrt_c", "scale", "sqrt_c"),
-    *each("scale_wrong_axis", "scale", "sqrt_axis_0", "sqrt_pairs"),
-    *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
+    *scales("missing", "hd"),
+    ("scale_twice", {"scale": "hd"}),
+    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_queries"),
+    ("scale_wrong_axis", {"scale": "sqrt_heads"}),
+    *scales("sqrt_axis_1", "sqrt_c", "sqrt_axis_0", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
     *each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
     ("qkv_order", {"swapped": True}),
     ("scores_already_shared", {"softmax": True}),

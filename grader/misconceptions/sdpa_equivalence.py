@@ -12,7 +12,15 @@ from ._attention import INF, MERGES, ORDERS, WEAK, lower
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each, named
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, dropped_in_place, known
+from ._masking import (
+    HEADS_NOT_JOINED,
+    KEYS_NOT_TRANSPOSED,
+    PRECEDENCE,
+    SCALE_IDS,
+    SCALES_TRIED,
+    dropped_in_place,
+    known,
+)
 
 
 def filled(hidden, value):
@@ -190,32 +198,17 @@ def ways(id_, **knobs):
             yield id_, {prefix + name: value for name, value in chosen.items()}
 
 
-SCALE_IDS = {
-    "sqrt_c": "scale_sqrt_c",
-    "missing": "scale_missing",
-    "hd": "scale_no_sqrt",
-    "times_sqrt_hd": "scale_multiplied",
-    "sqrt_heads": "scale_sqrt_heads",
-    "sqrt_tokens": "scale_sqrt_tokens",
-    "times_hd": "scale_multiplied",
-    "c": "scale_no_sqrt",
-    "sqrt_3c": "scale_sqrt_c",
-    "heads": "scale_sqrt_heads",
-    "tokens": "scale_sqrt_tokens",
-    "sqrt_block": "scale_sqrt_tokens",
-    "three_times": "scale_twice",
-    "half_of_one_over_hd": "scale_precedence",
-    "one_over_half_hd": "scale_precedence",
-}
-
+# On both paths, and on each.
+SCALED = (
+    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
+    "sqrt_block", "three_times", *tuple(PRECEDENCE)[:2],
+)  # fmt: skip
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
 
 MUTANTS = (
-    ("scale_twice", {"flash_scale": "hd"}),
-    ("scale_twice", {"manual_scale": "hd"}),
-    ("scale_twice", {"scale": "hd"}),
-    *(mutant for way, id_ in SCALE_IDS.items() for mutant in ways(id_, scale=way)),
+    *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
+    *(mutant for way in SCALED for mutant in ways(SCALE_IDS[way], scale=way)),
     ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
     *each("scale_precedence", manual_scale=list(PRECEDENCE)[2:]),
     ("mask_missing", {"flash_fast_mask": "missing"}),
