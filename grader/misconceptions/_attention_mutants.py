@@ -123,6 +123,38 @@ class Runs:
         *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
     )
 
+    # Of a fused projection and of grouped queries.
+    LIKELY = (
+        ("softmax_query_axis", {"softmax": "queries"}),
+        ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+        ("mask_zero_fill", {"mask": "filled_0"}),
+        ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
+        ("mask_reversed", {"mask": "reversed"}),
+        ("mask_excludes_self", {"mask": "excludes_self"}),
+        ("mask_peeks_one", {"mask": "peeks_one"}),
+        ("view_not_contiguous", {"merge": "view"}),
+        ("super_init_missing", {"awake": False}),
+    )
+    AXES_MASKED_OR_NOT = (
+        *WRONG_AXES,
+        *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
+        *WRONG_AXES_FINITE,
+    )
+    HIDDEN = (
+        *FILLED,
+        *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
+        *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
+        *each("mask_nan", mask="missing", late_mask=(*LATE_NAN, "minus_inf_and_sum")),
+        *ADDED,
+        ("mask_not_sliced", {"holder": "whole"}),
+        *NOT_SLICED,
+        *each("mask_not_moved", holder=("attribute", "list")),
+        *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
+        ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
+        ("context_unchecked", {"context": "cut"}),
+        *WRONG_SIZES,
+    )
+
 
 # With a number that nobody can list.
 ATTENTION_FAMILIES = (
