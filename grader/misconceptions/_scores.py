@@ -5,7 +5,7 @@ from functools import wraps
 
 import torch
 
-from ._masking import PRECEDENCE, PRECEDENCE_OF_HD
+from ._masking import PRECEDENCE, PRECEDENCE_OF_HD, SOFTMAX
 
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
 MULTIPLIERS = {
@@ -35,17 +35,12 @@ MULTIPLIERS |= {way: lambda q, k, v=None, way=way: PRECEDENCE[way](q.shape[-1], 
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
 # How the scores are normalised. A number is the axis of a softmax.
-SHARES = {
-    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
+SHARES = {way: SOFTMAX[way] for way in ("detached_sum", "sum", "exp", "exp_shifted", "queries_by_hand")} | {
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
     "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
     "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
     "missing": lambda s: s + 0.0,
     "uniform": lambda s: torch.softmax(s * 0.0, dim=-1),
-    "sum": lambda s: s / s.sum(-1, keepdim=True),
-    "exp": lambda s: s.exp(),
-    "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
-    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
     "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
     "abs_sum": lambda s: s.abs() / s.abs().sum(-1, keepdim=True),
     "sum_queries": lambda s: s / s.sum(-2, keepdim=True),

@@ -2,7 +2,7 @@
 
 import torch
 
-from ._masking import FILLS_TRIED, INF, MASK_TYPES, each, known
+from ._masking import FILLS_TRIED, HIDE, INF, MASK_TYPES, each, known
 from ._scores import OFFERED, SHARES, of_both, offered, own, sides, unpacked
 
 # Who may look, as causal_mask draws it. A number N is a mask of N tokens, whatever is asked for.
@@ -17,34 +17,32 @@ MASKS = {
 }
 
 # How scores are hidden. A number is filled in where the mask is False.
-HIDES = {
-    "nothing": lambda scores, mask: scores + 0.0,
-    "true": lambda scores, mask: scores.masked_fill(mask, -INF),  # hidden where the mask is True
-    "true_low": lambda scores, mask: scores.masked_fill(mask, -1e9),
-    "product": lambda scores, mask: scores * mask,
-    "product_1e-9": lambda scores, mask: scores * mask + 1e-9 * ~mask,
-    "add_mask": lambda scores, mask: scores + mask,
-    "add_hidden": lambda scores, mask: scores + ~mask,
-    "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
-    "subtract_mask": lambda scores, mask: scores - mask * 1.0,
-    "below_all": lambda scores, mask: torch.where(mask, scores, scores.min() - 1),
-    "below_all_fixed": lambda scores, mask: scores.masked_fill(~mask, float(scores.detach().min()) - 1),
-    "below_row": lambda scores, mask: torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1),
-    "lowest": lambda scores, mask: torch.where(mask, scores, scores.min()),
-    "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
-    "add_low": lambda scores, mask: scores + ~mask * -1e9,
-    "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
-    "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
-    "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
-    "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
-    "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
-    "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
-    "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
-    "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
-    "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
-    "indexed_last": lambda scores, mask: torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores,
-    "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
-}
+HIDES = (
+    {way: HIDE[way] for way in ("below_all", "below_all_fixed", "below_row", "lowest", "add_hidden")}
+    | {
+        "nothing": lambda scores, mask: scores + 0.0,
+        "true": lambda scores, mask: scores.masked_fill(mask, -INF),  # hidden where the mask is True
+        "true_low": lambda scores, mask: scores.masked_fill(mask, -1e9),
+        "add_mask": lambda scores, mask: scores + mask,
+        "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
+        "subtract_mask": lambda scores, mask: scores - mask * 1.0,
+        "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
+        "add_low": lambda scores, mask: scores + ~mask * -1e9,
+        "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
+        "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
+        "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
+        "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
+        "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
+        "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
+        "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
+        "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
+        "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
+        "indexed_last": lambda scores, mask: (
+            torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores
+        ),
+        "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
+    }
+)
 
 # How weights are made where the mask comes after the softmax: (scores, mask, softmax).
 AFTERS = {
@@ -55,7 +53,6 @@ AFTERS = {
     "inf_added": lambda s, m, f: f(s) + ~m * -INF,
     "zero_of_zeros": lambda s, m, f: f(s * m) * m,
     "whole_sum": lambda s, m, f: f(s) * m / (f(s) * m).sum(),
-    "tril_scores": lambda s, m, f: f(s.tril()) * m,
 }
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import MERGES, SPLITS
+from ._attention import MERGES, MIXES, SPLITS
 from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each, known
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
@@ -35,7 +35,7 @@ MERGE = MERGES | {
 
 HEAD_KNOBS = KNOBS | {
     "divides": "d_out",  # what is checked: d_out, d_in, context, nothing
-    "head_values": "own",  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
+    "head_values": "matmul",  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
     "split": "heads",
     "split_only": "qkv",  # the others are split well
     "merge": "heads",
@@ -78,11 +78,7 @@ class Heads(OneHead):
         return SimpleNamespace(B=len(t), T=t.shape[1], C=-1, nh=self.num_heads, hd=-1)
 
     def mixed(self, weights, v):
-        if self.knobs.head_values == "own":
-            return weights @ v
-        each = weights @ v.transpose(1, 2).flatten(2)[:, None]  # (B, nh, T, C)
-        whole = each.mean(1) if self.knobs.head_values == "whole_mean" else each.sum(1)
-        return whole.unflatten(-1, v.shape[1::2]).transpose(1, 2)
+        return MIXES[self.knobs.head_values](weights, v)
 
     def as_values(self, x, q):
         return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
