@@ -126,8 +126,8 @@ def make(**knobs):
         return lose("out", out if faults.decimals is None else out.round(decimals=faults.decimals))
 
     functions = offered(faults, window_mask, local_attention)
-    if faults.renamed == "window_mask":  # all but the device
-        functions["window_mask"] = lambda *args, device=None: window_mask(*args, device=device)
+    if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
+        functions["window_mask"] = lambda *args, **more: window_mask(*args, **(more and {"device": more.get("device")}))
     return functions
 
 
