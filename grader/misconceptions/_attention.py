@@ -19,6 +19,7 @@ SCALES = {
     "hd": lambda s: 1 / s.hd,
     "times_sqrt_hd": lambda s: s.hd**0.5,
     "times_hd": lambda s: float(s.hd),
+    "times_sqrt_c": lambda s: s.C**0.5,
     "sqrt_heads": lambda s: s.nh**-0.5,
     "heads": lambda s: 1 / s.nh,
     "sqrt_tokens": lambda s: s.T**-0.5,
@@ -178,9 +179,8 @@ MERGES = {
     "batch_viewed": lambda y, s: y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
     "heads_from_batch": lambda y, s: MERGES["heads"](y.transpose(0, 1).reshape(s.B, s.nh, s.T, s.hd), s),
 }
-for order in permutations((1, 2, 3)):
-    if order not in ((2, 1, 3), (1, 2, 3)):
-        MERGES[f"axes_{order}"] = lambda y, s, order=order: y.permute(0, *order).reshape(s.B, s.T, s.C)
+MOVED = [order for order in permutations((1, 2, 3)) if order not in ((2, 1, 3), (1, 2, 3))]
+MERGES |= {f"axes_{o}": lambda y, s, o=o: y.permute(0, *o).reshape(s.B, s.T, s.C) for o in MOVED}
 
 
 def permuted(order):

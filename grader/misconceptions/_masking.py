@@ -1,6 +1,7 @@
 """What wrong attempts at causal attention share: masks, softmaxes, and a short form for lists of mutants."""
 
 import math
+from types import SimpleNamespace
 
 import torch
 
@@ -127,6 +128,21 @@ PRECEDENCE = {
 }
 PRECEDENCE_OF_HD = tuple(way for way in PRECEDENCE if way.endswith(("hd", "hd_floored")))
 
+# The misconception behind each way to get the scale wrong.
+_SCALED = {
+    "missing": "missing",
+    "no_sqrt": "hd c",
+    "twice": "three_times",
+    "multiplied": "times_sqrt_hd times_hd times_sqrt_c",
+    "sqrt_c": "sqrt_c sqrt_3c sqrt_kv_width sqrt_c_over_sets sqrt_d_query sqrt_d_context",
+    "sqrt_heads": "sqrt_heads heads sqrt_sets sqrt_group",
+    "sqrt_tokens": "sqrt_tokens tokens sqrt_block sqrt_keys sqrt_queries",
+    "wrong_axis": "sqrt_batch sqrt_batch_and_heads sqrt_axis_0 sqrt_axis_1 sqrt_values sqrt_pairs",
+    "rounded": "rounded_down rounded rounded_up",
+    "precedence": " ".join(PRECEDENCE),
+}
+SCALE_IDS = {way: f"scale_{kind}" for kind, ways in _SCALED.items() for way in ways.split()}
+
 # What is done to the root of head_dim, and to the scores that are divided by it.
 ROUNDED_ROOTS = {"down": math.floor, "nearest": round, "up": math.ceil}
 ROUNDED_SCORES = {
@@ -145,15 +161,32 @@ def weighed(scores, seen, how, softmax):
 SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
 
 
+def known(knobs, right):
+    """These knobs, and the right value for every other one. right: the knobs that there are."""
+    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
+    return SimpleNamespace(**{**right, **knobs})
+
+
 def each(misconception, knob, *ways, **others):
     """One mutant for each of these values of the knob; others: further knobs that all of them have."""
     return tuple((misconception, {knob: way, **others}) for way in ways)
 
 
-def at(line, *pairs):
-    """An edit of this line of the reference for each of these."""
-    for id_, new in pairs:
-        yield id_, edit(line, new)
+def scales(*ways):
+    """A mutant for each of these scales, with the misconception behind it."""
+    return tuple((SCALE_IDS[way], {"scale": way}) for way in ways)
+
+
+def at(line, *groups, more=None):
+    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all of them change besides."""
+    for id_, *texts in groups:
+        for new in texts:
+            yield id_, edit(line, new, more)
+
+
+def of(id_, *edits):
+    """Mutants of one misconception."""
+    return tuple((id_, each) for each in edits)
 
 
 HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))

@@ -82,9 +82,9 @@ def regrouped(x, how):
     return x
 
 
-def turned(x, positions, base, *, layout, spread, written, speed, place, sign, per_channel=None):
+def turned(x, positions, base, *, layout, spread, written, speed, place, sign, per_channel, base_used):
     """x turned, with these faults."""
-    hd = x.shape[-1]
+    hd, base = x.shape[-1], base if base_used == "given" else base_used
     pair = torch.arange(hd // 2, device=x.device, dtype=torch.float64)
     angle = POSITIONS[place](positions)[:, None] * SPEEDS[speed](pair, hd, base)
     spread_out = SPREAD[spread or layout](angle)

@@ -1,14 +1,12 @@
 """What wrong attempts with W_query, W_key and W_value share: one head with a knob for each fault, and lists of mutants."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._kept import first
+from ._kept import Keeping, first
 from ._masking import (
     FILLS_TRIED,
     INF,
@@ -24,45 +22,32 @@ from ._masking import (
     weighed,
 )
 
-
-@dataclass(frozen=True, kw_only=True)
-class Knobs:
-    """The faults of one head; the defaults are right."""
-
-    divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context, B, B_nh; width: of a head as it should be
-    power: float = -0.5
-    constant: float | None = None
-    precedence: str = ""  # of PRECEDENCE
-    rounded: str = "no"  # a root of ROUNDED_ROOTS; or ROUNDED_SCORES
-    decimals: int | None = None  # to which the output is rounded
-    scaled: str = "scores"  # scores, weights, hidden: once they are hidden
-    softmax: str = "keys"
-    mask: str = "causal"
-    how: object = -INF
-    sliced: object = "both"  # both, rows, no, fit: as the scores are, batch, or a number of tokens
-    stretched: bool = False  # the mask is expanded to the shape of the scores
+# The right value of each knob of one head.
+KNOBS = {
+    "divide_by": "hd",  # hd, d_in, d_out, nh, T, context, B, B_nh; width: of a head as it should be
+    "power": -0.5, "constant": None, "precedence": "",  # of PRECEDENCE
+    "rounded": "no",  # a root of ROUNDED_ROOTS; or ROUNDED_SCORES
+    "decimals": None,  # to which the output is rounded
+    "scaled": "scores",  # scores, weights, hidden: once they are hidden
+    "softmax": "keys", "mask": "causal", "how": -INF,
+    "sliced": "both",  # both, rows, no, fit: as the scores are, batch, or a number of tokens
+    "stretched": False,  # the mask is expanded to the shape of the scores
     # buffer, attribute, parameter, trained_parameter, cpu, for_batch, for_heads; first, first_cut: that of the first call
-    store: str = "buffer"
-    mask_size: int | None = None
-    checked: bool = True
-    order: str = "qkv"
-    values: str = "v"  # v, k, q, x
-    transposed: str = ""
-    no_bias: str = ""  # layers without a bias where one is asked for; o: out_proj; O: out_proj without qkv_bias
-    own_bias: str = ""  # layers with a bias where none is
-    drop: tuple[str, ...] = ("weights",)  # scores, hidden, weights, merged, output; one that stands twice acts twice
-    rate: float | None = None  # in place of the argument
-    when: str = "training"  # training, always, eval
-    cut: tuple[str, ...] = ()  # where the graph is cut
-    mutate: str = ""  # scale, after
-    sizes: Mapping[str, int] = field(default_factory=dict)  # what is written in: B, T, C; context: T is the longest
-    dtype: str = ""  # input, weights, output, half
-    registered: str = "yes"  # yes, list, tensor, hidden, forward, anew; proj_anew, proj_hidden: out_proj alone
-    names: tuple[str, ...] = ("W_query", "W_key", "W_value")
-    kept: str = "nothing"  # of KEPT
-    extra: str = ""  # out_proj, norm, temperature, layer; no_layer: without out_proj
-    super_init: bool = True
-    interface: str = ""
+    "store": "buffer", "mask_size": None, "checked": True,
+    "order": "qkv", "values": "v",  # v, k, q, x
+    "transposed": "",
+    "no_bias": "",  # layers without a bias where one is asked for; o: out_proj; O: out_proj without qkv_bias
+    "own_bias": "",  # layers with a bias where none is
+    "drop": ("weights",),  # scores, hidden, weights, merged, output; one that stands twice acts twice
+    "rate": None, "when": "training",  # in place of the argument; training, always, eval
+    "cut": (), "mutate": "",  # where the graph is cut; scale, after
+    "sizes": {},  # what is written in: B, T, C; context: T is the longest
+    "dtype": "",  # input, weights, output, half
+    "registered": "yes",  # yes, list, tensor, hidden, forward, anew; proj_anew, proj_hidden: out_proj alone
+    "names": ("W_query", "W_key", "W_value"), "kept": "nothing",  # of KEPT
+    "extra": "",  # out_proj, norm, temperature, layer; no_layer: without out_proj
+    "super_init": True, "interface": "",
+}  # fmt: skip
 
 
 class Awake(nn.Module):
@@ -96,7 +81,7 @@ def fixed(tensor, sizes):
 class OneHead(nn.Module):
     """One causal head with the faults in `knobs`. Several heads replace some of its methods."""
 
-    knobs = Knobs()
+    knobs = None
     num_heads = 1
 
     def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
@@ -249,13 +234,6 @@ class OneHead(nn.Module):
         return self.seen[:rows, :columns].bool()
 
 
-class Stub(nn.Module):
-    """Nothing is written yet."""
-
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("your turn")
-
-
 class Silent(nn.Module):
     """Only the constructor is written."""
 
@@ -264,6 +242,21 @@ class Silent(nn.Module):
 
     def forward(self, x):
         raise NotImplementedError
+
+
+class Stub(Silent):
+    """Nothing is written yet."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("your turn")
+
+
+def declared(name, base, knobs, signatures, other_name):
+    """The class by its name, as its knob `interface` says. signatures: constructors with other arguments."""
+    cls, how = type(name, (Keeping, base), {"knobs": knobs}), knobs.interface
+    if how in signatures:
+        cls = type(name, (cls,), {"__init__": signatures[how]})
+    return {other_name if how == "class" else name: {"stub": Stub, "silent": Silent}.get(how, cls)}
 
 
 def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):

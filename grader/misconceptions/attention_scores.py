@@ -4,12 +4,10 @@ import math
 
 import torch
 
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each
-from ._scores import ANSWERS, CONSTANTS, PRODUCTS, ROLES, SCALES, SHARES, multiplier
+from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, known
+from ._scores import CONSTANTS, MULTIPLIERS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
 SUMS = ("sum_abs", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
-
-ANSWERS = ANSWERS | {"list": lambda out: [out]}
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
 
@@ -27,134 +25,98 @@ def only_size(out, kind, n):
     return rows
 
 
-def make(
-    *,
-    scale="sqrt_hd",  # of attention_scores, and of attend where scale_attend does not say otherwise
-    scale_attend=None,  # "sqrt_values": by the root of the values' width
-    scores_rounded="no",
-    decimals=(),  # (function, decimals): what it returns is rounded
-    scale_simplified=1.0,
-    scale_again=None,  # attend scales q, then calls attention_scores
-    scale_after="nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
-    softmax=-1,  # of all three, where the following do not say otherwise
-    softmax_simplified=None,
-    softmax_weights=None,
-    softmax_attend=None,
-    product="any",
-    product_simplified=None,
-    product_attend=None,
-    roles="qkv",  # of attend
-    swapped=False,  # attention_scores gives k qᵀ
-    size=None,  # (kind, n): only_size
-    size_in=FUNCTIONS,
-    cut=(),  # names of tensors that lose their past
-    mutate=(),  # names of tensors that are written into
-    cast=None,  # a dtype that stays fixed, in all functions
-    cast_in=None,  # (dtype, functions)
-    fixed_device=(),  # functions that make a tensor on the CPU
-    to_cpu=(),  # functions that take their arguments there
-    returns=None,  # (kind, function): it returns something that is no tensor
-    without="",  # a function that is missing
-    renamed="",  # a function whose arguments have other names
-):
-    """The exercise's names, with these faults; the defaults are right."""
+# Where scale_attend, softmax_simplified and the like are None, they are as the knob without this ending.
+RIGHT = {
+    **OFFERED, "scale": "sqrt_hd", "scale_attend": None, "scores_rounded": "no", "scale_simplified": 1.0,
+    "scale_again": None,  # attend scales q, then calls attention_scores
+    "scale_after": "nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
+    "softmax": -1, "softmax_simplified": None, "softmax_weights": None, "softmax_attend": None,
+    "product": "any", "product_simplified": None, "product_attend": None,
+    "roles": "qkv",  # of attend
+    "swapped": False,  # attention_scores gives k qᵀ
+    "decimals": (), "size": None, "size_in": FUNCTIONS,  # (function, decimals); (kind, n): only_size
+    "cut": (), "mutate": (),  # names of tensors
+    "cast": None, "cast_in": ("", ()),  # a dtype in all functions; (dtype, functions)
+    "fixed_device": (), "to_cpu": (),  # functions
+}  # fmt: skip
+
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    faults = known(knobs, RIGHT)
 
     def lose(name, t):
-        return t.detach() if name in cut else t
+        return t.detach() if name in faults.cut else t
 
     def rounded(name, t):
-        return t.round(decimals=decimals[1]) if decimals and decimals[0] == name else t
+        return t.round(decimals=faults.decimals[1]) if name in faults.decimals else t
 
-    def raw(kind, q, k):
-        if swapped:
-            q, k = k, q
-        return PRODUCTS[kind](lose("q", q), lose("k", k))
+    def knob(name, part):
+        own = getattr(faults, f"{name}_{part}")
+        return getattr(faults, name) if own is None else own
 
     def scaled(kind, how, q, k, v=None):
-        return lose("scores", ROUNDED_SCORES[scores_rounded](raw(kind, q, k) * multiplier(how, q, k, v)))
+        one, other = (k, q) if faults.swapped else (q, k)
+        scores = PRODUCTS[kind](lose("q", one), lose("k", other)) * multiplier(how, q, k, v)
+        return lose("scores", ROUNDED_SCORES[faults.scores_rounded](scores))
+
+    def softmax(kind, scores):
+        return torch.softmax(scores, dim=kind) if isinstance(kind, int) else SHARES[kind](scores)
 
     def shares(kind, scores):
         scores = lose("scores", scores)
-        weights = torch.softmax(scores, dim=kind) if isinstance(kind, int) else SHARES[kind](scores)
-        return lose("weights", weights / math.sqrt(scores.shape[-1]) if scale_after == "weights" else weights)
+        weights = softmax(kind, scores)
+        return lose("weights", weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights)
 
     def simplified_attention(x):
-        if "x" in mutate:
+        if "x" in faults.mutate:
             x.mul_(1.5)
-            return simplified(x / 1.5)
-        return simplified(x)
-
-    def simplified(x):
-        kind = product if product_simplified is None else product_simplified
-        how = softmax if softmax_simplified is None else softmax_simplified
-        factor = x.shape[-1] ** -0.5 if scale_simplified == "sqrt_c" else scale_simplified
-        table = PRODUCTS[kind](lose("x_query", x), lose("x_keys", x)) * factor
-        weights = torch.softmax(table, dim=how) if isinstance(how, int) else SHARES[how](table)
-        return lose("x_weights", weights) @ lose("x_values", x)
+            x = x / 1.5
+        factor = x.shape[-1] ** -0.5 if faults.scale_simplified == "sqrt_c" else faults.scale_simplified
+        table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x)) * factor
+        return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose("x_values", x)
 
     def attention_scores(q, k):
         for name, t in (("q", q), ("k", k)):
-            if name in mutate:
+            if name in faults.mutate:
                 t.mul_(2.0)
-        done = (2.0 if "q" in mutate else 1.0) * (2.0 if "k" in mutate else 1.0)
-        return scaled(product, scale, q, k) / done
+        done = (2.0 if "q" in faults.mutate else 1.0) * (2.0 if "k" in faults.mutate else 1.0)
+        return scaled(faults.product, faults.scale, q, k) / done
 
     def attention_weights(scores):
-        if "scores" in mutate:
+        if "scores" in faults.mutate:
             scores -= scores.amax(-1, keepdim=True)
-        kind = softmax if softmax_weights is None else softmax_weights
-        return shares(kind, scores)
+        return shares(knob("softmax", "weights"), scores)
 
     def attend(q, k, v):
-        q, k, v = ((q, k, v)[i] for i in ROLES[roles])
-        kind = product if product_attend is None else product_attend
-        how = scale if scale_attend is None else scale_attend
-        scores = scaled(kind, how, q, k, v)
-        scores = rounded("attention_scores", scores)
-        if scale_again is not None:
-            scores = scores * SCALES[scale_again](q, k)
-        inherited = softmax if softmax_weights is None else softmax_weights
-        weights = shares(inherited if softmax_attend is None else softmax_attend, scores)
-        if scale_after == "attend":
-            weights = weights * SCALES["sqrt_hd"](q, k)
-        if "v" in mutate:
+        q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
+        scores = rounded("attention_scores", scaled(knob("product", "attend"), knob("scale", "attend"), q, k, v))
+        if faults.scale_again is not None:
+            scores = scores * MULTIPLIERS[faults.scale_again](q, k)
+        how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
+        weights = shares(how, scores)
+        if faults.scale_after == "attend":
+            weights = weights * MULTIPLIERS["sqrt_hd"](q, k)
+        if "v" in faults.mutate:
             v.add_(1.0)
             v = v - 1.0
         return rounded("attention_weights", weights) @ lose("v", v)
 
-    right = dict(zip(FUNCTIONS, (simplified_attention, attention_scores, attention_weights, attend), strict=True))
-
-    def dressed(name):
-        """The function with the faults that any function can have."""
-
+    def dressed(name, right):
         def run(*args):
-            fixed = cast or (cast_in and name in cast_in[1] and cast_in[0])
+            fixed = faults.cast or (name in faults.cast_in[1] and faults.cast_in[0])
             if fixed:
                 args = [a.to(getattr(torch, fixed)) for a in args]
-            if name in fixed_device:
+            if name in faults.fixed_device:
                 args = [a + torch.zeros(a.shape, dtype=a.dtype) for a in args]
-            if name in to_cpu:
+            if name in faults.to_cpu:
                 args = [a.cpu() for a in args]
-            out = right[name](*args)
-            out = rounded(name, out)
-            if size and name in size_in:
-                out = only_size(out, *size)
-            return ANSWERS[returns[0]](out) if returns and name == returns[1] else lose("out", out)
+            out = rounded(name, right(*args))
+            return lose("out", only_size(out, *faults.size) if faults.size and name in faults.size_in else out)
 
         return run
 
-    return {name: _with_names(dressed(name), name, renamed) for name in FUNCTIONS if name != without}
-
-
-def _with_names(run, name, renamed):
-    if name == renamed:
-        return lambda *args: run(*args)
-    return {
-        "simplified_attention": lambda x: run(x),
-        "attention_scores": lambda q, k: run(q, k),
-        "attention_weights": lambda scores: run(scores),
-        "attend": lambda q, k, v: run(q, k, v),
-    }[name]
+    return offered(faults, simplified_attention, attention_scores, attention_weights, attend, dressed=dressed)
 
 
 def _scales(id_, how):
@@ -239,7 +201,7 @@ MUTANTS = (
     *each("hard_coded_dtype", "cast_in", *(("float32", (name,)) for name in FUNCTIONS)),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS)),
     *each("hard_coded_device", "to_cpu", *((name,) for name in FUNCTIONS)),
-    *each("interface", "returns", *((kind, "attend") for kind in ("tuple", "list", "none", "numpy"))),
+    *each("interface", "returns", *((kind, "attend") for kind in ("tuple", "listed", "none", "numpy"))),
     *each("interface", "returns", *(("tuple", name) for name in FUNCTIONS[:3])),
     *each("interface", "without", "simplified_attention", "attend"),
     *each("interface", "renamed", "attend"),

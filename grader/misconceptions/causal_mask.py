@@ -2,8 +2,8 @@
 
 import torch
 
-from ._masking import FILLS_TRIED, INF, MASK_TYPES, each
-from ._scores import ANSWERS, SHARES, unpacked
+from ._masking import FILLS_TRIED, HIDE, INF, MASK_TYPES, each, known
+from ._scores import OFFERED, SHARES, of_both, offered, own, sides, unpacked
 
 # Who may look, as causal_mask draws it. A number N is a mask of N tokens, whatever is asked for.
 MASKS = {
@@ -17,34 +17,32 @@ MASKS = {
 }
 
 # How scores are hidden. A number is filled in where the mask is False.
-HIDES = {
-    "nothing": lambda scores, mask: scores + 0.0,
-    "true": lambda scores, mask: scores.masked_fill(mask, -INF),  # hidden where the mask is True
-    "true_low": lambda scores, mask: scores.masked_fill(mask, -1e9),
-    "product": lambda scores, mask: scores * mask,
-    "product_1e-9": lambda scores, mask: scores * mask + 1e-9 * ~mask,
-    "add_mask": lambda scores, mask: scores + mask,
-    "add_hidden": lambda scores, mask: scores + ~mask,
-    "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
-    "subtract_mask": lambda scores, mask: scores - mask * 1.0,
-    "below_all": lambda scores, mask: torch.where(mask, scores, scores.min() - 1),
-    "below_all_fixed": lambda scores, mask: scores.masked_fill(~mask, float(scores.detach().min()) - 1),
-    "below_row": lambda scores, mask: torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1),
-    "lowest": lambda scores, mask: torch.where(mask, scores, scores.min()),
-    "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
-    "add_low": lambda scores, mask: scores + ~mask * -1e9,
-    "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
-    "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
-    "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
-    "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
-    "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
-    "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
-    "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
-    "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
-    "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
-    "indexed_last": lambda scores, mask: torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores,
-    "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
-}
+HIDES = (
+    {way: HIDE[way] for way in ("below_all", "below_all_fixed", "below_row", "lowest", "add_hidden")}
+    | {
+        "nothing": lambda scores, mask: scores + 0.0,
+        "true": lambda scores, mask: scores.masked_fill(mask, -INF),  # hidden where the mask is True
+        "true_low": lambda scores, mask: scores.masked_fill(mask, -1e9),
+        "add_mask": lambda scores, mask: scores + mask,
+        "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
+        "subtract_mask": lambda scores, mask: scores - mask * 1.0,
+        "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
+        "add_low": lambda scores, mask: scores + ~mask * -1e9,
+        "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
+        "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
+        "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
+        "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
+        "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
+        "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
+        "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
+        "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
+        "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
+        "indexed_last": lambda scores, mask: (
+            torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores
+        ),
+        "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
+    }
+)
 
 # How weights are made where the mask comes after the softmax: (scores, mask, softmax).
 AFTERS = {
@@ -55,7 +53,6 @@ AFTERS = {
     "inf_added": lambda s, m, f: f(s) + ~m * -INF,
     "zero_of_zeros": lambda s, m, f: f(s * m) * m,
     "whole_sum": lambda s, m, f: f(s) * m / (f(s) * m).sum(),
-    "tril_scores": lambda s, m, f: f(s.tril()) * m,
 }
 
 
@@ -75,33 +72,32 @@ LENGTHS = {
 FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
 
 
-def make(
-    *,
-    mask="causal",  # of causal_mask, and of causal_weights where own_mask does not say otherwise
-    own_mask=None,
-    mask_type=None,
-    mask_axes=0,  # of size 1, in front of the mask
-    hide=-INF,  # of mask_scores: a number to fill in, ("plus", a number to add), ("below", the smallest score by so much), or one of HIDES; and of causal_weights where own_hide does not say otherwise
-    own_hide=None,
-    after=None,  # causal_weights masks after the softmax
-    nan="kept",  # "zero": a row that sees nobody becomes zeros
-    softmax=-1,
-    length="last",
-    scale=None,  # causal_weights scales once more: "sqrt_tokens", or a number
-    decimals=None,  # to which causal_weights rounds
-    view=None,  # causal_weights views its scores to this size
-    cut=(),  # functions whose output loses its past
-    mutate=(),  # "scores", "mask" or "weights": what is written into
-    cast=(),  # (dtype, functions): a dtype that stays fixed
-    fixed_device=(),  # functions that make a tensor on the CPU, whatever is asked
-    returns=None,  # (kind, function): it returns something that is no tensor
-    without="",  # a function that is missing
-    renamed="",  # a function whose arguments have other names
-):
-    """The exercise's names, with these faults; the defaults are right."""
+# In both functions; with own_ before the name, in causal_weights alone.
+MASKED = {
+    "mask": "causal",
+    "hide": -INF,  # a number to fill in, ("plus", a number to add), ("below", the smallest score by so much), or one of HIDES
+}
+RIGHT = {
+    **own(MASKED), **OFFERED, "mask_type": None,
+    "mask_axes": 0,  # of size 1, in front of the mask
+    "after": None,  # causal_weights masks after the softmax
+    "nan": "kept",  # "zero": a row that sees nobody becomes zeros
+    "softmax": -1, "length": "last",
+    "scale": None,  # causal_weights scales once more: "sqrt_tokens", or a number
+    "decimals": None, "view": None,  # causal_weights rounds to it, and views its scores so
+    "mutate": (),  # "scores", "mask" or "weights": what is written into
+    "cast": ("", ()), "cut": (), "fixed_device": (),  # functions; a dtype and functions
+}  # fmt: skip
 
-    def drawn(kind, T, device):
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    faults = known(knobs, RIGHT)
+    both, its_own = of_both(faults, MASKED)
+
+    def drawn(kind, T, name, device):
         T, kind = (kind, "causal") if isinstance(kind, int) else (T, kind)
+        device = "cpu" if name in faults.fixed_device else device
         return MASKS[kind](torch.ones(T, T, dtype=torch.bool, device=device))
 
     def hidden(kind, scores, seen):
@@ -112,68 +108,61 @@ def make(
         return HIDES[kind](scores, seen) if isinstance(kind, str) else scores.masked_fill(~seen, kind)
 
     def shares(scores):
-        return torch.softmax(scores, dim=softmax) if isinstance(softmax, int) else SHARES[softmax](scores)
-
-    def dressed(name, out):
-        if cast and name in cast[1]:
-            out = out.to(getattr(torch, cast[0]))
-        if name in cut:
-            out = out.detach()
-        return ANSWERS[returns[0]](out) if returns and name == returns[1] else out
+        how = faults.softmax
+        return torch.softmax(scores, dim=how) if isinstance(how, int) else SHARES[how](scores)
 
     def causal_mask(T, device=None):
-        seen = drawn(mask, T, "cpu" if "causal_mask" in fixed_device else device)
-        seen = MASK_TYPES[mask_type](seen) if mask_type else seen
-        return dressed("causal_mask", seen[(None,) * mask_axes])
+        seen = drawn(both["mask"], T, "causal_mask", device)
+        seen = MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
+        return seen[(None,) * faults.mask_axes]
 
     def mask_scores(scores, mask):
-        out = hidden(hide, scores, mask)
-        if "mask_scores" in fixed_device:
+        out = hidden(both["hide"], scores, mask)
+        if "mask_scores" in faults.fixed_device:
             out = out + torch.zeros(out.shape, dtype=out.dtype)
-        if "scores" in mutate:
+        if "scores" in faults.mutate:
             scores.copy_(out.detach())
-        if "mask" in mutate:
+        if "mask" in faults.mutate:
             mask.logical_not_()
-        return dressed("mask_scores", out)
+        return out
 
     def causal_weights(scores):
-        T = LENGTHS[length](scores)
-        if view:
-            scores = scores.view(view)
+        T = LENGTHS[faults.length](scores)
+        if faults.view:
+            scores = scores.view(faults.view)
         scaled = scores
-        if scale is not None:
-            scaled = scores / (T**0.5 if scale == "sqrt_tokens" else scale)
-        device = "cpu" if "causal_weights" in fixed_device else scores.device
-        seen = drawn(mask if own_mask is None else own_mask, T, device)
-        how = hide if own_hide is None else own_hide
-        weights = AFTERS[after](scaled, seen, shares) if after else shares(hidden(how, scaled, seen))
-        if "weights" in mutate:
+        if faults.scale is not None:
+            scaled = scores / (T**0.5 if faults.scale == "sqrt_tokens" else faults.scale)
+        seen = drawn(its_own["mask"], T, "causal_weights", scores.device)
+        if faults.after:
+            weights = AFTERS[faults.after](scaled, seen, shares)
+        else:
+            weights = shares(hidden(its_own["hide"], scaled, seen))
+        if "weights" in faults.mutate:
             scores.masked_fill_(~seen, -INF)
-        weights = weights if decimals is None else weights.round(decimals=decimals)
-        return dressed("causal_weights", weights.nan_to_num(0.0) if nan == "zero" else weights)
+        weights = weights if faults.decimals is None else weights.round(decimals=faults.decimals)
+        return weights.nan_to_num(0.0) if faults.nan == "zero" else weights
 
-    functions = dict(zip(FUNCTIONS, (causal_mask, mask_scores, causal_weights), strict=True))
-    if renamed == "swapped":
+    def dressed(name, right):
+        def run(*args):
+            out = right(*args)
+            out = out.to(getattr(torch, faults.cast[0])) if name in faults.cast[1] else out
+            return out.detach() if name in faults.cut else out
+
+        return run
+
+    functions = offered(faults, causal_mask, mask_scores, causal_weights, dressed=dressed)
+    if faults.renamed == "swapped":
         functions["mask_scores"] = lambda mask, scores: mask_scores(scores, mask)
-    elif renamed:
-        right = functions[renamed]
-        functions[renamed] = lambda *args: right(*args)
-    functions.pop(without, None)
     return functions
 
 
 def _masks(id_, kind):
-    """In both functions, in causal_weights alone, in causal_mask alone."""
-    yield id_, {"mask": kind}
-    yield id_, {"own_mask": kind}
-    yield id_, {"mask": kind, "own_mask": "causal"}
+    return sides(id_, MASKED, {"mask": kind})
 
 
 def _hides(id_, kind):
-    """In both functions, in causal_weights alone, in mask_scores alone."""
-    yield id_, {"hide": kind}
-    yield id_, {"own_hide": kind}
-    yield id_, {"hide": kind, "own_hide": -INF}
+    return sides(id_, MASKED, {"hide": kind})
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)

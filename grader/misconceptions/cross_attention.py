@@ -8,11 +8,11 @@ from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import FILLS, LATE_MASKS, MASKS, MERGES, SCALES, SCORES, SOFTMAXES, SPLITS, WEAK, lower
-from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight, known
+from ._attention import FILLS, MERGES, SPLITS, WEAK, lower
+from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Attention, Weight
 from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
 from ._kept import Keeping
-from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED
+from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, known, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {
@@ -82,19 +82,17 @@ RIGHT = {
     "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
     "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "awake": True, "dropout": "no",
     "cut_gradient": "no", "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
-    "keep_on_cpu": False, "kept": "nothing",
+    "keep_on_cpu": False, "kept": "nothing", "mix": "matmul", "holder_in_use": "keep",
 }  # fmt: skip
 
 
-class Cross(nn.Module):
+class Cross(Attention):
     """Right, but for its knobs."""
-
-    knobs = None
 
     def __init__(self, d_query, d_context, d_out, num_heads):
         k = self.knobs
         if k.awake:
-            super().__init__()
+            nn.Module.__init__(self)
         divided = d_query if k.divisibility == "of_query" else d_out
         if divided % num_heads and k.divisibility != "open":
             raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
@@ -134,7 +132,7 @@ class Cross(nn.Module):
         found = {c: self.project(layer, sides[c], c in k.transposed) for c, layer in zip("qkv", k.layers, strict=True)}
         q, key, v = (self.split(c, found[c], s) for c in "qkv")
         q, key, v = SOURCES[k.source](q, key, v)
-        y = self.attend(cut("q", q), cut("k", key), cut("v", v), keep, s)
+        y = self.attend(q, key, v, keep, s)
         s.T = s.T_k if k.lengths == "answer" else y.shape[2]
         y = cut("y", MERGES[k.merge](y, s))
         out = {"missing": lambda: y, "untransposed": lambda: self.project("o", y, transposed=True),
@@ -154,28 +152,22 @@ class Cross(nn.Module):
         return SPLITS[way](t, SimpleNamespace(**{**vars(s), "T": T}))
 
     def attend(self, q, key, v, keep, s):
-        k = self.knobs
+        k, cut = self.knobs, CUTTERS[self.knobs.cut_gradient]
+        q, key, v = cut("q", q), cut("k", key), cut("v", v)
         if k.attend_over == "heads":
             q, key, v = (t.transpose(1, 2) for t in (q, key, v))
-        cut = CUTTERS[k.cut_gradient]
-        scores = q @ key.transpose(-2, -1)
-        if k.softmax_of == "keys_by_queries":
-            scores = scores.transpose(-2, -1)
-        factor = k.scale if not isinstance(k.scale, str) else {**SCALES, **MORE_SCALES}[k.scale](s)
-        if k.scale_place not in ("after_softmax", "after_mask"):
-            scores = SCORES[k.scores](scores * factor)
-        scores, seen = cut("scores", scores), self.seen_by(scores, keep)
-        scores = scores if seen is None else MASKS[k.mask](scores, seen)
-        if k.scale_place == "after_mask":
-            scores = SCORES[k.scores](scores * factor)
-        weights = SOFTMAXES[k.softmax](scores)
-        weights = weights if seen is None else LATE_MASKS[k.late_mask](weights, seen)
-        if k.scale_place in ("after_softmax", "both_sides"):
-            weights = weights * factor
-        awake = {"weights": self.training, "always": True}.get(k.dropout, False)
-        y = F.dropout(cut("weights", weights), self.p, awake) @ v
-        y = y * factor if k.scale_place == "output" else y
+        s.keep = keep
+        y = self.weigh(q, key, v, s, k)
         return y.transpose(1, 2) if k.attend_over == "heads" else y
+
+    def factor(self, s, k):
+        return MORE_SCALES[k.scale](s) if k.scale in MORE_SCALES else super().factor(s, k)
+
+    def dropped_weights(self, weights, k):
+        return F.dropout(weights, self.p, {"weights": self.training, "always": True}.get(k.dropout, False))
+
+    def mask_for(self, scores, holder, s):
+        return self.seen_by(scores, s.keep)
 
     def seen_by(self, scores, keep):
         k = self.knobs
@@ -224,8 +216,7 @@ MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
     ("keep_inverted", {"mask": "reversed"}),
     *each("keep_on_queries", seen=ON_QUERIES),
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     *each("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
@@ -260,35 +251,17 @@ MUTANTS = (
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", {"none": "fails"}),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    *each("scale_sqrt_heads", scale=("sqrt_heads", "heads")),
-    *each("scale_sqrt_tokens", scale=("sqrt_queries", "sqrt_keys", "tokens")),
-    *each("scale_sqrt_c", scale=("sqrt_d_query", "sqrt_d_context")),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_rounded", scale=("rounded_down", "rounded_up")),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_queries", "sqrt_keys", "tokens"),
+    *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
+    *scales("rounded_down", "rounded_up"),
     *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     *each("scale_constant", scale=CONSTANTS),
     *each("softmax_wrong_axis", softmax=AXES, mask=("causal", "causal_finite", "missing")),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=("causal_finite", "missing")),
     ("softmax_query_axis", {"softmax": "queries_as_numbers"}),
-    *each(
-        "softmax_missing",
-        softmax=(
-            "missing",
-            "missing_zero_filled",
-            "sum_zero_filled",
-            "sum",
-            "sum_of_sizes",
-            "exp",
-            "sigmoid",
-            "norm",
-            "tokens",
-        ),
-    ),
+    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum", "sum_of_sizes")),
+    *each("softmax_missing", softmax=("exp", "sigmoid", "norm", "tokens")),
     *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
     *each("mask_zero_fill", mask=named("filled", FILLS[1:5])),
     *each("mask_weak_fill", mask=[*named("filled", WEAK), *named("plus", WEAK[:3]), *LOW_FILLS]),

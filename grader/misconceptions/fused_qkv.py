@@ -4,33 +4,10 @@ import torch
 import torch.nn.functional as F
 
 from ._attention import MERGES, ORDERS
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
-from ._attention_mutants import (
-    ADDED,
-    ATTENTION_FAMILIES,
-    CONSTANTS,
-    FILLED,
-    HARD_CODED,
-    HEADS_ASTRAY,
-    LATE_NAN,
-    NO_SOFTMAX,
-    NOT_SLICED,
-    PACKED,
-    PARAMS,
-    PARTS,
-    ROUNDED,
-    STATE_KEPT,
-    WHOLE_VALUES,
-    WITH_THE_BATCH,
-    WRONG_AXES,
-    WRONG_AXES_FINITE,
-    WRONG_CUTS,
-    WRONG_SIZES,
-    WRONG_VIEWS,
-    each,
-)
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, dropped_in_place, known, scales
 
 
 class Delegating(Attention):
@@ -121,14 +98,11 @@ def make(**knobs):
     k = known(knobs, OF_INIT | OF_FORWARD | OWN)
     k.holder_in_use = k.holder
     cls = type("CausalSelfAttention", (Keeping, Delegating), {"knobs": k})
-    if not k.awake:
-        cls = late_super(cls)
     return {"CausalSelfAttention": cls, "gpt2_attention": factory(cls, k.gpt2, k.gpt2_block, k.gpt2_unknown)}
 
 
 MUTANTS = (
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
@@ -140,54 +114,27 @@ MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
     ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
-    ("softmax_query_axis", {"softmax": "queries"}),
-    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
-    ("mask_zero_fill", {"mask": "filled_0"}),
-    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
-    ("mask_reversed", {"mask": "reversed"}),
-    ("mask_excludes_self", {"mask": "excludes_self"}),
-    ("mask_peeks_one", {"mask": "peeks_one"}),
-    ("view_not_contiguous", {"merge": "view"}),
-    ("super_init_missing", {"awake": False}),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    ("scale_sqrt_heads", {"scale": "sqrt_heads"}),
-    *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block")),
-    ("scale_sqrt_c", {"scale": "sqrt_3c"}),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_sqrt_heads", {"scale": "heads"}),
-    ("scale_sqrt_tokens", {"scale": "tokens"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    *ROUNDED,
+    *Runs.LIKELY,
+    *scales(
+        "times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block", "sqrt_3c", "c", "heads"
+    ),
+    *scales("tokens", "three_times", "sqrt_batch", "sqrt_batch_and_heads"),
+    *Runs.ROUNDED,
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     ("scale_after_softmax", {"scale_place": "after_softmax", "scale": "sqrt_c"}),
     *each("scale_constant", scale=CONSTANTS),
-    *WRONG_AXES,
-    *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
-    *WRONG_AXES_FINITE,
+    *Runs.AXES_MASKED_OR_NOT,
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
-    *NO_SOFTMAX,
+    *Runs.NO_SOFTMAX,
     *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
     ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
     *each("mask_excludes_self", mask=("excludes_self_finite", "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     ("mask_excludes_self", {"mask": "causal", "late_mask": "past_and_sum"}),
     ("mask_peeks_one", {"mask": "peeks_two"}),
-    *FILLED,
-    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
-    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
-    *each("mask_nan", mask="missing", late_mask=(*LATE_NAN, "minus_inf_and_sum")),
-    *ADDED,
-    ("mask_not_sliced", {"holder": "whole"}),
-    *NOT_SLICED,
-    *each("mask_not_moved", holder=("attribute", "list")),
-    *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
-    ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
-    ("context_unchecked", {"context": "cut"}),
-    *WRONG_SIZES,
+    *Runs.HIDDEN,
     *each("wrong_view", split=WRONG_VIEWS[1:]),
-    *WRONG_CUTS,
+    *Runs.WRONG_CUTS,
     *each("wrong_view_both", split=WRONG_VIEWS[1:], merge="straight"),
     *each("wrong_view_values", split=WRONG_VIEWS, split_of=PARTS),
     *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
@@ -206,10 +153,10 @@ MUTANTS = (
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "merge": "straight"}),
     *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
     *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    *WHOLE_VALUES,
-    *WITH_THE_BATCH,
-    *HEADS_ASTRAY,
-    *PACKED,
+    *Runs.WHOLE_VALUES,
+    *Runs.WITH_THE_BATCH,
+    *Runs.HEADS_ASTRAY,
+    *Runs.PACKED,
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
@@ -222,16 +169,16 @@ MUTANTS = (
     ("dropout_output_missing", {"dropout": "output_missing"}),
     *each("dropout_extra", dropout=("weights_twice", "output_twice")),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
-    *STATE_KEPT,
+    *Runs.STATE_KEPT,
     *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake", "answers")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
     ("hard_coded_dtype", {"returned": "float32"}),
-    *PARAMS,
+    *Runs.PARAMS,
     *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place != "no"]),
     *each("input_mutated", entrance=("zeroed", "overwritten", "residual", "scaled")),
-    *HARD_CODED,
+    *Runs.HARD_CODED,
     *each("delegated", delegated=list(DELEGATES)),
     *each("gpt2_sizes", gpt2=[way for way in FACTORIES if way != "right"]),
     ("argument_unchecked", {"gpt2_unknown": "small"}),

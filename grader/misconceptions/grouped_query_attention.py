@@ -7,25 +7,11 @@ from torch import nn
 from manyheads.checks import edit
 
 from ._attention import MASKS, MERGES, SOURCES, SPLITS
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight, known
-from ._attention_mutants import (
-    ADDED,
-    ATTENTION_FAMILIES,
-    CONSTANTS,
-    FILLED,
-    LATE_NAN,
-    NO_SOFTMAX,
-    NOT_SLICED,
-    ROUNDED,
-    STATE_KEPT,
-    WRONG_AXES,
-    WRONG_AXES_FINITE,
-    WRONG_SIZES,
-    each,
-)
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs, each
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, known, scales
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -34,8 +20,10 @@ class Grouped(Attention):
     """Right, but for its knobs."""
 
     def __init__(self, n_embd, n_head, n_kv_head, block_size):
-        nn.Module.__init__(self)
         k = self.knobs
+        if not k.awake:
+            self.q = nn.Linear(n_embd, n_embd, bias=False)  # before super().__init__()
+        nn.Module.__init__(self)
         if n_embd % n_head and k.divisibility not in ("open", "of_sets"):
             raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
         wrong = n_embd % n_kv_head if k.divisibility == "sets_of_width" else n_head % n_kv_head
@@ -121,15 +109,11 @@ def make(**knobs):
     k.holder_in_use = k.holder
     count = BYTES[k.bytes]
 
-    def late_super(self, n_embd, *args):
-        self.q = nn.Linear(n_embd, n_embd, bias=False)
-
     def kv_cache_bytes(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2):
         return NUMBERS[k.number](count(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number))
 
-    methods = {"knobs": k} | ({} if k.awake else {"__init__": late_super})
     return {
-        "GroupedQueryAttention": type("GroupedQueryAttention", (Keeping, Grouped), methods),
+        "GroupedQueryAttention": type("GroupedQueryAttention", (Keeping, Grouped), {"knobs": k}),
         "kv_cache_bytes": kv_cache_bytes,
     }
 
@@ -168,8 +152,7 @@ REPEATED = (
 
 MUTANTS = (
     ("kv_heads_tiled", {"group": "tiled"}),
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
     ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
@@ -184,15 +167,7 @@ MUTANTS = (
     ("scale_no_sqrt", {"scale": "hd"}),
     ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
     ("proj_missing", {"proj": "missing"}),
-    ("softmax_query_axis", {"softmax": "queries"}),
-    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
-    ("mask_zero_fill", {"mask": "filled_0"}),
-    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
-    ("mask_reversed", {"mask": "reversed"}),
-    ("mask_excludes_self", {"mask": "excludes_self"}),
-    ("mask_peeks_one", {"mask": "peeks_one"}),
-    ("view_not_contiguous", {"merge": "view"}),
-    ("super_init_missing", {"awake": False}),
+    *Runs.LIKELY,
     *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
     *each("kv_heads_tiled", regroup=("groups_outermost", "sets_innermost")),
     *each("merge_wrong_axes", regroup_out=("groups_outermost", "sets_innermost")),
@@ -205,41 +180,23 @@ MUTANTS = (
     *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost", "every_second")),
     *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
     *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
-    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
-    *each("scale_precedence", scale=list(PRECEDENCE)),
-    *each("scale_sqrt_heads", scale=("sqrt_heads", "sqrt_sets", "sqrt_group", "heads")),
-    *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block", "tokens")),
-    *each("scale_sqrt_c", scale=("sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c")),
-    ("scale_no_sqrt", {"scale": "c"}),
-    ("scale_twice", {"scale": "three_times"}),
-    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
-    *ROUNDED,
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
+    *scales("sqrt_block", "tokens", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
+    *scales("sqrt_batch", "sqrt_batch_and_heads"),
+    *Runs.ROUNDED,
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     *each("scale_constant", scale=CONSTANTS),
-    *WRONG_AXES,
-    *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
-    *WRONG_AXES_FINITE,
+    *Runs.AXES_MASKED_OR_NOT,
     *each("softmax_wrong_axis", over=("sets", "group"), mask=("causal", "causal_finite", "missing")),
     *each("softmax_query_axis", over="queries_of_group", mask=("causal", "causal_finite", "missing")),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
-    *NO_SOFTMAX,
+    *Runs.NO_SOFTMAX,
     *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
     *each("mask_excludes_self", mask=("excludes_self_finite", "excludes_self_but_first")),
     ("mask_peeks_one", {"mask": "peeks_two"}),
     ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
-    *FILLED,
-    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
-    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
-    *each("mask_nan", mask="missing", late_mask=(*LATE_NAN, "minus_inf_and_sum")),
-    *ADDED,
-    ("mask_not_sliced", {"holder": "whole"}),
-    *NOT_SLICED,
-    *each("mask_not_moved", holder=("attribute", "list")),
-    *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
-    ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
-    ("context_unchecked", {"context": "cut"}),
-    *WRONG_SIZES,
+    *Runs.HIDDEN,
     *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),
     *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
     ("heads_interleaved", {"split": "interleaved"}),
@@ -256,7 +213,7 @@ MUTANTS = (
     *each("proj_bias", params=("both_biases", "q_bias", "kv_bias", "proj_bias")),
     *each("dropout_extra", dropout=("weights_missing", "output_missing")),
     *each("dropout_always_on", dropout=("functional", "weights_functional")),
-    *STATE_KEPT,
+    *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets", "sets_of_width")),

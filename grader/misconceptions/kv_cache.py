@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at
+from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
@@ -31,13 +31,31 @@ MERGE = "y = y.transpose(1, 2).reshape(B, T, C)  # (B, T, C)"
 PROJECTED = "self.proj(y), (k, v)"
 RETURNED = "return self.proj(y), (k, v)"
 
+# Heads from channels in another way.
 STRAIGHT = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
-STRAIGHT_ALL = {K: STRAIGHT.format("k") + "\n", V: STRAIGHT.format("v") + "\n"}
 DEALT = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
 SWAPPED = "{0} = {0}.view(B, T, self.head_dim, self.n_head).transpose(1, 2)"
-SWAPPED_ALL = {K: SWAPPED.format("k") + "\n", V: SWAPPED.format("v") + "\n"}
-DEALT_ALL = {K: DEALT.format("k") + "\n", V: DEALT.format("v") + "\n"}
+HEADS = {"q": Q, "k": K, "v": V}
+
 SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
+KEEP = "self.kept = (k, v)\n        return self.proj(y), "
+GIVEN_LIST = "cache = [] if cache is None else cache\n        "
+PAST_OF_LIST = {PAST: GIVEN_LIST + "past = cache[0].shape[2] if cache else 0", JOINED_IF: "if cache:"}
+
+
+def before(line, text, more=None):
+    return edit(line, f"{text}\n        {line}", more)
+
+
+def split(way, names="qkv", more=None):
+    """These of q, k and v cut into heads in this way."""
+    changes = {HEADS[name]: way.format(name) + ("" if name == "q" else "\n") for name in names}
+    return edit(HEADS[names[0]], changes[HEADS[names[0]]], changes | (more or {}))
+
+
+def joined(keys, values, more=None):
+    """The past and what is new joined in another way."""
+    return edit(JOINED_K, f"k = torch.cat({keys})", {JOINED_V: f"v = torch.cat({values})"} | (more or {}))
 
 
 def kept_whole(axis):
@@ -51,48 +69,56 @@ def kept_whole(axis):
         RETURNED: "return self.proj(y), cache"})  # fmt: skip
 
 
-def fills(*pairs):
-    yield from at(MASK, *((id_, f".masked_fill(key > query, {value})") for id_, value in pairs))
+def x_kept(cached, parts, answer):
+    """x is kept in place of keys and values."""
+    whole = f"{cached} x if cache is None else torch.cat({parts})\n        x, cache = cached, None"
+    return before(SIZES, whole, {RETURNED: f"return self.proj(y){answer}, cached"})
 
 
-# What a call may see of its own chunk, and of the past.
-CACHE = (
-    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]")),
-    ("cache_mask_top_left", edit(GATHER, SDPA.format("is_causal=True"))),
-    ("cache_mask_top_left", edit(GATHER, SDPA.format("is_causal=T > 1"))),
-    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past if T == 1 else 0)")),
-    ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)")),
-    ("cache_not_causal_in_chunk", edit(GATHER, SDPA.format("is_causal=cache is None"))),
-    ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (T == past + T), -math.inf)")),
+def by_default(more):
+    """The cache is a list in the signature, which outlives the call."""
+    return edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", more)
+
+
+def masks(*groups):
+    """What is hidden, and the number that is filled in: (id, both, …)."""
+    return at(MASK, *((id_, *(f".masked_fill({way})" for way in ways)) for id_, *ways in groups))
+
+
+MUTANTS = (
+    # What a call may see of its own chunk, and of the past.
+    *of("cache_mask_top_left",
+        edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]"),
+        edit(GATHER, SDPA.format("is_causal=True")),
+        edit(GATHER, SDPA.format("is_causal=T > 1")),
+        edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past if T == 1 else 0)")),
+    *of("cache_not_causal_in_chunk",
+        edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)"),
+        edit(GATHER, SDPA.format("is_causal=cache is None")),
+        edit(MASK, ".masked_fill((key > query) & (T == past + T), -math.inf)")),
     ("mask_missing", edit(MASK, "")),
     ("mask_missing", edit(GATHER, SDPA.format("is_causal=False"))),
-    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + int(past > 0)")),
-    ("cache_mask_off_by_one", edit(QUERY, "query = torch.arange(past, past + T, device=x.device)[:, None] - int(past > 0)")),
-    ("cache_mask_off_by_one", edit(QUERY, "query = torch.arange(past, past + T, device=x.device)[:, None] + int(past > 0)")),
-    *(("cache_mask_off_by_one", edit(PAST, f"past = 0 if cache is None else cache[0].shape[2] {step}")) for step in ("- 1", "+ 1")),
-    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=1)"})),
-    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=1)",
-        QUERY: "query = torch.arange(k.shape[2] - T, k.shape[2], device=x.device)[:, None]",
-        KEY: "key = torch.arange(k.shape[2], device=x.device)"})),
-    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=0)", {JOINED_V: "v = torch.cat([cache[1], v], dim=0)"})),
-    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=-1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=-1)"})),
-    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k])", {JOINED_V: "v = torch.cat([cache[1], v], dim=2)"})),
-    ("cache_wrong_axis", kept_whole(-1)),
-    ("cache_wrong_axis", kept_whole(0)),
-    # Where x is kept in place of keys and values.
-    ("cache_wrong_axis", edit(SIZES, "size, cached = len(x), x if cache is None else torch.cat([cache, x])\n"
-        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[-size:], cached"})),
-    ("cache_wrong_axis", edit(SIZES, "size, cached = len(x), x if cache is None else torch.cat([cache, x])\n"
-        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:size], cached"})),
-    ("cache_wrong_axis", edit(SIZES, "cached = x if cache is None else torch.cat([cache, x])\n"
-        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y), cached"})),
-    ("cache_order", edit(SIZES, "new, cached = x.shape[1], x if cache is None else torch.cat([x, cache], dim=1)\n"
-        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:, -new:], cached"})),
-    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -T:], v[:, :, -T:])")),
-    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, :T], v[:, :, :T])")),
-    ("cache_overwritten", edit(RETURNED, "return self.proj(y), cache if cache is not None else (k, v)")),
-    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])")),
-    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -1:], v[:, :, -1:])")),
+    *at(QUERY,
+        ("cache_mask_top_left", "query = torch.arange(T, device=x.device)[:, None] + int(past > 0)"),
+        ("cache_mask_off_by_one", *(f"query = torch.arange(past, past + T, device=x.device)[:, None] {step} int(past > 0)" for step in "-+"))),
+    *at(PAST, ("cache_mask_off_by_one", *(f"past = 0 if cache is None else cache[0].shape[2] {step} 1" for step in "-+"))),
+    *of("cache_wrong_axis",
+        joined("[cache[0], k], dim=1", "[cache[1], v], dim=1"),
+        joined("[cache[0], k], dim=1", "[cache[1], v], dim=1", {
+            QUERY: "query = torch.arange(k.shape[2] - T, k.shape[2], device=x.device)[:, None]",
+            KEY: "key = torch.arange(k.shape[2], device=x.device)"}),
+        joined("[cache[0], k], dim=0", "[cache[1], v], dim=0"),
+        joined("[cache[0], k], dim=-1", "[cache[1], v], dim=-1"),
+        joined("[cache[0], k]", "[cache[1], v], dim=2"),
+        kept_whole(-1),
+        kept_whole(0),
+        x_kept("size, cached = len(x),", "[cache, x]", "[-size:]"),
+        x_kept("size, cached = len(x),", "[cache, x]", "[:size]"),
+        x_kept("cached =", "[cache, x]", "")),
+    ("cache_order", x_kept("new, cached = x.shape[1],", "[x, cache], dim=1", "[:, -new:]")),
+    *at(RETURNED, ("cache_overwritten", *(f"return self.proj(y), {cache}" for cache in (
+        "(k[:, :, -T:], v[:, :, -T:])", "(k[:, :, :T], v[:, :, :T])", "cache if cache is not None else (k, v)",
+        "(k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])", "(k[:, :, -1:], v[:, :, -1:])")))),
     # Slots of a block that is filled: where the next one is does not move on.
     *(("cache_overwritten", edit(PAST, "past, slot = (0, 0) if cache is None else cache[2:]", {
         JOINED_IF: "full = [t.new_zeros(B, self.n_head, self.block_size, self.head_dim) for t in (k, v)]\n"
@@ -101,134 +127,103 @@ CACHE = (
         "            k = full[0][:, :, : past + T]",
         JOINED_V: "v = full[1][:, :, : past + T]",
         RETURNED: f"return self.proj(y), (*full, past + T, {slot})"})) for slot in ("T if past == 0 else slot", "0")),
-    ("cache_ignored", edit(SIZES, "cache = None\n        " + SIZES)),
+    ("cache_ignored", before(SIZES, "cache = None")),
     # The same, but the tokens are counted.
     ("cache_ignored", edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)", PAST: "past = cache or 0",
         RETURNED: "return self.proj(y), past + T"})),
-    ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)", {JOINED_V: "v = torch.cat([v, cache[1]], dim=2)"})),
-    ("cache_order", edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)")),
-    ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)")),
-    ("cache_order", edit(JOINED_K, "k = torch.cat([cache[1], k], dim=2)", {JOINED_V: "v = torch.cat([cache[0], v], dim=2)"})),
+    *of("cache_order",
+        joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"),
+        edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)"),
+        edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)"),
+        joined("[cache[1], k], dim=2", "[cache[0], v], dim=2")),
     # All tokens are kept, and asked again: right, and as slow as without a cache.
-    ("cache_recomputed", edit(SIZES, "new, cached = x.shape[1], x if cache is None else torch.cat([cache, x], dim=1)\n"
-        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:, -new:], cached"})),
-    ("cache_length_unchecked", edit(TOO_LONG, "if T > self.block_size:")),
-    ("cache_length_unchecked", edit(TOO_LONG, "if max(past, T) > self.block_size:")),
-    ("context_unchecked", edit(TOO_LONG, "if False:")),
-    ("context_unchecked", edit(TOO_LONG, "if past and past + T > self.block_size:")),
-    # Kept on the module, or in a default.
-    ("cache_shared", edit(SIZES, "cache = getattr(self, \"kept\", None)\n        " + SIZES, {
-        RETURNED: "self.kept = (k, v)\n        return self.proj(y), (k, v)"})),
-    ("cache_shared", edit(SIZES, "cache = cache or getattr(self, \"kept\", None)\n        " + SIZES, {
-        RETURNED: "self.kept = (k, v)\n        return self.proj(y), (k, v)"})),
-    ("cache_shared", edit(SIZES, "cache = None if cache is None else self.kept\n        " + SIZES, {
-        RETURNED: "self.kept = (k, v)\n        return self.proj(y), self.kept"})),
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
-        JOINED_IF: "if cache:",
-        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
-        JOINED_IF: "if cache:",
-        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"})),
-    # The same, and nothing is returned to go on from; a mask of the longest context then refuses what is too long.
-    *(("cache_shared", edit(SIZES, "cache = getattr(self, \"kept\", None)\n        " + SIZES, {
-        RETURNED: "self.kept = (k, v)\n        return self.proj(y), None"} | more)) for more in ({}, {TOO_LONG: "if False:",
-        MASK: ".masked_fill(torch.ones(self.block_size, self.block_size, device=x.device).triu(1).bool()"
-        "[past : past + T, : past + T], -math.inf)"})),
-    # The list of the default is filled once, and not written to again.
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
-        JOINED_IF: "if cache:",
-        RETURNED: "if cache:\n            cache = [k, v]\n        else:\n            cache += [k, v]\n"
-        "        return self.proj(y), cache"})),
-    # … and joined before the tokens are counted: what follows fails elsewhere.
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        PAST: "cache = [] if cache is None else cache\n"
-        "        k, v = (torch.cat([old, new], dim=2) for old, new in zip(cache, (k, v))) if cache else (k, v)\n"
-        "        past = k.shape[2] - T",
-        JOINED_IF: "if False:",
-        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        PAST: "cache = [] if cache is None else cache\n        cache.append((k, v))\n"
-        "        k, v = (torch.cat(parts, dim=2) for parts in zip(*cache))\n        past = k.shape[2] - T",
-        JOINED_IF: "if False:",
-        RETURNED: "return self.proj(y), cache"})),
-    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
-        SIZES: "cache = [] if cache is None else cache\n        cache.append(x)\n"
-        "        new, x = x.shape[1], torch.cat(cache, dim=1)\n        " + SIZES,
-        PAST: "past = 0",
-        JOINED_IF: "if False:",
-        RETURNED: "return self.proj(y)[:, -new:], cache"})),
+    ("cache_recomputed", x_kept("new, cached = x.shape[1],", "[cache, x], dim=1", "[:, -new:]")),
+    *at(TOO_LONG,
+        ("cache_length_unchecked", "if T > self.block_size:", "if max(past, T) > self.block_size:"),
+        ("context_unchecked", "if False:", "if past and past + T > self.block_size:")),
+    *of("cache_shared",
+        # Kept on the module, or in a default.
+        before(SIZES, "cache = getattr(self, \"kept\", None)", {RETURNED: f"{KEEP}(k, v)"}),
+        before(SIZES, "cache = cache or getattr(self, \"kept\", None)", {RETURNED: f"{KEEP}(k, v)"}),
+        before(SIZES, "cache = None if cache is None else self.kept", {RETURNED: f"{KEEP}self.kept"}),
+        by_default(PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
+        by_default(PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"}),
+        # The same, and nothing is returned to go on from; a mask of the longest context then refuses what is too long.
+        *(before(SIZES, "cache = getattr(self, \"kept\", None)", {RETURNED: f"{KEEP}None"} | more) for more in ({}, {TOO_LONG: "if False:",
+            MASK: ".masked_fill(torch.ones(self.block_size, self.block_size, device=x.device).triu(1).bool()"
+            "[past : past + T, : past + T], -math.inf)"})),
+        # The list of the default is filled once, and not written to again.
+        by_default(PAST_OF_LIST | {
+            RETURNED: "if cache:\n            cache = [k, v]\n        else:\n            cache += [k, v]\n        return self.proj(y), cache"}),
+        # … and joined before the tokens are counted: what follows fails elsewhere.
+        by_default({
+            PAST: f"{GIVEN_LIST}k, v = (torch.cat([old, new], dim=2) for old, new in zip(cache, (k, v))) if cache else (k, v)\n"
+            "        past = k.shape[2] - T",
+            JOINED_IF: "if False:",
+            RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
+        by_default({
+            PAST: f"{GIVEN_LIST}cache.append((k, v))\n"
+            "        k, v = (torch.cat(parts, dim=2) for parts in zip(*cache))\n        past = k.shape[2] - T",
+            JOINED_IF: "if False:",
+            RETURNED: "return self.proj(y), cache"}),
+        by_default({
+            SIZES: f"{GIVEN_LIST}cache.append(x)\n        new, x = x.shape[1], torch.cat(cache, dim=1)\n        {SIZES}",
+            PAST: "past = 0",
+            JOINED_IF: "if False:",
+            RETURNED: "return self.proj(y)[:, -new:], cache"})),
     # Kept on the module: the mask of the first call, and its batch.
     ("state_kept", edit(MASK, ".masked_fill(self.hidden, -math.inf)", {
         KEY: KEY + "\n        self.hidden = getattr(self, \"hidden\", key > query)"})),
-    ("state_kept", edit(SIZES, "x = x[: getattr(self, \"size\", len(x))]\n        self.size = len(x)\n        " + SIZES)),
+    ("state_kept", before(SIZES, "x = x[: getattr(self, \"size\", len(x))]\n        self.size = len(x)")),
     # Changed in place.
-    ("cache_changed", edit(PAST, "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0", {
-        JOINED_IF: "if cache:",
-        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
-    ("cache_changed", edit(PAST, "cache = {\"parts\": []} if cache is None else cache\n        past = sum(p[0].shape[2] for p in cache[\"parts\"])", {
-        JOINED_IF: "cache[\"parts\"].append((k, v))\n        if True:",
-        JOINED_K: "k = torch.cat([p[0] for p in cache[\"parts\"]], dim=2)",
-        JOINED_V: "v = torch.cat([p[1] for p in cache[\"parts\"]], dim=2)",
-        RETURNED: "return self.proj(y), cache"})),
-    ("cache_changed", edit(PAST, "past = 0 if cache is None else cache[2]", {
-        JOINED_IF: "if cache is None:\n"
-        "            cache = [k.new_zeros(B, self.n_head, self.block_size, self.head_dim) for _ in \"kv\"]\n        if True:",
-        JOINED_K: "cache[0][:, :, past : past + T], cache[1][:, :, past : past + T] = k.detach(), v.detach()\n"
-        "            k = torch.cat([cache[0][:, :, :past], k], dim=2)",
-        JOINED_V: "v = torch.cat([cache[1][:, :, :past], v], dim=2)",
-        RETURNED: "return self.proj(y), (cache[0], cache[1], past + T)"})),
-    ("cache_changed", edit(RETURNED, "if cache is not None:\n            cache[0].zero_()\n        return self.proj(y), (k, v)")),
-)  # fmt: skip
-
-MUTANTS = (
-    *CACHE,
+    *of("cache_changed",
+        edit(PAST, PAST_OF_LIST[PAST], PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
+        edit(PAST, "cache = {\"parts\": []} if cache is None else cache\n        past = sum(p[0].shape[2] for p in cache[\"parts\"])", {
+            JOINED_IF: "cache[\"parts\"].append((k, v))\n        if True:",
+            JOINED_K: "k = torch.cat([p[0] for p in cache[\"parts\"]], dim=2)",
+            JOINED_V: "v = torch.cat([p[1] for p in cache[\"parts\"]], dim=2)",
+            RETURNED: "return self.proj(y), cache"}),
+        edit(PAST, "past = 0 if cache is None else cache[2]", {
+            JOINED_IF: "if cache is None:\n"
+            "            cache = [k.new_zeros(B, self.n_head, self.block_size, self.head_dim) for _ in \"kv\"]\n        if True:",
+            JOINED_K: "cache[0][:, :, past : past + T], cache[1][:, :, past : past + T] = k.detach(), v.detach()\n"
+            "            k = torch.cat([cache[0][:, :, :past], k], dim=2)",
+            JOINED_V: "v = torch.cat([cache[1][:, :, :past], v], dim=2)",
+            RETURNED: "return self.proj(y), (cache[0], cache[1], past + T)"}),
+        edit(RETURNED, "if cache is not None:\n            cache[0].zero_()\n        return self.proj(y), (k, v)")),
     *at(SCALE,
         ("scale_sqrt_c", "/ math.sqrt(C)"),
         ("scale_missing", ""),
         ("scale_no_sqrt", "/ self.head_dim"),
         ("scale_multiplied", "* math.sqrt(self.head_dim)"),
         ("scale_sqrt_heads", "/ math.sqrt(self.n_head)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(past + T)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(self.block_size)"),
-        ("scale_precedence", "/ self.head_dim ** 1 / 2"),
-        ("scale_precedence", "/ (self.head_dim ** 1 / 2)"),
-        ("scale_precedence", "/ (self.head_dim ** 1 // 2)"),
-        ("scale_precedence", "* self.head_dim ** 1 / 2"),
-        ("scale_precedence", "/ (C / self.n_head ** 0.5)"),
-        ("scale_precedence", "/ (C // self.n_head ** 0.5)"),
-        ("scale_precedence", "/ math.sqrt(C // self.n_head ** 0.5)"),
-        ("scale_constant", "/ 8"),
-        ("scale_constant", "/ 64"),
-        ("scale_constant", "/ 4"),
-        *(("scale_constant", f"/ {c}") for c in (2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
-    ),
-    ("scores_ignored", edit(SCALE, "* 0")),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(past + T)", "/ math.sqrt(self.block_size)"),
+        ("scale_precedence", "/ self.head_dim ** 1 / 2", "/ (self.head_dim ** 1 / 2)", "/ (self.head_dim ** 1 // 2)", "* self.head_dim ** 1 / 2",
+            "/ (C / self.n_head ** 0.5)", "/ (C // self.n_head ** 0.5)", "/ math.sqrt(C // self.n_head ** 0.5)"),
+        ("scale_constant", *(f"/ {c}" for c in (8, 64, 4, 2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)"))),
+        ("scores_ignored", "* 0")),
     ("scores_ignored", edit(SCALE, "* 0", {MASKED: "scores = scores.detach()\n        " + MASKED})),
     ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
     ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
-    ("scale_after_softmax", edit(SOFTMAX, ".softmax(dim=-1) / math.sqrt(self.head_dim)")),
-    ("softmax_query_axis", edit(SOFTMAX, ".softmax(dim=-2)")),
-    ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=1)")),
-    ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=0)")),
-    ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))")),
-    ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
+    *at(SOFTMAX,
+        ("scale_after_softmax", ".softmax(dim=-1) / math.sqrt(self.head_dim)"),
+        ("softmax_query_axis", ".softmax(dim=-2)"),
+        ("softmax_wrong_axis", ".softmax(dim=1)", ".softmax(dim=0)", ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))",
+            ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
-    *at(MASK,
-        ("mask_reversed", ".masked_fill(key < query, -math.inf)"),
-        ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)"),
-        ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
-        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
-        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-    ),
+    *masks(
+        ("mask_reversed", "key < query, -math.inf"),
+        ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30"),
+        ("mask_peeks_one", "key > query + 1, -math.inf"),
+        ("mask_plus_inf", "key > query, math.inf")),
     ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
-    ("mask_added", edit(MASKED, "weights = (scores + (key <= query))")),
-    ("mask_zero_fill", edit(MASKED, "weights = (scores * (key <= query))")),
-    ("mask_nan", edit(MASKED, "weights = (scores + (key > query) * -math.inf)")),
-    *fills(("mask_zero_fill", "0.0"), ("mask_zero_fill", "1e-9"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
+    *at(MASKED,
+        ("mask_added", "weights = (scores + (key <= query))"),
+        ("mask_zero_fill", "weights = (scores * (key <= query))"),
+        ("mask_nan", "weights = (scores + (key > query) * -math.inf)")),
+    *masks(
+        ("mask_zero_fill", "key > query, 0.0", "key > query, 1e-9"),
+        ("mask_weak_fill", "key > query, -1.0", "key > query, -10.0")),
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
     ("mask_sdpa_inverted", edit(GATHER, SDPA.format("key > query"))),
@@ -238,26 +233,27 @@ MUTANTS = (
         MASK: ".masked_fill(self.hidden[past : past + T, : past + T], -math.inf)"})),
     ("mask_is_parameter", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = nn.Parameter(torch.ones(block_size, block_size).triu(1), requires_grad=False)", {
         MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)"})),
-    ("wrong_view", edit(Q, STRAIGHT.format("q"), STRAIGHT_ALL)),
-    ("wrong_view_both", edit(Q, STRAIGHT.format("q"), {**STRAIGHT_ALL, MERGE: "y = y.reshape(B, T, C)"})),
-    ("wrong_view_values", edit(V, STRAIGHT.format("v") + "\n")),
-    ("wrong_view_values", edit(K, STRAIGHT.format("k") + "\n")),
-    ("wrong_view_values", edit(Q, STRAIGHT.format("q"))),
+    ("wrong_view", split(STRAIGHT)),
+    ("wrong_view_both", split(STRAIGHT, more={MERGE: "y = y.reshape(B, T, C)"})),
+    *of("wrong_view_values", *(split(STRAIGHT, name) for name in "vkq")),
     ("merge_no_transpose", edit(MERGE, "y = y.reshape(B, T, C)")),
     ("merge_wrong_axes", edit(MERGE, "y = y.permute(0, 2, 3, 1).reshape(B, T, C)")),
-    ("heads_interleaved", edit(Q, DEALT.format("q"), DEALT_ALL)),
-    ("heads_interleaved", edit(Q, DEALT.format("q"), {**DEALT_ALL, MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
-    ("heads_and_width_swapped", edit(Q, SWAPPED.format("q"), SWAPPED_ALL)),
+    ("heads_interleaved", split(DEALT)),
+    ("heads_interleaved", split(DEALT, more={MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
+    ("heads_and_width_swapped", split(SWAPPED)),
     ("heads_reversed", edit(MERGE, "y = y.flip(1).transpose(1, 2).reshape(B, T, C)")),
     ("heads_averaged", edit(MERGE, "y = y.mean(1).repeat(1, 1, self.n_head)")),
-    *(("qkv_order", edit(CUT, f"{order} = self.qkv(x).split(C, dim=-1)")) for order in ("k, q, v", "v, k, q", "q, v, k", "k, v, q", "v, q, k")),
-    ("qkv_packed_per_head", edit(CUT, "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
-    ("values_wrong_source", edit(GATHER, "y = weights @ k")),
-    ("values_wrong_source", edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)")),
-    ("values_wrong_source", edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n")),
-    ("proj_missing", edit(PROJECTED, "y, (k, v)")),
-    ("proj_twice", edit(PROJECTED, "self.proj(self.proj(y)), (k, v)")),
-    ("proj_transposed", edit(PROJECTED, "y @ self.proj.weight, (k, v)")),
+    *at(CUT,
+        ("qkv_order", *(f"{order} = self.qkv(x).split(C, dim=-1)" for order in ("k, q, v", "v, k, q", "q, v, k", "k, v, q", "v, q, k"))),
+        ("qkv_packed_per_head", "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
+    *of("values_wrong_source",
+        edit(GATHER, "y = weights @ k"),
+        edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)"),
+        edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n")),
+    *at(PROJECTED,
+        ("proj_missing", "y, (k, v)"),
+        ("proj_twice", "self.proj(self.proj(y)), (k, v)"),
+        ("proj_transposed", "y @ self.proj.weight, (k, v)")),
     ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)")),
     ("proj_bias", edit(PROJ_LAYER, "self.proj = nn.Linear(n_embd, n_embd)")),
     ("view_not_contiguous", edit(MERGE, "y = y.transpose(1, 2).view(B, T, C)")),
@@ -266,33 +262,32 @@ MUTANTS = (
     ("params_extra", edit(QKV_LAYER, QKV_LAYER + "\n        self.scale = nn.Parameter(torch.ones(3))")),
     ("params_not_registered", edit(PROJ_LAYER, "self.layers = [nn.Linear(n_embd, n_embd, bias=False)]", {
         PROJECTED: "self.layers[0](y), (k, v)"})),
-    ("gradient_cut", edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)")),
-    ("gradient_cut", edit(GATHER, "y = weights.detach() @ v")),
-    ("gradient_cut", edit(PAST, "k, v = k.detach(), v.detach()\n        " + PAST)),
-    ("gradient_cut", edit(PROJECTED, "self.proj(y.data), (k, v)")),
+    *of("gradient_cut",
+        edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)"),
+        edit(GATHER, "y = weights.detach() @ v"),
+        before(PAST, "k, v = k.detach(), v.detach()"),
+        edit(PROJECTED, "self.proj(y.data), (k, v)")),
     ("input_mutated", edit(SIZES, SIZES + "\n        x *= 1.0\n        x += 1e-3")),
     ("hard_coded_dtype", edit(CUT, "q, k, v = self.qkv(x).float().split(C, dim=-1)")),
     ("hard_coded_dtype", edit(PROJECTED, "self.proj(y).float(), (k, v)")),
     ("hard_coded_device", edit(QUERY, "query = torch.arange(past, past + T)[:, None]", {KEY: "key = torch.arange(past + T)"})),
-    ("hard_coded_device", edit(SIZES, "x = x.cpu()\n        " + SIZES)),
-    ("interface", edit(RETURNED, "return self.proj(y)")),
-    ("interface", edit(RETURNED, "return (k, v), self.proj(y)")),
-    ("interface", edit(RETURNED, "return self.proj(y), k, v")),
+    ("hard_coded_device", before(SIZES, "x = x.cpu()")),
+    *at(RETURNED, ("interface", "return self.proj(y)", "return (k, v), self.proj(y)", "return self.proj(y), k, v")),
     ("keys_not_transposed", edit("scores = q @ k.transpose(-2, -1)", "scores = q @ k")),
     *at(CUT,
-        ("weight_not_transposed", "q, k, v = (x @ w for w in self.qkv.weight.chunk(3))"),
-        ("weight_not_transposed", "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)).split(C, dim=-1)"),
-        ("qkv_sliced_by_columns", "q, k, v = (x @ w for w in self.qkv.weight.T.reshape(3, C, C))"),
-        ("qkv_sliced_by_columns", "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)[:, i::3] for i in range(3))"),
+        ("weight_not_transposed", "q, k, v = (x @ w for w in self.qkv.weight.chunk(3))",
+            "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)).split(C, dim=-1)"),
+        ("qkv_sliced_by_columns", "q, k, v = (x @ w for w in self.qkv.weight.T.reshape(3, C, C))",
+            "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)[:, i::3] for i in range(3))"),
         ("qkv_packed_per_head", "q, k, v = self.qkv(x).view(B, T, C, 3).unbind(-1)"),
         ("qkv_mix_batch", "q, k, v = self.qkv(x).view(3, B, T, C)"),
         ("wrong_view", "q, k, v = self.qkv(x).view(B, 3, T, C).unbind(1)")),
     *at(RETURNED,
-        *(("hard_coded_dtype", f"return self.proj(y), (k.{half}(), v.{half}())") for half in ("half", "bfloat16")),
-        *(("output_rounded", f"return self.proj(y).round(decimals={n}), (k, v)") for n in (3, 2)),
+        ("hard_coded_dtype", *(f"return self.proj(y), (k.{half}(), v.{half}())" for half in ("half", "bfloat16"))),
+        ("output_rounded", *(f"return self.proj(y).round(decimals={n}), (k, v)" for n in (3, 2))),
         ("dropout_extra", "return nn.functional.dropout(self.proj(y), 0.1, self.training), (k, v)"),
         ("params_not_registered", "return nn.Linear(C, C, bias=False).to(y)(y), (k, v)")),
-    ("hard_coded_shape", edit(SIZES, "x = x[:1]\n        " + SIZES)),
+    ("hard_coded_shape", before(SIZES, "x = x[:1]")),
     *(("heads_missing_transpose", edit(Q, "", {K: "pass\n", V: "pass\n", MASK: mask, MERGE: f"y = y{turned}.reshape(B, T, C)",
         SIZES: "B, T, C = x.shape\n        part = (B, T, self.n_head, self.head_dim)",
         CUT: "q, k, v = (t.view(part) for t in self.qkv(x).split(C, dim=-1))",
@@ -300,41 +295,38 @@ MUTANTS = (
         JOINED_K: "k = torch.cat([cache[0], k], dim=1)", JOINED_V: "v = torch.cat([cache[1], v], dim=1)"}))
         for mask in (MASK, "") for turned in ("", ".transpose(1, 2)")),
     *at(MERGE,
-        *(("heads_averaged", f"y = y.{each}") for each in (
-            "sum(1).repeat(1, 1, self.n_head)", "mean(1).repeat_interleave(self.n_head, -1)", "sum(1).repeat_interleave(self.n_head, -1)")),
-        *(("heads_reversed", f"y = y.roll({n}, 1).transpose(1, 2).reshape(B, T, C)") for n in (1, -1)),
-        *(("merge_wrong_axes", f"y = y.permute({axes}).reshape(B, T, C)") for axes in ("0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2")),
-        ("heads_mix_batch", "y = y.permute(1, 2, 0, 3).reshape(B, T, C)"),
-        ("heads_mix_batch", "y = y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)")),
+        ("heads_averaged", *(f"y = y.{each}" for each in (
+            "sum(1).repeat(1, 1, self.n_head)", "mean(1).repeat_interleave(self.n_head, -1)", "sum(1).repeat_interleave(self.n_head, -1)"))),
+        ("heads_reversed", *(f"y = y.roll({n}, 1).transpose(1, 2).reshape(B, T, C)" for n in (1, -1))),
+        ("merge_wrong_axes", *(f"y = y.permute({axes}).reshape(B, T, C)" for axes in ("0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
+        ("heads_mix_batch", "y = y.permute(1, 2, 0, 3).reshape(B, T, C)",
+            "y = y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)")),
     ("heads_mix_batch", edit(Q, "q, k, v = (t.reshape(self.n_head, B, T, -1).transpose(0, 1) for t in (q, k, v))", {K: "pass\n", V: "pass\n"})),
-    ("heads_interleaved", edit(K, DEALT.format("k") + "\n")),
-    ("heads_interleaved", edit(V, DEALT.format("v") + "\n")),
-    ("wrong_view_values", edit(K, STRAIGHT.format("k") + "\n", {V: STRAIGHT.format("v") + "\n"})),
+    *of("heads_interleaved", *(split(DEALT, name) for name in "kv")),
+    ("wrong_view_values", split(STRAIGHT, "kv")),
     ("values_wrong_source", edit(V, "v = q\n")),
     ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)", {PROJ_LAYER: "self.proj = nn.Linear(n_embd, n_embd)"})),
     ("params_extra", edit(PROJ_LAYER, "self.c_proj = nn.Linear(n_embd, n_embd, bias=False)", {PROJECTED: "self.c_proj(y), (k, v)"})),
     ("params_extra", edit(QKV_LAYER, "self.q, self.k, self.v = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))", {
         CUT: "q, k, v = self.q(x), self.k(x), self.v(x)"})),
     *at(SCALE,
-        ("scale_wrong_axis", "/ math.sqrt(B)"), ("scale_wrong_axis", "/ math.sqrt(B * self.n_head)"),
-        *(("scale_rounded", f"/ {whole}(math.sqrt(self.head_dim))") for whole in ("int", "round", "math.ceil")),
-        ("scale_rounded", "// math.sqrt(self.head_dim)"), ("scale_multiplied", "* self.head_dim"),
-        ("scale_sqrt_c", "/ math.sqrt(3 * C)"), ("scale_no_sqrt", "/ C"), ("scale_sqrt_heads", "/ self.n_head"),
-        ("scale_sqrt_tokens", "/ T"), ("scale_sqrt_tokens", "/ (past + T)")),
-    *at(MASK,
-        ("mask_peeks_one", ".masked_fill(key > query + 2, -math.inf)"),
-        *(("mask_reversed", f".masked_fill(key <= query, {fill})") for fill in ("-math.inf", "-1e9")),
-        *(("mask_weak_fill", f".masked_fill(key > query, {fill})") for fill in ("scores.min()", "float(scores.detach().min()) - 1")),
-        ("mask_plus_inf", ".masked_fill(key > query, 1e9)"),
-        ("mask_excludes_self", ".masked_fill(key >= query.clamp(min=1), -math.inf)")),
+        ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
+        ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
+        ("scale_multiplied", "* self.head_dim"), ("scale_sqrt_c", "/ math.sqrt(3 * C)"), ("scale_no_sqrt", "/ C"),
+        ("scale_sqrt_heads", "/ self.n_head"), ("scale_sqrt_tokens", "/ T", "/ (past + T)")),
+    *masks(
+        ("mask_peeks_one", "key > query + 2, -math.inf"),
+        ("mask_reversed", "key <= query, -math.inf", "key <= query, -1e9"),
+        ("mask_weak_fill", "key > query, scores.min()", "key > query, float(scores.detach().min()) - 1"),
+        ("mask_plus_inf", "key > query, 1e9"),
+        ("mask_excludes_self", "key >= query.clamp(min=1), -math.inf")),
     *at(MASKED,
         ("mask_added", "weights = (scores + (key > query))"),
         ("mask_weak_fill", "weights = (scores + (key > query) * -10.0)"),
         ("mask_nan", "weights = (scores * torch.where(key > query, -math.inf, 1.0))")),
     *at(SOFTMAX,
-        *(("softmax_missing", other) for other in (".exp()", ".sigmoid()", "")),
-        ("softmax_wrong_axis", ".flatten(1).softmax(-1).view(B, self.n_head, T, -1)"),
-        ("softmax_wrong_axis", ".flatten().softmax(-1).view(B, self.n_head, T, -1)")),
+        ("softmax_missing", ".exp()", ".sigmoid()", ""),
+        ("softmax_wrong_axis", ".flatten(1).softmax(-1).view(B, self.n_head, T, -1)", ".flatten().softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(SOFTMAX, "", {GATHER: "y = weights / weights.sum(-1, keepdim=True) @ v"})),
     HEADS_NOT_JOINED,
     ("dropout_always_on", edit(GATHER, "y = nn.functional.dropout(weights, 0.1) @ v")),

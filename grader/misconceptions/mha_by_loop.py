@@ -1,8 +1,6 @@
 """The wrong ways to write the loop over heads."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
@@ -11,6 +9,7 @@ from torch import nn
 
 from manyheads.checks import edit
 
+from ._attention import MERGES, SCALES, SPLITS
 from ._masking import (
     FILLS_TRIED,
     INF,
@@ -20,33 +19,15 @@ from ._masking import (
     SCALES_TRIED,
     each,
     hidden,
+    known,
+    scales,
     visible,
     weighed,
 )
-
-# What the scores are divided by, from the sizes
-SCALES = {
-    "sqrt_hd": lambda n: math.sqrt(n.hd),
-    "sqrt_c": lambda n: math.sqrt(n.C),
-    "sqrt_3c": lambda n: math.sqrt(3 * n.C),
-    "missing": lambda n: 1.0,
-    "no_sqrt": lambda n: n.hd,
-    "no_sqrt_c": lambda n: n.C,
-    "multiplied": lambda n: 1 / math.sqrt(n.hd),
-    "multiplied_sqrt_c": lambda n: 1 / math.sqrt(n.C),
-    "multiplied_hd": lambda n: 1 / n.hd,
-    "sqrt_heads": lambda n: math.sqrt(n.nh),
-    "sqrt_tokens": lambda n: math.sqrt(n.T),
-    "sqrt_batch": lambda n: math.sqrt(n.B),
-    "rounded_down": lambda n: math.floor(math.sqrt(n.hd)),
-    "rounded": lambda n: round(math.sqrt(n.hd)),
-    "rounded_up": lambda n: math.ceil(math.sqrt(n.hd)),
-    "after_softmax": lambda n: 1.0,
-}
-SCALES |= {way: lambda n, way=way: 1 / PRECEDENCE[way](n.hd, n.C, n.nh) for way in PRECEDENCE}
+from ._scores import CASTS, DEVICES
 
 # The stacked weight as w_q, w_k, w_v, each (out, in)
-CUTS = {
+ROWS = {
     "rows": lambda w, n: w.split(n.C),
     "packed": lambda w, n: w.view(n.nh, 3, n.hd, n.C).transpose(0, 1).reshape(3, n.C, n.C),
     "packed_last": lambda w, n: w.view(n.C, 3, n.C).transpose(0, 1),
@@ -64,14 +45,11 @@ CUTS = {
 }
 
 # One projected tensor (B, T, C) as heads
-SPLITS = {
+DEALT = {
     "blocks": lambda z, n: [z[..., h * n.hd : (h + 1) * n.hd] for h in range(n.nh)],
     "viewed": lambda z, n: list(z.view(n.B, n.T, n.nh, n.hd).unbind(2)),
     "interleaved": lambda z, n: [z[..., h :: n.nh] for h in range(n.nh)],
     "sizes_swapped": lambda z, n: list(z.split(n.nh, dim=-1)),
-    "straight": lambda z, n: list(z.view(n.B, n.nh, n.T, n.hd).unbind(1)),
-    "straight_after_swap": lambda z, n: list(z.mT.reshape(n.B, n.nh, n.T, n.hd).unbind(1)),
-    "mixed": lambda z, n: list(z.view(n.nh, n.B, n.T, n.hd)),
     "mixed_turned": lambda z, n: list(z.view(n.T, n.nh, n.B, n.hd).permute(1, 2, 0, 3)),
     "not_moved": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)],
     "not_moved_indexed": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)[:, h] for h in range(n.nh)],
@@ -79,6 +57,8 @@ SPLITS = {
     "first": lambda z, n: [z[..., : n.hd]] * n.nh,
     "last": lambda z, n: [z[..., -n.hd :]] * n.nh,
 }
+AT_ONCE = ("straight", "swapped_first", "batch_after_heads")
+DEALT |= {way: lambda z, n, way=way: list(SPLITS[way](z, n).unbind(1)) for way in AT_ONCE}
 
 # q, k and v, (B, T, C) each, as the heads of each, from all five axes at once (B, T, 3, nh, hd)
 FIVE_AXES = {
@@ -87,31 +67,24 @@ FIVE_AXES = {
     "three_outermost": lambda z, n: z.reshape(3, n.B, n.T, n.nh, n.hd).permute(0, 3, 1, 2, 4),
 }
 
+# The heads' answers, (B, T, hd) each, to (B, T, C)
 JOINS = {
     "side_by_side": lambda heads, n: torch.cat(heads, dim=-1).flatten(2),
     "reversed": lambda heads, n: torch.cat(heads[::-1], dim=-1),
     "rolled": lambda heads, n: torch.cat(heads[-1:] + heads[:-1], dim=-1),
     "rolled_back": lambda heads, n: torch.cat(heads[1:] + heads[:1], dim=-1),
-    "mean": lambda heads, n: sum(heads) / len(heads),
-    "sum": lambda heads, n: sum(heads),
-    "mean_repeated": lambda heads, n: (sum(heads) / len(heads)).repeat(1, 1, n.nh),
-    "sum_repeated": lambda heads, n: sum(heads).repeat(1, 1, n.nh),
-    "not_moved": lambda heads, n: torch.stack(heads, dim=1).reshape(n.B, n.T, n.C),
-    "sizes_of_transposed": lambda heads, n: torch.stack(heads, dim=2).reshape(n.B, n.nh, n.T * n.hd),
     "along_tokens": lambda heads, n: torch.cat(heads, dim=1),
     "along_batch": lambda heads, n: torch.cat(heads, dim=0),
     "stacked_first": lambda heads, n: torch.stack(heads).reshape(n.B, n.T, n.C),
-    "stacked_last": lambda heads, n: torch.stack(heads, dim=-1).reshape(n.B, n.T, n.C),
-    "last_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(2, 3).reshape(n.B, n.T, n.C),
-    "ends_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 3).reshape(n.B, n.T, n.C),
-    "batch_viewed": lambda heads, n: torch.cat(heads).view(n.B, n.nh, n.T, n.hd).transpose(1, 2).reshape(n.B, n.T, n.C),
     "batch_as_heads": lambda heads, n: (
         torch.stack(heads, dim=1).reshape(n.nh, n.B, n.T, n.hd).permute(1, 2, 0, 3).flatten(2)
     ),
     "tokens_first": lambda heads, n: torch.stack(heads).transpose(0, 2).reshape(n.B, n.T, n.C),
     "batch_swapped": lambda heads, n: torch.stack(heads).transpose(1, 2).reshape(n.B, n.T, n.C),
-    "viewed": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 2).view(n.B, n.T, n.C),
-    "viewed_permuted": lambda heads, n: torch.stack(heads).permute(1, 2, 0, 3).view(n.B, n.T, n.C),
+    "view_permuted": lambda heads, n: torch.stack(heads).permute(1, 2, 0, 3).view(n.B, n.T, n.C),
+}
+JOINS |= {
+    way: lambda heads, n, way=way: MERGES[way](torch.stack(heads, dim=1), n) for way in MERGES if way not in JOINS
 }
 
 PROJECTIONS = {
@@ -121,23 +94,6 @@ PROJECTIONS = {
     "twice": lambda out, w: out @ w.mT @ w.mT,
     "bias": lambda out, w: out @ w.mT + 1,
     "bias_sized": lambda out, w: F.linear(out, w, w.new_ones(len(w))),
-}
-
-CASTS = {
-    "follows": lambda z: z,
-    "float": lambda z: z.float(),
-    "double": lambda z: z.double(),
-    "half": lambda z: z.half(),
-    "bfloat16": lambda z: z.bfloat16(),
-}
-
-DEVICES = {
-    "follows": lambda z: z,
-    "mask": lambda z: z,  # the mask alone is made elsewhere
-    "cpu": lambda z: z.cpu(),
-    "filled": lambda z: torch.zeros(z.shape, dtype=z.dtype).copy_(z),
-    "added": lambda z: z + torch.zeros(z.shape, dtype=z.dtype),
-    "multiplied": lambda z: z @ torch.eye(z.shape[-1], dtype=z.dtype),
 }
 
 MUTATIONS = {
@@ -161,38 +117,27 @@ RETURNS = {
 } | {f"rounded_{places}": lambda out, heads, places=places: out.round(decimals=places) for places in (2, 3, 4)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Knobs:
-    """The faults; the defaults are right."""
-
-    scale: str | float = "sqrt_hd"  # a number: what the scores are divided by
-    rounded: str = "no"  # of ROUNDED_SCORES
-    softmax: str = "keys"
-    mask: tuple[str, object] = ("causal", -INF)  # what may be seen, and how the rest is hidden
-    mask_size: int | str | None = None  # batch, heads
-    order: tuple[int, ...] = (0, 1, 2)
-    cut: str = "rows"
-    untransposed: tuple[int, ...] = ()
-    sliced: bool = False  # the rows of each head are multiplied by themselves
-    split: tuple[str, ...] = ("blocks", "blocks", "blocks")
-    five_axes: str = "none"
-    join: str = "side_by_side"
-    values: str = "v"
-    proj: str = "right"
-    dropout: str = "none"  # scores, weights, output
-    layers: str = "given"  # new_qkv, new_proj, new
-    gradient: str = "flows"  # where it is cut
-    mutates: str = "never"
-    dtype: str = "follows"
-    device: str = "follows"
-    sizes: Mapping[str, int] | None = None  # what is written in: B, T, C, nh, hd, loops
-    returns: str = "tensor"
-    signature: str = "right"
+RIGHT = {
+    "scale": "sqrt_hd",  # a number: what the scores are divided by
+    "rounded": "no",  # of ROUNDED_SCORES
+    "softmax": "keys",
+    "mask": ("causal", -INF),  # what may be seen, and how the rest is hidden
+    "mask_size": None,  # a number, batch, heads
+    "order": (0, 1, 2), "cut": "rows", "untransposed": (),
+    "sliced": False,  # the rows of each head are multiplied by themselves
+    "split": ("blocks", "blocks", "blocks"), "five_axes": "none", "join": "side_by_side", "values": "v", "proj": "right",
+    "dropout": "none",  # scores, weights, output
+    "layers": "given",  # new_qkv, new_proj, new
+    "gradient": "flows",  # where it is cut
+    "mutates": "never", "dtype": "follows", "device": "follows",
+    "sizes": None,  # what is written in: B, T, C, nh, hd, loops
+    "returns": "tensor", "signature": "right",
+}  # fmt: skip
 
 
 def make(**faults):
-    """The exercise's names, with these faults; the defaults are right."""
-    knobs = Knobs(**faults)
+    """The exercise's names, with these faults."""
+    knobs = known(faults, RIGHT)
     cut_at = knobs.gradient.split("+")
 
     def mha_by_loop(mha, x):
@@ -203,13 +148,13 @@ def make(**faults):
             _times(
                 x.detach() if knobs.gradient == f"x_{name}" else x, w, knobs.sliced and n.hd, i in knobs.untransposed
             )
-            for i, (name, w) in enumerate(zip("qkv", CUTS[knobs.cut](w_qkv, n), strict=True))
+            for i, (name, w) in enumerate(zip("qkv", ROWS[knobs.cut](w_qkv, n), strict=True))
         ]
         q, k, v = (parts[i] for i in knobs.order)
         v = {"q": q, "k": k, "v": v, "x": x}[knobs.values]
         qkv = (z.detach() if name in cut_at else z for name, z in zip("qkv", (q, k, v), strict=True))
         if knobs.five_axes == "none":
-            dealt = [SPLITS[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
+            dealt = [DEALT[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
         else:
             five = torch.cat(list(qkv), dim=-1).view(n.B, n.T, 3, n.nh, n.hd)
             dealt = [list(part) for part in FIVE_AXES[knobs.five_axes](five, n)]
@@ -217,7 +162,7 @@ def make(**faults):
         out = PROJECTIONS[knobs.proj](_dropped(JOINS[knobs.join](heads, n), knobs, "output"), w_proj)
         out = out.detach() if knobs.gradient == "out" else out
         MUTATIONS[knobs.mutates](mha, given)
-        out = CASTS.get(knobs.dtype, CASTS["follows"])(DEVICES[knobs.device](out))
+        out = CASTS.get(knobs.dtype, CASTS["follows"])(DEVICES.get(knobs.device, DEVICES["follows"])(out))
         return RETURNS[knobs.returns](out, heads)
 
     return _named(knobs.signature, torch.no_grad()(mha_by_loop) if knobs.gradient == "no_grad" else mha_by_loop)
@@ -253,7 +198,7 @@ def _weights(mha, n, knobs):
 def _attend(q, k, v, n, knobs):
     """One head."""
     (which, how), scale = knobs.mask, knobs.scale
-    divisor = SCALES[scale](n) if isinstance(scale, str) else scale
+    divisor = scale if isinstance(scale, float) else 1.0 if scale == "after_softmax" else 1 / SCALES[scale](n)
     scores = _dropped(ROUNDED_SCORES[knobs.rounded](q @ k.mT / divisor), knobs, "scores")
     scores = scores.detach() if knobs.gradient == "scores" else scores
     side = {"batch": n.B, "heads": n.nh}.get(knobs.mask_size, knobs.mask_size) or (n.T if q.dim() == 3 else q.shape[-2])
@@ -321,12 +266,11 @@ _AXES = ("batch", "sequence", "everything")
 _SUMS = ("sum_of_sizes", "tokens", "exp")
 
 MUTANTS = (
-    ("scale_sqrt_c", {"scale": "sqrt_c"}),
-    ("scale_missing", {"scale": "missing"}),
+    *scales("sqrt_c", "missing"),
     ("scores_ignored", {"scale": math.inf}),
-    ("scale_no_sqrt", {"scale": "no_sqrt"}),
-    ("scale_twice", {"scale": "no_sqrt"}),
-    *each("scale_precedence", "scale", *PRECEDENCE),
+    *scales("hd"),
+    ("scale_twice", {"scale": "hd"}),
+    *scales(*PRECEDENCE),
     ("mask_missing", {"mask": _NO_MASK}),
     ("proj_missing", {"proj": "missing"}),
     ("proj_transposed", {"proj": "transposed"}),
@@ -334,12 +278,9 @@ MUTANTS = (
     ("weight_not_transposed", {"untransposed": (0, 1, 2)}),
     ("qkv_packed_per_head", {"cut": "packed"}),
     *each("qkv_order", "order", (1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1)),
-    ("scale_multiplied", {"scale": "multiplied"}),
+    ("scale_multiplied", {"scale": "times_sqrt_hd"}),
     ("scale_after_softmax", {"scale": "after_softmax"}),
-    ("scale_sqrt_heads", {"scale": "sqrt_heads"}),
-    ("scale_sqrt_tokens", {"scale": "sqrt_tokens"}),
-    ("scale_wrong_axis", {"scale": "sqrt_batch"}),
-    *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
+    *scales("sqrt_heads", "sqrt_tokens", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
     *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:]),
     *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
     *each("mask_after_softmax", "mask", ("causal", "after_softmax"), ("reversed", "after_softmax")),
@@ -367,17 +308,25 @@ MUTANTS = (
     *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=_NO_MASK),
     *each("softmax_missing", "softmax", *_SUMS, "exp_shifted", "log", "sigmoid"),
     *each("values_wrong_source", "values", "k", "x", "q"),
-    ("wrong_view_both", {"split": _split("straight"), "join": "not_moved"}),
+    ("wrong_view_both", {"split": _split("straight"), "join": "straight"}),
     ("wrong_view", {"split": _split("straight")}),
     *each("wrong_view_values", "split", *(_split("straight", which) for which in _SOME)),
-    ("wrong_view", {"split": _split("straight_after_swap")}),
-    *each("merge_no_transpose", "join", "not_moved", "along_tokens"),
+    ("wrong_view", {"split": _split("swapped_first")}),
+    *each("merge_no_transpose", "join", "straight", "along_tokens"),
     ("heads_interleaved", {"split": _split("interleaved")}),
-    ("heads_interleaved", {"split": _split("interleaved"), "join": "stacked_last"}),
+    ("heads_interleaved", {"split": _split("interleaved"), "join": "axes_(2, 3, 1)"}),
     *each("heads_interleaved", "split", *(_split("interleaved", which) for which in _SOME)),
     *each("heads_and_width_swapped", "scale", "sqrt_hd", "sqrt_heads", split=_split("sizes_swapped")),
-    ("heads_interleaved", {"join": "stacked_last"}),
-    *each("merge_wrong_axes", "join", "stacked_last", "last_swapped", "ends_swapped", "batch_swapped", "tokens_first"),
+    ("heads_interleaved", {"join": "axes_(2, 3, 1)"}),
+    *each(
+        "merge_wrong_axes",
+        "join",
+        "axes_(2, 3, 1)",
+        "axes_(1, 3, 2)",
+        "axes_(3, 2, 1)",
+        "batch_swapped",
+        "tokens_first",
+    ),
     *each("heads_reversed", "join", "reversed", "rolled", "rolled_back"),
     ("heads_not_joined", edit("    return mha.proj", "        return mha.proj")),  # inside the loop
     *each("heads_averaged", "join", "mean", "sum", "mean_repeated", "sum_repeated"),
@@ -385,13 +334,13 @@ MUTANTS = (
     ("heads_missing_transpose", {"split": _split("not_moved"), "mask": _NO_MASK}),
     ("heads_missing_transpose", {"split": _split("not_moved_indexed")}),
     ("heads_missing_transpose", {"split": _split("not_moved_indexed"), "mask": _NO_MASK}),
-    ("heads_mix_batch", {"split": _split("mixed")}),
-    ("heads_mix_batch", {"split": _split("mixed"), "join": "stacked_first"}),
+    ("heads_mix_batch", {"split": _split("batch_after_heads")}),
+    ("heads_mix_batch", {"split": _split("batch_after_heads"), "join": "stacked_first"}),
     *each("heads_mix_batch", "split", _split("mixed_turned"), _split("batch_indexed")),
     *each("qkv_mix_batch", "five_axes", *FIVE_AXES),
     ("heads_mix_batch", {"join": "stacked_first"}),
     ("merge_no_transpose", {"join": "along_batch"}),
-    *each("heads_mix_batch", "join", "batch_swapped", "batch_viewed", "batch_as_heads"),
+    *each("heads_mix_batch", "join", "batch_swapped", "heads_from_batch", "batch_as_heads"),
     *each("weight_not_transposed", "untransposed", *_SOME),
     *each("weight_not_transposed", "untransposed", (0, 1, 2), *_SOME, sliced=True),
     ("weight_not_transposed", {"cut": "turned_then_viewed_turned"}),
@@ -402,14 +351,12 @@ MUTANTS = (
     *each("qkv_sliced_by_columns", "cut", "turned_then_viewed", "turned_then_viewed_turned"),
     *each("qkv_sliced_by_columns", "cut", "columns_every_third", "columns_every_third_turned", "block_diagonal"),
     *each("qkv_sliced_by_columns", "cut", "columns_chunked", "columns_sliced", "columns_whole"),
-    *each("view_not_contiguous", "join", "viewed", "viewed_permuted"),
+    *each("view_not_contiguous", "join", "view", "view_permuted"),
     *each("mask_not_sliced", "mask_size", 1024, 8, 16, 64, 128),
     *each("size_wrong_axis", "mask_size", "batch", "heads"),
     ("size_wrong_axis", {"join": "sizes_of_transposed"}),
     *each("scale_constant", "scale", *_CONSTANTS, *(math.sqrt(root) for root in _ROOTS)),
-    ("scale_sqrt_c", {"scale": "sqrt_3c"}),
-    ("scale_no_sqrt", {"scale": "no_sqrt_c"}),
-    *each("scale_multiplied", "scale", "multiplied_hd", "multiplied_sqrt_c"),
+    *scales("sqrt_3c", "c", "times_hd", "times_sqrt_c"),
     *each("proj_bias", "proj", "bias", "bias_sized"),
     *each("hard_coded_shape", "sizes", {"nh": 4}, {"hd": 16}, {"hd": 64}, {"C": 64}, {"T": 8}, {"nh": 4, "hd": 16}),
     *each("hard_coded_shape", "sizes", *({"nh": n} for n in (2, 3, 8, 12)), {"hd": 4}, {"hd": 8}, {"C": 12}),

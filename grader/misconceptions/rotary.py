@@ -4,9 +4,9 @@ import torch
 
 from manyheads.checks import edit
 
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each
+from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each, known, scales
 from ._rotation import SPEEDS, turned
-from ._scores import ANSWERS, CONSTANTS, PRODUCTS, multiplier
+from ._scores import CONSTANTS, OFFERED, PRODUCTS, multiplier, of_both, offered, own, sides
 
 # The rows of pairs_to_halves, from (weight, n_head).
 ROWS = {
@@ -29,139 +29,89 @@ ROWS = {
 
 FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
 
+# How channels are turned, in both functions; with own_ before the name, in rotary_scores alone.
+TURNS = {
+    "layout": "pairs", "spread": None, "written": None,  # how angles and turned channels are laid out, if otherwise
+    "speed": "right", "place": "given", "sign": "right",
+    "per_channel": None,  # a factor: each channel has a speed of its own
+    "base_used": "given",  # or a number
+}  # fmt: skip
+RIGHT = {
+    **own(TURNS), **OFFERED, "q_place": None, "k_place": None, "k_sign": None,  # of one side in rotary_scores
+    "turns": "x", "own_turns": "qk",  # what is turned: "": nothing
+    "swapped_places": False, "odd": "refused",  # "raises", "dropped", "kept", "padded"
+    "rows": "right", "scale": "sqrt_hd", "product": "any", "softmax": False, "swapped": False,  # k qᵀ
+    "decimals": (), "cast": ("float64", ()),  # a number and a function, a dtype and functions
+    "cut": (), "mutate": (), "fixed_device": (), "promoted": (),  # these have the dtype of the angles
+}  # fmt: skip
 
-def make(
-    *,
-    layout="pairs",  # of both functions, where own_layout does not say otherwise of rotary_scores; so are the next ones
-    own_layout=None,
-    spread=None,  # how the angles are laid out over the channels, if otherwise
-    own_spread=None,
-    written=None,  # how the turned channels are put back, if otherwise
-    own_written=None,
-    speed="right",
-    own_speed=None,
-    place="given",
-    own_place=None,
-    q_place=None,  # of the queries in rotary_scores
-    k_place=None,
-    sign="right",
-    own_sign=None,
-    k_sign=None,
-    per_channel=None,  # a factor: each channel has a speed of its own
-    own_per_channel=None,
-    base_used="given",  # or a number
-    own_base_used=None,
-    turns="x",  # "": rotate turns nothing
-    own_turns="qk",  # which of q and k rotary_scores turns; "vq" …
-    swapped_places=False,
-    odd="refused",  # "raises", "dropped", "kept", "padded"
-    rows="right",
-    scale="sqrt_hd",
-    product="any",
-    swapped=False,  # k qᵀ
-    softmax=False,
-    decimals=(),  # (function, decimals): what it returns is rounded
-    cut=(),
-    mutate=(),
-    cast=None,  # (dtype, functions)
-    promoted=(),  # functions whose answer has the dtype of the angles
-    fixed_device=(),
-    returns=None,
-    without="",
-    renamed="",
-):
-    """The exercise's names, with these faults; the defaults are right."""
-    knobs = {"layout": layout, "spread": spread, "written": written, "speed": speed, "place": place, "sign": sign}
-    knobs["per_channel"] = per_channel
-    own = {"layout": own_layout, "spread": own_spread, "written": own_written, "speed": own_speed, "place": own_place}
-    own |= {"sign": own_sign, "per_channel": own_per_channel}
-    own = knobs | {name: value for name, value in own.items() if value is not None}
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    faults = known(knobs, RIGHT)
+    both, its_own = of_both(faults, TURNS)
 
     def lose(name, t):
-        return t.detach() if name in cut else t
+        return t.detach() if name in faults.cut else t
 
     def on_its_device(name, t):
-        return t + torch.zeros(t.shape, dtype=t.dtype) if name in fixed_device else t
+        return t + torch.zeros(t.shape, dtype=t.dtype) if name in faults.fixed_device else t
 
     def rotate(x, positions, base=10000.0):
         given, hd = x, x.shape[-1]
-        if hd % 2 and odd == "refused":
+        if hd % 2 and faults.odd == "refused":
             raise ValueError(f"{hd} channels")
-        if hd % 2 and odd == "raises":
+        if hd % 2 and faults.odd == "raises":
             raise RuntimeError(f"The size of tensor a ({hd // 2 + 1}) must match the size of tensor b ({hd // 2})")
         left, x = (x[..., -1:], x[..., :-1]) if hd % 2 else (x[..., :0], x)
-        used = base if base_used == "given" else base_used
-        out = turned(on_its_device("rotate", lose("x", x)), positions, used, **knobs) if turns else x + 0.0
-        if odd == "kept":
+        out = turned(on_its_device("rotate", lose("x", x)), positions, base, **both) if faults.turns else x + 0.0
+        if faults.odd == "kept":
             out = torch.cat([out, left], -1)
-        elif odd == "padded" and hd % 2:
+        elif faults.odd == "padded" and hd % 2:
             out = torch.nn.functional.pad(out, (0, 2))
-        if "x" in mutate:
+        if "x" in faults.mutate:
             given.mul_(2.0)
         return lose("out", out)
 
     def rotary_scores(q, k, q_positions, k_positions, base=10000.0):
         given = {"q": q, "k": k}
-        kind = own_base_used if own_base_used is not None else base_used
-        used = base if kind == "given" else kind
-        if swapped_places:
+        if faults.swapped_places:
             q_positions, k_positions = k_positions, q_positions
         q, k = lose("q", on_its_device("rotary_scores", q)), lose("k", k)
-        if "q" in own_turns:
-            q = turned(q, q_positions, used, **(own | {"place": q_place or own["place"]}))
-        if "k" in own_turns:
-            mine = {"place": k_place or own["place"], "sign": k_sign or own["sign"]}
-            k = turned(k, k_positions, used, **(own | mine))
-        out = PRODUCTS[product](*((k, q) if swapped else (q, k))) * multiplier(scale, q, k)
+        if "q" in faults.own_turns:
+            q = turned(q, q_positions, base, **(its_own | {"place": faults.q_place or its_own["place"]}))
+        if "k" in faults.own_turns:
+            mine = {"place": faults.k_place or its_own["place"], "sign": faults.k_sign or its_own["sign"]}
+            k = turned(k, k_positions, base, **(its_own | mine))
+        out = PRODUCTS[faults.product](*((k, q) if faults.swapped else (q, k))) * multiplier(faults.scale, q, k)
         for name, t in given.items():
-            if name in mutate:
+            if name in faults.mutate:
                 t.mul_(2.0)
-        return lose("scores", out.softmax(-1) if softmax else out)
+        return lose("scores", out.softmax(-1) if faults.softmax else out)
 
     def pairs_to_halves(weight, n_head):
-        out = ROWS[rows](on_its_device("pairs_to_halves", weight), n_head)
-        if "weight" in mutate:
+        out = ROWS[faults.rows](on_its_device("pairs_to_halves", weight), n_head)
+        if "weight" in faults.mutate:
             weight.copy_(out)
         return out
 
-    right = dict(zip(FUNCTIONS, (rotate, rotary_scores, pairs_to_halves), strict=True))
-
-    def dressed(name):
-        """The function with the faults that any function can have."""
-
+    def dressed(name, right):
         def run(*args):
-            if cast and name in cast[1]:
-                dtype = getattr(torch, cast[0])
+            dtype, names = faults.cast
+            if name in names:
+                dtype = getattr(torch, dtype)
                 args = [a.to(dtype) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
-            out = right[name](*args)
-            out = out.double() if name in promoted else out
-            out = out.round(decimals=decimals[1]) if decimals and decimals[0] == name else out
-            return ANSWERS[returns[0]](out) if returns and name == returns[1] else out
+            out = right(*args)
+            out = out.double() if name in faults.promoted else out
+            return out.round(decimals=faults.decimals[1]) if name in faults.decimals else out
 
         return run
 
-    return {name: _with_names(dressed(name), name, renamed) for name in FUNCTIONS if name != without}
-
-
-def _with_names(run, name, renamed):
-    if name == renamed:
-        return lambda *args: run(*args)
-    return {
-        "rotate": lambda x, positions, base=10000.0: run(x, positions, base),
-        "rotary_scores": lambda q, k, q_positions, k_positions, base=10000.0: run(q, k, q_positions, k_positions, base),
-        "pairs_to_halves": lambda weight, n_head: run(weight, n_head),
-    }[name]
-
-
-RIGHT = {"layout": "pairs", "speed": "right", "place": "given", "sign": "right", "base_used": "given"}
+    return offered(faults, rotate, rotary_scores, pairs_to_halves, dressed=dressed)
 
 
 def _turns(id_, **faults):
-    """In both functions, in rotary_scores alone, in rotate alone."""
-    yield id_, faults
-    yield id_, {f"own_{knob}": value for knob, value in faults.items()}
-    if faults.keys() <= RIGHT.keys():
-        yield id_, {**faults, **{f"own_{knob}": RIGHT[knob] for knob in faults}}
+    return sides(id_, {knob: value for knob, value in TURNS.items() if value is not None}, faults)
 
 
 SPEED = "base ** -(torch.arange(0, hd, 2, device=x.device, dtype=torch.float64) / hd)"
@@ -217,16 +167,11 @@ MUTANTS = (
     *(m for base in (10000.0, 1000.0, 500000.0, 100.0, 1000000.0) for m in _turns("rope_base_fixed", base_used=base)),
     *_turns("rope_angle", base_used=10000.0),  # with another base the speeds are wrong
     *each("halves_order", "rows", *tuple(ROWS)[1:]),
-    *each("scale_missing", "scale", "missing"),
-    *each("scale_no_sqrt", "scale", "hd"),
-    *each("scale_twice", "scale", "hd"),
-    *each("scale_multiplied", "scale", "times_sqrt_hd"),
-    *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
-    *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
-    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_axis_1"),
-    *each("scale_sqrt_c", "scale", "sqrt_c"),
-    *each("scale_wrong_axis", "scale", "sqrt_axis_0", "sqrt_pairs"),
-    *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
+    *scales("missing", "hd"),
+    ("scale_twice", {"scale": "hd"}),
+    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_queries"),
+    ("scale_wrong_axis", {"scale": "sqrt_heads"}),
+    *scales("sqrt_axis_1", "sqrt_c", "sqrt_axis_0", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
     *each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
     ("qkv_order", {"swapped": True}),
     ("scores_already_shared", {"softmax": True}),
@@ -239,7 +184,7 @@ MUTANTS = (
     *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),
     *each("hard_coded_dtype", "promoted", *((name,) for name in FUNCTIONS), FUNCTIONS[:2], FUNCTIONS),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), FUNCTIONS[:2]),
-    *each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
+    *each("interface", "returns", *((kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),
     *each("interface", "renamed", *FUNCTIONS),
     KEYS_NOT_TRANSPOSED,

@@ -9,38 +9,17 @@ import torch.nn.functional as F
 from manyheads.checks import edit
 
 from ._attention import INF, MERGES, ORDERS, WEAK, lower
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
-from ._attention_mutants import (
-    ADDED,
-    ATTENTION_FAMILIES,
-    CONSTANTS,
-    FILLED,
-    HARD_CODED,
-    HEADS_ASTRAY,
-    LATE_NAN,
-    NO_SOFTMAX,
-    NOT_SLICED,
-    PACKED,
-    PARAMS,
-    PARTS,
-    ROUNDED,
-    STATE_KEPT,
-    WITH_THE_BATCH,
-    WRONG_AXES,
-    WRONG_AXES_FINITE,
-    WRONG_CUTS,
-    WRONG_SIZES,
-    WRONG_VIEWS,
-    each,
-    named,
-)
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each, named
 from ._kept import Keeping
 from ._masking import (
     HEADS_NOT_JOINED,
     KEYS_NOT_TRANSPOSED,
     PRECEDENCE,
+    SCALE_IDS,
     SCALES_TRIED,
     dropped_in_place,
+    known,
 )
 
 
@@ -209,7 +188,7 @@ def make(**knobs):
         paths[f"{path}_knobs"] = own
     cls = type("CausalSelfAttention", (Keeping, TwoPaths), {"knobs": k, **paths})
     compare = comparison(k.measure, k.compared, k.trace)
-    return {"CausalSelfAttention": cls if k.awake else late_super(cls), "max_path_difference": compare}
+    return {"CausalSelfAttention": cls, "max_path_difference": compare}
 
 
 def ways(id_, **knobs):
@@ -219,32 +198,17 @@ def ways(id_, **knobs):
             yield id_, {prefix + name: value for name, value in chosen.items()}
 
 
-SCALE_IDS = {
-    "sqrt_c": "scale_sqrt_c",
-    "missing": "scale_missing",
-    "hd": "scale_no_sqrt",
-    "times_sqrt_hd": "scale_multiplied",
-    "sqrt_heads": "scale_sqrt_heads",
-    "sqrt_tokens": "scale_sqrt_tokens",
-    "times_hd": "scale_multiplied",
-    "c": "scale_no_sqrt",
-    "sqrt_3c": "scale_sqrt_c",
-    "heads": "scale_sqrt_heads",
-    "tokens": "scale_sqrt_tokens",
-    "sqrt_block": "scale_sqrt_tokens",
-    "three_times": "scale_twice",
-    "half_of_one_over_hd": "scale_precedence",
-    "one_over_half_hd": "scale_precedence",
-}
-
+# On both paths, and on each.
+SCALED = (
+    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
+    "sqrt_block", "three_times", *tuple(PRECEDENCE)[:2],
+)  # fmt: skip
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
 
 MUTANTS = (
-    ("scale_twice", {"flash_scale": "hd"}),
-    ("scale_twice", {"manual_scale": "hd"}),
-    ("scale_twice", {"scale": "hd"}),
-    *(mutant for way, id_ in SCALE_IDS.items() for mutant in ways(id_, scale=way)),
+    *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
+    *(mutant for way in SCALED for mutant in ways(SCALE_IDS[way], scale=way)),
     ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
     *each("scale_precedence", manual_scale=list(PRECEDENCE)[2:]),
     ("mask_missing", {"flash_fast_mask": "missing"}),
@@ -279,9 +243,9 @@ MUTANTS = (
     *each("mask_peeks_one", fast_mask=("peeks_one", "peeks_two")),
     ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
     *each("mask_added", fast_mask=("added", "added_future")),
-    *ADDED,
+    *Runs.ADDED,
     ("mask_added", {"mask": "added", "fast_mask": "added"}),
-    *FILLED,
+    *Runs.FILLED,
     *each("mask_weak_fill", fast_mask=named("plus", FAST_WEAK)),
     *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in named("plus", FAST_WEAK)),
     *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
@@ -289,29 +253,29 @@ MUTANTS = (
     *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
     *each("mask_nan", fast_mask=("nan_product", "nan_seen")),
     ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
-    *each("mask_nan", mask="missing", late_mask=LATE_NAN),
+    *each("mask_nan", mask="missing", late_mask=Runs.LATE_NAN),
     *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *ways("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
-    *ROUNDED[3:],
+    *Runs.ROUNDED[3:],
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
     ("scale_after_softmax", {"scale_place": "after_softmax", "manual_scale": "sqrt_c"}),
     *ways("scale_constant", scale=CONSTANTS[:6]),
     *each("scale_constant", scale=CONSTANTS[6:]),
-    *WRONG_AXES,
-    *WRONG_AXES_FINITE,
-    *NO_SOFTMAX,
+    *Runs.WRONG_AXES,
+    *Runs.WRONG_AXES_FINITE,
+    *Runs.NO_SOFTMAX,
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
-    *NOT_SLICED,
+    *Runs.NOT_SLICED,
     *each("mask_not_moved", holder=("attribute", "list")),
     *each("mask_not_moved", holder=("attribute", "list"), fast_mask="given"),
     *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
     *ways("context_unchecked", context="open", holder_in_use="made_in_forward"),
     *ways("context_unchecked", context="cut"),
-    *WRONG_SIZES,
+    *Runs.WRONG_SIZES,
     *ways("wrong_view", split=WRONG_VIEWS[1:3]),
     *each("wrong_view", split=WRONG_VIEWS[3:]),
-    *WRONG_CUTS,
+    *Runs.WRONG_CUTS,
     *ways("wrong_view_values", split="straight", split_of=PARTS),
     *each("wrong_view_values", split=WRONG_VIEWS[1], split_of=PARTS),
     *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
@@ -336,13 +300,13 @@ MUTANTS = (
     *ways("heads_reversed", merge="reversed"),
     *each("heads_reversed", merge=("rolled", "rolled_back")),
     *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
-    *WITH_THE_BATCH,
-    *HEADS_ASTRAY,
+    *Runs.WITH_THE_BATCH,
+    *Runs.HEADS_ASTRAY,
     *each("heads_mix_batch", flash_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
     *each("heads_mix_batch", manual_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
     *each("merge_no_transpose", flash_merge=["heads_along_tokens"]),
     *each("merge_no_transpose", manual_merge=["heads_along_tokens"]),
-    *PACKED,
+    *Runs.PACKED,
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *ways("proj_transposed", proj="untransposed"),
     *ways("proj_twice", proj="twice"),
@@ -356,20 +320,20 @@ MUTANTS = (
     *ways("dropout_output_missing", output_dropout="missing"),
     *ways("dropout_extra", dropout="output_twice"),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
-    *STATE_KEPT,
+    *Runs.STATE_KEPT,
     *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake")),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
     ("super_init_missing", {"awake": False}),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),
     *ways("hard_coded_dtype", entrance=("float32", "float64", "half")),
     *ways("hard_coded_dtype", returned="float32"),
-    *PARAMS,
+    *Runs.PARAMS,
     *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place not in ("no", "scores", "weights")]),
     *each("gradient_cut", manual_cut_gradient=[place for place in CUTTERS if place != "no"]),
     *each("gradient_cut", flash_cut_gradient=("q", "k", "v", "x", "W", "y", "out")),
     *ways("input_mutated", entrance=("zeroed", "overwritten", "residual")),
     ("input_mutated", {"entrance": "scaled"}),
-    *HARD_CODED,
+    *Runs.HARD_CODED,
     ("delegated", {"fast": "written_out"}),
     *each("delegated", written=("fused", "fused_masked")),
     *each("delegated", fast=("in_blocks_of_queries", "written_out_to_train")),

@@ -1,43 +1,27 @@
 """Wrong attempts at one causal head."""
 
-from ._kept import Keeping
-from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each
+from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each, known
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
+    KNOBS,
     LAYER_MUTANTS,
     WRITTEN_IN_MUTANTS,
-    Knobs,
     OneHead,
-    Silent,
-    Stub,
     attention_mutants,
+    declared,
 )
+
+SIGNATURES = {
+    "required": lambda self, d_in, d_out, context_length, dropout, qkv_bias: OneHead.__init__(self, d_in, d_out, context_length, dropout, qkv_bias),
+    "renamed": lambda self, d_in, d_out, block_size, p=0.0, bias=False: OneHead.__init__(self, d_in, d_out, block_size, p, bias),
+    "bias_first": lambda self, d_in, d_out, context_length, qkv_bias=False, dropout=0.0: OneHead.__init__(self, d_in, d_out, context_length, dropout, qkv_bias),
+}  # fmt: skip
 
 
 def make(**faults):
-    """The exercise's names, with these faults; the defaults are right."""
-
-    class CausalAttention(Keeping, OneHead):
-        knobs = Knobs(**faults)
-
-    class Required(CausalAttention):
-        def __init__(self, d_in, d_out, context_length, dropout, qkv_bias):
-            super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
-
-    class Renamed(CausalAttention):
-        def __init__(self, d_in, d_out, block_size, p=0.0, bias=False):
-            super().__init__(d_in, d_out, block_size, p, bias)
-
-    class BiasFirst(CausalAttention):
-        def __init__(self, d_in, d_out, context_length, qkv_bias=False, dropout=0.0):
-            super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
-
-    interface = CausalAttention.knobs.interface
-    if interface == "class":
-        return {"SelfAttention": CausalAttention}
-    shapes = {"required": Required, "bias_first": BiasFirst, "renamed": Renamed, "stub": Stub, "silent": Silent}
-    return {"CausalAttention": shapes.get(interface, CausalAttention)}
+    """The exercise's names, with these faults."""
+    return declared("CausalAttention", OneHead, known(faults, KNOBS), SIGNATURES, "SelfAttention")
 
 
 MUTANTS = (

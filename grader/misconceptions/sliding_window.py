@@ -16,9 +16,11 @@ from ._masking import (
     SCALES_TRIED,
     each,
     hidden,
+    known,
+    scales,
     weighed,
 )
-from ._scores import ANSWERS, CONSTANTS, PRODUCTS, ROLES, multiplier
+from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
 PAST = {
@@ -67,109 +69,70 @@ def table(T_q, T_k, window, past, future, align, past_align, rows, mirrored, inv
     return ~seen if inverted else seen
 
 
-def make(
-    *,
-    past="window",  # of window_mask, and of local_attention where own_past does not say otherwise; so are the next ones
-    own_past=None,
-    future="none",
-    own_future=None,
-    align="last",
-    own_align=None,
-    past_align="as_align",  # where the query stands that the far past is cut off from, if elsewhere
-    own_past_align=None,
-    rows="both",  # "queries", "keys": a square of that size
-    own_rows=None,
-    mirrored=False,
-    own_mirrored=None,
-    inverted=False,
-    own_inverted=None,
-    blocks=False,
-    own_blocks=None,
-    fixed=0,  # a window that is written into the code
-    own_fixed=None,
-    mask_type=None,
-    unchecked=(),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
-    hide=-INF,  # a number to fill in, or a name of _masking.hidden
-    true_hidden=False,  # local_attention fills where the mask is True
-    nan="kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
-    softmax="keys",
-    scale="sqrt_hd",
-    scale_after=False,  # local_attention scales the weights
-    scores_rounded="no",
-    roles="qkv",
-    product="any",
-    decimals=None,
-    cut=(),  # names of tensors that lose their past
-    mutate=(),  # names of tensors that are written into
-    cast=None,  # a dtype that stays fixed
-    fixed_device=(),  # functions that make a tensor on the CPU, whatever is asked
-    returns=None,  # (kind, function): it returns something that is no tensor
-    without="",  # a function that is missing
-    renamed="",  # a function whose arguments have other names
-):
-    """The exercise's names, with these faults; the defaults are right."""
-    drawn = {"past": past, "future": future, "align": align, "rows": rows}
-    drawn |= {"mirrored": mirrored, "inverted": inverted, "blocks": blocks, "past_align": past_align, "fixed": fixed}
-    own = {"past": own_past, "future": own_future, "align": own_align, "rows": own_rows}
-    own |= {"mirrored": own_mirrored, "inverted": own_inverted, "blocks": own_blocks}
-    own |= {"past_align": own_past_align, "fixed": own_fixed}
-    own = drawn | {name: value for name, value in own.items() if value is not None}
+# Who may see whom, in both functions; with own_ before the name, in local_attention alone.
+BANDS = {
+    "past": "window", "future": "none", "align": "last",
+    "past_align": "as_align",  # where the query stands that the far past is cut off from, if elsewhere
+    "rows": "both",  # "queries", "keys": a square of that size
+    "mirrored": False, "inverted": False, "blocks": False,
+    "fixed": 0,  # a window that is written into the code
+}  # fmt: skip
+RIGHT = {
+    **own(BANDS), **OFFERED, "mask_type": None,
+    "unchecked": (),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
+    "hide": -INF,  # a number to fill in, or a name of _masking.hidden
+    "true_hidden": False,  # local_attention fills where the mask is True
+    "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
+    "softmax": "keys", "scale": "sqrt_hd", "scale_after": False, "scores_rounded": "no", "roles": "qkv", "product": "any",
+    "decimals": None, "cut": (), "mutate": (), "cast": None, "fixed_device": (),
+}  # fmt: skip
+
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    faults = known(knobs, RIGHT)
+    both, its_own = of_both(faults, BANDS)
 
     def lose(name, t):
-        return t.detach() if name in cut else t
-
-    def answered(name, out):
-        return ANSWERS[returns[0]](out) if returns and name == returns[1] else out
+        return t.detach() if name in faults.cut else t
 
     def window_mask(T_q, T_k, window, device=None):
-        if window < 1 and "window" not in unchecked:
+        if window < 1 and "window" not in faults.unchecked:
             raise ValueError(f"a window of {window}")
-        if T_q > T_k and "later" in unchecked:
+        if T_q > T_k and "later" in faults.unchecked:
             raise RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")
-        if T_q > T_k and "queries" not in unchecked:
+        if T_q > T_k and "queries" not in faults.unchecked:
             raise ValueError(f"{T_q} queries and {T_k} keys")
-        seen = table(T_q, T_k, window, **drawn, device="cpu" if "window_mask" in fixed_device else device)
-        return answered("window_mask", MASK_TYPES[mask_type](seen) if mask_type else seen)
+        seen = table(T_q, T_k, window, **both, device="cpu" if "window_mask" in faults.fixed_device else device)
+        return MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
 
     def local_attention(q, k, v, window):
         given = q, k, v
-        if cast:
-            q, k, v = (t.to(getattr(torch, cast)) for t in given)
+        if faults.cast:
+            q, k, v = (t.to(getattr(torch, faults.cast)) for t in given)
         q, k, v = (lose(name, t) for name, t in zip("qkv", (q, k, v), strict=True))
-        q, k, v = ((q, k, v)[i] for i in ROLES[roles])
-        device = "cpu" if "local_attention" in fixed_device else q.device
-        seen = table(q.shape[-2], k.shape[-2], window, **own, device=device)
-        factor = multiplier(scale, q, k, v)
-        scores = ROUNDED_SCORES[scores_rounded](PRODUCTS[product](q, k) * (1.0 if scale_after else factor))
-        scores = lose("scores", scores)
-        weights = weighed(hidden(scores, ~seen if true_hidden else seen, hide), seen, hide, softmax)
-        weights = weights.nan_to_num(0.0) if nan == "zero" else weights
-        out = lose("weights", weights * factor if scale_after else weights) @ v
+        q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
+        device = "cpu" if "local_attention" in faults.fixed_device else q.device
+        seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=device)
+        factor = multiplier(faults.scale, q, k, v)
+        scores = PRODUCTS[faults.product](q, k) * (1.0 if faults.scale_after else factor)
+        scores, hide = lose("scores", ROUNDED_SCORES[faults.scores_rounded](scores)), faults.hide
+        weights = weighed(hidden(scores, ~seen if faults.true_hidden else seen, hide), seen, hide, faults.softmax)
+        weights = weights.nan_to_num(0.0) if faults.nan == "zero" else weights
+        out = lose("weights", weights * factor if faults.scale_after else weights) @ v
         for name, t in zip("qkv", given, strict=True):
-            if name in mutate:
+            if name in faults.mutate:
                 t.mul_(2.0)
-        out = out if decimals is None else out.round(decimals=decimals)
-        return answered("local_attention", lose("out", out))
+        return lose("out", out if faults.decimals is None else out.round(decimals=faults.decimals))
 
-    functions = {"window_mask": window_mask, "local_attention": local_attention}
-    if renamed:
-        right = functions[renamed]
-        functions[renamed] = lambda *args, **kwargs: (
-            right(*args, device=kwargs.get("device")) if kwargs else right(*args)
-        )
-    functions.pop(without, None)
+    functions = offered(faults, window_mask, local_attention)
+    if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
+        functions["window_mask"] = lambda *args, **more: window_mask(*args, **(more and {"device": more.get("device")}))
     return functions
 
 
-RIGHT = {"past": "window", "future": "none", "align": "last", "rows": "both"}
-RIGHT |= {"mirrored": False, "inverted": False, "blocks": False, "past_align": "as_align", "fixed": 0}
-
-
 def _bands(id_, **faults):
-    """In both functions, in local_attention alone, in window_mask alone."""
-    yield id_, faults
-    yield id_, {f"own_{knob}": value for knob, value in faults.items()}
-    yield id_, {**faults, **{f"own_{knob}": RIGHT[knob] for knob in faults}}
+    return sides(id_, BANDS, faults)
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
@@ -222,17 +185,13 @@ MUTANTS = (
     *each("mask_nan", "hide", "after_softmax_inf", "after_softmax_inf_and_sum", "after_softmax_nan_product"),
     *each("mask_added", "hide", "add_seen", "add_hidden", "subtract_seen", "subtract_hidden"),
     *each("mask_missing", "hide", "missing"),
-    *each("scale_missing", "scale", "missing"),
-    *each("scale_no_sqrt", "scale", "hd"),
-    *each("scale_twice", "scale", "hd"),
-    *each("scale_multiplied", "scale", "times_sqrt_hd"),
-    *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
+    *scales("missing", "hd"),
+    ("scale_twice", {"scale": "hd"}),
+    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD),
     ("scale_after_softmax", {"scale_after": True}),
-    *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
-    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_axis_1"),
-    *each("scale_sqrt_c", "scale", "sqrt_c"),
-    *each("scale_wrong_axis", "scale", "sqrt_values", "sqrt_axis_0"),
-    *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
+    *scales("sqrt_keys", "sqrt_queries"),
+    ("scale_wrong_axis", {"scale": "sqrt_heads"}),
+    *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_axis_0", "rounded_down", "rounded", "rounded_up"),
     *each("scale_rounded", "scores_rounded", *tuple(ROUNDED_SCORES)[1:]),
     *each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
     *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
@@ -254,7 +213,7 @@ MUTANTS = (
     *each("input_mutated", "mutate", ("q",), ("k",), ("v",)),
     *each("hard_coded_dtype", "cast", "float32", "float64"),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), FUNCTIONS),
-    *each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
+    *each("interface", "returns", *((kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),
     *each("interface", "renamed", *FUNCTIONS),
     ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),

@@ -2,194 +2,371 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, SCALES_TRIED
-from ._tiles import (
-    ANSWERS,
-    BOTH,
-    DIAGONAL_UNMASKED,
-    DIVIDED_EACH,
-    FUTURE_TOO,
-    GATHERED,
-    HIGHER,
-    HIGHEST,
-    KEY,
-    KEYS,
-    LEFTS,
-    MASK,
-    MASK_LOCAL,
-    MATERIALISED,
-    MORE,
-    NO_RESCALE,
-    NOT_CARRIED,
-    OF_THE_BLOCK,
-    ONE_OF_THE_BLOCK,
-    ONLINE_BODY,
-    OVERFLOWS,
-    PADDING_COUNTED,
-    PARTS,
-    PIECES,
-    QUERY,
-    RAGGED,
-    RETURNED,
-    ROWS,
-    SCALE,
-    SIZES,
-    SKIPPED,
-    SUMS,
-    TILE,
-    TOTAL,
-    WEIGHTS,
-    WHOLE_BLOCKS,
-    filled,
-    masks,
-    scales,
-)
+from ._masking import FILLS_TRIED, SCALES_TRIED, at, of
+
+# Lines of the reference. First online_softmax.
+PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
+ONLINE_HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
+ONLINE_TOTAL = "total = total * (highest - higher).exp() + (piece - higher).exp().sum(-1, keepdim=True)"
+ONLINE_KEPT = ".sum(-1, keepdim=True)\n        highest = higher\n    parts"
+PARTS = "parts = [(piece - highest).exp() / total for piece in scores.split(block, dim=-1)]"
+WEIGHTS = "return torch.cat(parts, dim=-1)  # (..., T)"
+HIGHEST = "highest = torch.full_like(scores[..., :1], -math.inf)  # (..., 1)"
+ONLINE_BODY = HIGHEST + "\n    total = torch.zeros_like(highest)  # (..., 1)\n    " + PIECES
+
+# Then tiled_attention.
+SIZES = "T, hd = q.shape[-2:]"
+TOPS = "for top in range(0, T, block_q):"
+LEFTS = "for left in range(0, bottom, block_k):  # what lies further right is all future"
+ROWS = "rows = q[..., top : top + block_q, :] / math.sqrt(hd)"
+SCALE = "/ math.sqrt(hd)"
+KEYS = "keys, values = k[..., left : left + block_k, :], v[..., left : left + block_k, :]"
+QUERY = "query = torch.arange(top, bottom, device=q.device)[:, None]"
+KEY = "key = torch.arange(left, left + keys.shape[-2], device=q.device)"
+PRODUCT = "(rows @ keys.transpose(-2, -1))"
+MASK = ".masked_fill(key > query, -math.inf)"
+FINITE = ".masked_fill(key > query, -1e30)"
+TILE = f"tile = {PRODUCT}{MASK}"
+START = "highest, total, gathered = torch.full_like(rows[..., :1], -math.inf), 0.0, 0.0"
+HIGHER = "higher = torch.maximum(highest, tile.amax(-1, keepdim=True))"
+BOTH = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
+TOTAL = "total = total * fix + shares.sum(-1, keepdim=True)"
+GATHERED = "gathered = gathered * fix + shares @ values"
+KEPT = "            highest = higher\n        answers"
+ANSWERS = "answers.append(gathered / total)"
+SUMS = "sums.append((highest + total.log()).squeeze(-1))"
+RETURNED = "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-1)"
+
+# What several edits have in common.
+PIECE_MAX, TILE_MAX = "piece.amax(-1, keepdim=True)", "tile.amax(-1, keepdim=True)"
+UP_TO_BOTTOM = {KEYS: KEYS.replace("left + block_k", "min(left + block_k, bottom)")}
+FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
+NOT_DIVIDED = {ANSWERS: "answers.append(gathered)"}
+TOTAL_ADDED = "total = total + shares.sum(-1, keepdim=True)"
+ADDED = "gathered = gathered + shares @ values"
+ONLINE_ADDED = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
+OWN = f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
+AT_EACH = ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
+WHOLE_PIECES = "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"
+AT_LEAST_ONE = "scores[..., : max(scores.shape[-1] // block, 1) * block]"
+ONE_BLOCK = f"for piece in {AT_LEAST_ONE}.split(block, dim=-1):"
+FULL_ROWS = "for top in range(0, T // block_q * block_q, block_q):"
+ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
+HALVES, REFUSALS = ("half", "bfloat16"), ("ValueError", "AssertionError")
+
+
+def swapped(line, old, new, more=None):
+    """An edit of a part of this line."""
+    return edit(line, line.replace(old, new), more)
+
+
+def before(line, text, more=None):
+    return edit(line, f"{text}\n    {line}", more)
+
+
+def after(line, text, more=None):
+    return edit(line, f"{line}\n    {text}", more)
+
+
+def filled(*pairs):
+    """Another number filled in, with and without the tiles above the diagonal."""
+    for id_, value in pairs:
+        for far in ({}, FUTURE_TOO):
+            yield id_, edit(MASK, f".masked_fill(key > query, {value})", far)
+
+
+def of_the_block(ids, total, gathered):
+    """What a block holds is measured from its own maximum, and the factor that leads to the new one is missing somewhere.
+
+    total, gathered: the factor of its shares in the sum, and in what is gathered.
+    """
+    own = f"own = {TILE_MAX}\n            fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
+    lines = {
+        BOTH: own,
+        TOTAL: TOTAL.replace("shares.sum(-1, keepdim=True)", f"shares.sum(-1, keepdim=True){total}"),
+        GATHERED: GATHERED.replace("shares @ values", f"shares @ values{gathered}"),
+    }
+    return [(id_, edit(MASK, fill, lines | far)) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO) for id_ in ids]
+
+
+def masked_where(mask, *places):
+    """The mask in some tiles only."""
+    for place in places:
+        yield edit(TILE, f"tile = {PRODUCT[1:-1]}\n            if {place}:\n                tile = tile{mask}")
+
+
+def with_zeros(tops, rest):
+    """Rows up to here, and zeros for the rest."""
+    return edit(TOPS, tops, {RETURNED: f"rest = {rest}\n"
+        "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
+        f"    {RETURNED}"})  # fmt: skip
+
+
+def beside_square(answer):
+    """All scores at once, after the tiles."""
+    return edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
+        f"    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n    return {answer}")  # fmt: skip
+
 
 MUTANTS = (
-    *(("tile_no_rescale", each) for each in NO_RESCALE),
-    *((id_, each) for each in OF_THE_BLOCK for id_ in ("tile_max_not_carried", "tile_no_rescale")),
-    *((id_, each) for each in ONE_OF_THE_BLOCK for id_ in ("tile_no_rescale", "tile_max_not_carried")),
-    *(("tile_diagonal_unmasked", each) for each in DIAGONAL_UNMASKED[:1]),
+    *of("tile_no_rescale",
+        edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
+        edit(GATHERED, ADDED),
+        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED),
+        edit(TOTAL, TOTAL_ADDED),
+        edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
+        edit(ONLINE_TOTAL, ONLINE_ADDED),
+        swapped(ONLINE_TOTAL, "(highest - higher).exp()", "(higher - highest).exp().nan_to_num(posinf=0.0)"),
+        edit(BOTH, "fix, shares = highest - higher, (tile - higher).exp()",
+             {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"}),
+        edit(ONLINE_TOTAL, ONLINE_ADDED, {ONLINE_HIGHER: f"higher = {PIECE_MAX}"})),
+    *of_the_block(("tile_max_not_carried", "tile_no_rescale"), "", ""),
+    *((id_, swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")) for id_ in ("tile_max_not_carried", "tile_no_rescale")),
+    *of_the_block(("tile_no_rescale", "tile_max_not_carried"), " * new", ""),
+    *of_the_block(("tile_no_rescale", "tile_max_not_carried"), "", " * new"),
+    ("tile_diagonal_unmasked", edit(MASK, "")),
     ("mask_missing", edit(MASK, "", FUTURE_TOO)),
-    *(("tile_max_not_carried", each) for each in NOT_CARRIED),
-    *(("tile_overflow", each) for each in OVERFLOWS),
-    *(("tile_divided_each", each) for each in DIVIDED_EACH),
-    *(("tile_diagonal_unmasked", each) for each in DIAGONAL_UNMASKED[1:]),
-    *(("tile_mask_local", each) for each in MASK_LOCAL),
-    *(("tile_skipped", each) for each in SKIPPED),
-    *(("tile_ragged_dropped", each) for each in RAGGED),
-    *(("tile_ragged_refused", each) for each in WHOLE_BLOCKS),
-    *(("tile_padding_counted", each) for each in PADDING_COUNTED),
-    ("tile_lse_unscaled", edit(SUMS, "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))")),
-    (
-        "tile_lse_unscaled",
-        edit(
-            SUMS,
+    *of("tile_max_not_carried",
+        edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
+        edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
+        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}", {ONLINE_TOTAL: "total = (piece - higher).exp().sum(-1, keepdim=True)"}),
+        swapped(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
+        edit(PARTS, f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
+        edit(SUMS, f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"),
+        # The block's own maximum kept in place of the running one.
+        swapped(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
+        swapped(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
+        # Measured from the block's own maximum, with and without a factor for what came before.
+        edit(ONLINE_TOTAL, ONLINE_ADDED, {ONLINE_HIGHER: f"higher = {PIECE_MAX}"}),
+        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}", {ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)")}),
+        *(edit(MASK, fill, {HIGHER: f"higher = {TILE_MAX}", KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)")})
+          for fill in (MASK, FINITE)),
+        # The weights made in the first pass, from the maximum so far.
+        before(HIGHEST, "made = []", {
+            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
+            WEIGHTS: "return torch.cat(made, dim=-1) / total"})),
+    # What large scores are held against: zero or more, nothing, the first block, the first score, or the largest size.
+    *of("tile_overflow",
+        edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
+        edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
+        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
+        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
+        swapped(ONLINE_HIGHER, "piece.amax", "piece.abs().amax")),
+    *of("tile_divided_each",
+        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
+        edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
+        edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
+        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"}),
+        edit(PARTS, f"parts = [(piece - {PIECE_MAX}).exp() for piece in scores.split(block, dim=-1)]\n"
+             "    parts = [part / part.sum(-1, keepdim=True) for part in parts]"),
+        edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
+             "((piece - highest).exp() for piece in scores.split(block, dim=-1))]"),
+        edit(ANSWERS, "answers.append(gathered)"),
+        swapped(PARTS, " / total", ""),
+        # Divided in the first pass, by the sum so far.
+        before(HIGHEST, "made = []", {
+            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp() / total)\n"),
+            WEIGHTS: "return torch.cat(made, dim=-1)"}),
+        edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True)"),
+        edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"}),
+        # Means of the tiles' answers: of all, or pair by pair.
+        *(edit(MASK, fill, {GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
+                            ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))"}) for fill in (MASK, FINITE)),
+        *(edit(MASK, fill, {GATHERED: "answer = tile.softmax(-1).nan_to_num() @ values\n"
+                            "            gathered = answer if left == 0 else (gathered + answer) / 2"} | NOT_DIVIDED)
+          for fill in (MASK, FINITE))),
+    *of("tile_diagonal_unmasked",
+        *masked_where(MASK, *AT_EACH),
+        edit(MASK, ".masked_fill((key > query) & (left > top), -math.inf)", FUTURE_TOO),
+        edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
+        edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
+        # The same where the keys behind the last query of the block are cut off.
+        edit(MASK, "", UP_TO_BOTTOM),
+        *(edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM) for where in AT_EACH)),
+    *at(MASK, ("tile_mask_local", *(f".masked_fill({local}, -math.inf)" for local in (
+        "key - left > query - top", "key - left > query", "key > query - top")))),
+    *of("tile_mask_local", *masked_where(".masked_fill(key - left > query - top, -math.inf)",
+        "left + keys.shape[-2] > top", "left == top or left + block_k > top", AT_EACH[0], AT_EACH[3], AT_EACH[2])),
+    *of("tile_skipped",
+        edit(LEFTS, "for left in range(0, top + 1, block_k):"),
+        edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
+        edit(KEYS, f"if left > 0 and left + block_k > bottom:\n                continue\n            {KEYS}"),
+        edit(KEYS, f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n                continue"),
+        edit(KEYS, f"if left // block_k > top // block_q:\n                continue\n            {KEYS}"),
+        edit(KEYS, f"if left // block_k > top // block_q:\n                break\n            {KEYS}"),
+        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):")),
+    *of("tile_ragged_dropped",
+        edit(PIECES, WHOLE_PIECES),
+        edit(PIECES, ONE_BLOCK),
+        swapped(PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"),
+        edit(PIECES, WHOLE_PIECES, {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])}),
+        edit(TOPS, FULL_ROWS),
+        edit(TOPS, ONE_FULL_ROW),
+        edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
+        edit(LEFTS, "for left in range(0, min(bottom, T // block_k * block_k), block_k):", {
+            START: START.replace("0.0, 0.0", "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[..., :1, :])")}),
+        with_zeros(FULL_ROWS, "T - T // block_q * block_q"),
+        # The same, but one block that is not full counts where there is no other.
+        with_zeros(ONE_FULL_ROW, "max(T - max(T // block_q, 1) * block_q, 0)"),
+        edit(PIECES, ONE_BLOCK, {
+            WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
+            "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
+            "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")}),
+        after(SIZES, "k, v = k[..., : max(T // block_k, 1) * block_k, :], v[..., : max(T // block_k, 1) * block_k, :]\n"
+            "    if k.shape[-2] < T:\n        bottom_of_keys = k.shape[-2]\n    else:\n        bottom_of_keys = T", {
+            LEFTS: "for left in range(0, min(bottom, bottom_of_keys), block_k):"})),
+    *of("tile_ragged_refused",
+        edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
+        before(TOPS, "q.unflatten(-2, (-1, block_q))"),
+        before(TOPS, "k.unflatten(-2, (-1, block_k))"),
+        before(TOPS, "q.unflatten(-2, (-1, block_q)), k.unflatten(-2, (-1, block_k))"),
+        *(before(line, f"if {wrong}:\n        raise {kind}({size})") for kind in REFUSALS for line, wrong, size in (
+            (PIECES, "scores.shape[-1] % block != 0", "block"),
+            (TOPS, "T % block_q != 0", "block_q"),
+            (TOPS, "T % block_k != 0", "block_k"))),
+        *(before(TOPS, f"if T % block_q or T % block_k:\n        raise {kind}(T)") for kind in REFUSALS)),
+    ("tile_padding_counted", before(HIGHEST, "length = scores.shape[-1]\n"
+        "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
+        {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"})),
+    *at(SUMS,
+        ("tile_lse_unscaled", "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
             "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2, -1)).masked_fill("
             "torch.arange(bottom, device=q.device) > query, -math.inf)\n        sums.append(raw.logsumexp(-1))",
-        ),
-    ),
-    ("tile_lse_unscaled", edit(SUMS, "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))")),
-    ("tile_lse_without_max", edit(SUMS, "sums.append(total.log().squeeze(-1))")),
-    ("tile_lse_without_log", edit(SUMS, "sums.append((highest + total).squeeze(-1))")),
-    ("tile_lse_without_log", edit(SUMS, "sums.append((total * highest.exp()).squeeze(-1))")),
-    *scales(
+            "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))"),
+        ("tile_lse_without_max", "sums.append(total.log().squeeze(-1))"),
+        ("tile_lse_without_log", "sums.append((highest + total).squeeze(-1))", "sums.append((total * highest.exp()).squeeze(-1))")),
+    *at(SCALE,
         ("scale_missing", ""),
         ("scores_ignored", "* 0"),
         ("scale_no_sqrt", "/ hd"),
-        ("scale_multiplied", "* math.sqrt(hd)"),
-        ("scale_multiplied", "* hd"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(block_k)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(block_q)"),
+        ("scale_multiplied", "* math.sqrt(hd)", "* hd"),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"),
         ("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))"),
         ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
-        ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])"),
-        ("scale_wrong_axis", "/ math.sqrt(q.shape[0])"),
-        ("scale_precedence", "/ hd ** 1 / 2"),
-        ("scale_precedence", "/ (hd ** 1 / 2)"),
-        ("scale_precedence", "/ (hd ** 1 // 2)"),
-        ("scale_precedence", "* hd ** 1 / 2"),
-        ("scale_constant", "/ 8"),
-        ("scale_constant", "/ 64"),
-        ("scale_constant", "/ 2"),
-        ("scale_constant", "/ 4"),
-        *(("scale_constant", f"/ {c}") for c in (10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
-    ),
-    ("scale_twice", edit(TILE, TILE.replace("keys.transpose", "(keys / math.sqrt(hd)).transpose"))),
+        ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])"),
+        ("scale_precedence", "/ hd ** 1 / 2", "/ (hd ** 1 / 2)", "/ (hd ** 1 // 2)", "* hd ** 1 / 2"),
+        ("scale_constant", *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")))),
+    ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
     ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
     ("scale_after_softmax", edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))")),
-    *masks(
+    # With the tiles above the diagonal looked at, as whoever shows the future needs them.
+    *at(MASK,
         ("mask_reversed", ".masked_fill(key < query, -1e30)"),
         ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
-        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
-        ("mask_peeks_one", ".masked_fill(key > query + 2, -math.inf)"),
+        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)", ".masked_fill(key > query + 2, -math.inf)"),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_added", " + (key <= query)"),
-        ("mask_added", " + (key > query)"),
+        ("mask_added", " + (key <= query)", " + (key > query)"),
         ("mask_zero_fill", " * (key <= query)"),
-        ("mask_nan", " + (key > query) * -math.inf"),
-        ("mask_nan", " * torch.where(key > query, -math.inf, 1.0)"),
-    ),
-    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -math.inf)")),
-    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)")),
-    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {BOTH: BOTH.replace(
-        "(tile - higher).exp()", "(tile - higher).exp() * (key < query)"), ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
+        ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"), more=FUTURE_TOO),
+    *at(MASK, ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)")),
+    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {
+        BOTH: f"{BOTH} * (key < query)", ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
     ("mask_reversed", edit(MASK, ".masked_fill(key < query, -math.inf)")),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
     ("mask_peeks_one", edit(MASK, ".masked_fill(key > query + 1, -math.inf)")),
-    *filled(
-        ("mask_zero_fill", "0.0"),
-        ("mask_zero_fill", "1e-9"),
-        ("mask_weak_fill", "-1.0"),
-        ("mask_weak_fill", "-10.0"),
-    ),
+    *filled(("mask_zero_fill", "0.0"), ("mask_zero_fill", "1e-9"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
     ("mask_plus_inf", edit(MASK, ".masked_fill(key > query, math.inf)")),
-    ("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"})),
-    (
-        "mask_after_softmax",
-        edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | FUTURE_TOO),
-    ),
+    *(("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far))
+      for far in ({}, FUTURE_TOO)),
     # A tile that is hidden altogether comes first.
-    ("mask_nan", edit(LEFTS, "for left in reversed(range(0, T, block_k)):")),
-    ("mask_nan", edit(LEFTS, "for left in reversed(range(0, bottom, block_k)):")),
-    ("mask_nan", edit(HIGHER, "higher = tile.amax(-1, keepdim=True)")),
-    ("mask_nan", edit(HIGHER, "higher = tile.amax(-1, keepdim=True)", FUTURE_TOO)),
+    *at(LEFTS, ("mask_nan", "for left in reversed(range(0, T, block_k)):", "for left in reversed(range(0, bottom, block_k)):")),
+    *of("mask_nan", *(edit(HIGHER, f"higher = {TILE_MAX}", far) for far in ({}, FUTURE_TOO))),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
-    ("softmax_query_axis", edit(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)\n    " + ONLINE_BODY)),
-    ("softmax_wrong_axis", edit(ONLINE_BODY, "return scores.exp() / scores.exp().sum()\n    " + ONLINE_BODY)),
-    ("softmax_wrong_axis", edit(ONLINE_BODY, "return scores.exp() / scores.exp().sum(0, keepdim=True)\n    " + ONLINE_BODY)),
-    ("softmax_wrong_axis", edit("piece.amax(-1, keepdim=True)", "piece.amax()", {
-        ".exp().sum(-1, keepdim=True)\n        highest = higher\n    parts": ".exp().sum()\n        highest = higher\n    parts"})),
+    ("softmax_query_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
+    ("softmax_wrong_axis", before(ONLINE_BODY, "return scores.exp() / scores.exp().sum()")),
+    ("softmax_wrong_axis", before(ONLINE_BODY, "return scores.exp() / scores.exp().sum(0, keepdim=True)")),
+    ("softmax_wrong_axis", edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"})),
     ("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)")),
     ("softmax_missing", edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
-    ("values_wrong_source", edit(KEYS, KEYS.replace("v[...", "k[..."))),
-    ("values_wrong_source", edit(KEYS, KEYS.replace("v[...", "q[..."))),
-    ("qkv_order", edit(SIZES, "q, k = k, q\n    " + SIZES)),
-    *(("materialised", each) for each in MATERIALISED),
-    ("delegated", edit(ONLINE_BODY, "return torch.softmax(scores, dim=-1)\n    " + ONLINE_BODY)),
-    ("delegated", edit(PARTS, "parts = [scores.softmax(-1)]")),
-    ("delegated", edit(PARTS, "parts = [scores.log_softmax(-1).exp()]")),
-    ("delegated", edit(PARTS, "parts = [piece.softmax(-1) * (piece.logsumexp(-1, keepdim=True) - highest).exp() / total "
-                       "for piece in scores.split(block, dim=-1)]")),
-    ("hard_coded_shape", edit(SIZES, "B, nh, T, hd = q.shape")),
-    ("hard_coded_shape", edit(SIZES, "B, T, hd = q.shape")),
-    ("hard_coded_shape", edit(SIZES, "T, hd = q.shape")),
-    ("hard_coded_shape", edit(PIECES, "B, T = scores.shape\n    " + PIECES)),
-    ("hard_coded_shape", edit(PIECES, "(T,) = scores.shape\n    " + PIECES)),
-    ("hard_coded_shape", edit(PIECES, "B, nh, T = scores.shape\n    " + PIECES)),
-    ("hard_coded_dtype", edit(SIZES, "q, k, v = q.float(), k.float(), v.float()\n    " + SIZES)),
-    ("hard_coded_dtype", edit(SIZES, "q, k, v = q.double(), k.double(), v.double()\n    " + SIZES)),
-    ("hard_coded_dtype", edit(RETURNED, RETURNED.replace("dim=-2)", "dim=-2).float()"))),
+    *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
+    ("qkv_order", before(SIZES, "q, k = k, q")),
+    *of("materialised",
+        after(SIZES, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
+            MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
+        after(SIZES, "square = (q @ k.transpose(-2, -1)) / math.sqrt(hd)", {
+            TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + block_k]")}),
+        # Filled up to whole blocks; and as one long axis.
+        after(SIZES, "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
+            "for x, block in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1) / math.sqrt(hd)",
+            {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")}),
+        after(SIZES, "places = torch.arange(T * T, device=q.device)\n    seen = places % T <= places // T",
+            {MASK: ".masked_fill(~seen[query * T + key], -math.inf)"}),
+        beside_square("square.softmax(-1) @ v, square.logsumexp(-1)"),
+        beside_square("torch.cat(answers, dim=-2), square.logsumexp(-1)"),
+        beside_square("online_softmax(square, block_k) @ v, torch.cat(sums, dim=-1)")),
+    ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
+    *at(PARTS, ("delegated", "parts = [scores.softmax(-1)]", "parts = [scores.log_softmax(-1).exp()]",
+        "parts = [piece.softmax(-1) * (piece.logsumexp(-1, keepdim=True) - highest).exp() / total "
+        "for piece in scores.split(block, dim=-1)]")),
+    *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
+    *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T"))),
+    ("hard_coded_dtype", before(SIZES, "q, k, v = q.float(), k.float(), v.float()")),
+    ("hard_coded_dtype", before(SIZES, "q, k, v = q.double(), k.double(), v.double()")),
+    ("hard_coded_dtype", swapped(RETURNED, "dim=-2)", "dim=-2).float()")),
     ("hard_coded_dtype", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full_like(rows[..., :1], -math.inf, dtype=torch.float64)")),
-    ("hard_coded_dtype", edit(WEIGHTS, WEIGHTS.replace("dim=-1)", "dim=-1).float()"))),
-    ("hard_coded_dtype", edit(HIGHEST, "scores = scores.double()\n    " + HIGHEST)),
-    ("hard_coded_device", edit(QUERY, QUERY.replace(", device=q.device", ""), {KEY: KEY.replace(", device=q.device", "")})),
-    ("hard_coded_device", edit(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()\n    " + SIZES)),
+    ("hard_coded_dtype", swapped(WEIGHTS, "dim=-1)", "dim=-1).float()")),
+    ("hard_coded_dtype", before(HIGHEST, "scores = scores.double()")),
+    ("hard_coded_device", swapped(QUERY, ", device=q.device", "", {KEY: KEY.replace(", device=q.device", "")})),
+    ("hard_coded_device", before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()")),
     ("hard_coded_device", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full(rows[..., :1].shape, -math.inf, dtype=q.dtype)")),
     ("hard_coded_device", edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)")),
-    ("hard_coded_device", edit(HIGHEST, "scores = scores.cpu()\n    " + HIGHEST)),
-    ("gradient_cut", edit(BOTH, "fix, shares = (highest - higher).exp(), (tile.detach() - higher).exp()")),
-    ("gradient_cut", edit(ANSWERS, "answers.append((gathered / total).detach())")),
-    ("gradient_cut", edit(GATHERED, "gathered = gathered * fix + shares @ values.detach()")),
-    ("gradient_cut", edit(KEYS, KEYS.replace("k[...", "k.detach()[..."))),
-    ("gradient_cut", edit(ROWS, ROWS.replace("q[...", "q.detach()[..."))),
-    ("gradient_cut", edit(TOTAL, "total = total * fix + shares.detach().sum(-1, keepdim=True)")),
-    ("gradient_cut", edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()")),
-    ("gradient_cut", edit(GATHERED, "gathered = gathered * fix + shares.detach() @ values")),
-    ("gradient_cut", edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
-    ("input_mutated", edit(ROWS, "rows = q[..., top : top + block_q, :].div_(math.sqrt(hd))")),
-    ("input_mutated", edit(SIZES, SIZES + "\n    q /= math.sqrt(hd)", {SCALE: ""})),
-    ("input_mutated", edit(HIGHEST, "scores -= scores.amax(-1, keepdim=True)\n    " + HIGHEST)),
-    ("input_mutated", edit(PARTS, "for piece in scores.split(block, dim=-1):\n        piece.sub_(highest).exp_().div_(total)",
-                           {WEIGHTS: "return scores"})),
-    ("interface", edit(RETURNED, "return torch.cat(answers, dim=-2)")),
-    ("interface", edit(RETURNED, "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)")),
-    ("interface", edit(RETURNED, 'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
+    ("hard_coded_device", before(HIGHEST, "scores = scores.cpu()")),
+    *of("gradient_cut",
+        swapped(BOTH, "(tile -", "(tile.detach() -"),
+        edit(ANSWERS, "answers.append((gathered / total).detach())"),
+        swapped(GATHERED, "values", "values.detach()"),
+        swapped(KEYS, "k[...", "k.detach()[..."),
+        swapped(ROWS, "q[...", "q.detach()[..."),
+        swapped(TOTAL, "shares", "shares.detach()"),
+        edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"),
+        swapped(GATHERED, "shares", "shares.detach()"),
+        edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
+    *of("input_mutated",
+        edit(ROWS, "rows = q[..., top : top + block_q, :].div_(math.sqrt(hd))"),
+        after(SIZES, "q /= math.sqrt(hd)", {SCALE: ""}),
+        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
+        edit(PARTS, "for piece in scores.split(block, dim=-1):\n        piece.sub_(highest).exp_().div_(total)", {WEIGHTS: "return scores"})),
+    *at(RETURNED, ("interface", "return torch.cat(answers, dim=-2)", "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
+        'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
     ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
-    ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest, total")),
-    ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
-    *MORE,
+    *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total", "return torch.cat(parts, dim=-1), highest + total.log()")),
+    ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
+    ("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)")),
+    ("values_width", after(SIZES, "whole = torch.zeros_like(q)", {
+        RETURNED: "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums, dim=-1)"})),
+    *at(GATHERED,
+        ("tile_divided_each", "gathered = (gathered * fix + shares @ values) / total", f"{GATHERED} / total"),
+        ("tile_no_rescale", "gathered = (gathered + shares @ values) * fix")),
+    *of("tile_divided_each",
+        *(edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"})
+          for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
+        edit(ANSWERS, "answers.append(gathered / total / total)"),
+        swapped(PARTS, "/ total", "/ total / total"),
+        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)")),
+    *at(TOTAL,
+        ("tile_no_rescale", "total = (total + shares.sum(-1, keepdim=True)) * fix"),
+        ("softmax_wrong_axis", "total = total * fix + shares.sum()")),
+    *of("tile_max_not_carried",
+        *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
+        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
+        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
+        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)")),
+    ("tile_no_rescale", edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, keepdim=True)) * (highest - higher).exp()")),
+    ("tile_lse_without_max", edit(SUMS, "sums.append((total.log() - highest).squeeze(-1))")),
+    ("tile_lse_without_log", edit(SUMS, "sums.append(total.squeeze(-1))")),
+    ("tile_skipped", edit(LEFTS, "for left in range(0, bottom, block_q):")),
+    *at(SCALE, ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)")),
+    *of("output_rounded", *(swapped(RETURNED, "dim=-2)", f"dim=-2).round(decimals={n})") for n in (3, 2))),
+    *of("output_rounded", *(swapped(WEIGHTS, "dim=-1)", f"dim=-1).round(decimals={n})") for n in (3, 2))),
+    *at(MASK,
+        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"),
+        ("mask_plus_inf", ".masked_fill(key > query, 1e9)"),
+        ("mask_reversed", ".masked_fill(key < query, -1e9)"),
+        ("mask_added", " - (key > query).to(q.dtype)")),
+    ("qkv_order", before(SIZES, "k, v = v, k")),
+    ("hard_coded_shape", before(SIZES, "q, k, v = q[:1], k[:1], v[:1]")),
+    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{half}().to(t) for t in (q, k, v))") for half in HALVES)),
+    ("hard_coded_dtype", edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
 )  # fmt: skip
 
 # With a number that nobody can list.
