@@ -1,40 +1,64 @@
 """The wrong ways to do the reshape dance."""
 
-from types import SimpleNamespace
-
 import torch
 from einops import rearrange
 
-from ._attention import MERGES, SPLITS
 from ._masking import each, known
 from ._scores import ANSWERS, CASTS, DEVICES
 
-# Further ways to split, and to merge. Those that only move axes and join stand in `_join`.
-SPLIT = SPLITS | {
-    "straight_then_swapped": lambda t, s: t.view(s.B, s.nh, s.T, s.hd).transpose(1, 2),
-    "hd_moved_then_straight": lambda t, s: (
-        t.view(s.B, s.T, s.nh, s.hd).permute(0, 2, 3, 1).reshape(s.B, s.nh, s.T, s.hd)
-    ),
-    "straight_heads_in_batch": lambda t, s: t.view(s.B * s.nh, s.T, s.hd),
-    "heads_left_behind": lambda t, s: t.view(s.B, s.T, s.nh, s.hd),
-    "interleaved_left_behind": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).transpose(2, 3),
-    "interleaved_hd_first": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).transpose(1, 3),
-    "heads_before_batch_left": lambda t, s: t.view(s.nh, s.B, s.T, s.hd),
-    "heads_stacked_first": lambda t, s: torch.stack(t.chunk(s.nh, dim=-1)),
-    "heads_stacked_first_viewed": lambda t, s: torch.stack(t.chunk(s.nh, dim=-1)).view(s.B, s.nh, s.T, s.hd),
-    "heads_in_batch": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 2).reshape(s.B * s.nh, s.T, s.hd),
-    "batch_swapped_only": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).permute(2, 0, 1, 3),
-    "rolled_back": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 2).roll(-1, 1),
-    "viewed_after_swap": lambda t, s: t.transpose(1, 2).view(s.B, s.nh, s.T, s.hd),
-    "viewed_in_batch": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 2).view(s.B * s.nh, s.T, s.hd),
+# Ways to split: (x, B, T, nh, hd) -> heads. The first is right.
+SPLITS = {
+    "right": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2),
+    "straight": lambda x, B, T, nh, hd: x.view(B, nh, T, hd),
+    "straight_hd_first": lambda x, B, T, nh, hd: x.view(B, nh, hd, T).transpose(2, 3),
+    "straight_then_swapped": lambda x, B, T, nh, hd: x.view(B, nh, T, hd).transpose(1, 2),
+    "straight_after_swap": lambda x, B, T, nh, hd: x.transpose(1, 2).reshape(B, nh, T, hd),
+    "swapped_then_straight": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 3).reshape(B, nh, T, hd),
+    "hd_moved_then_straight": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).permute(0, 2, 3, 1).reshape(B, nh, T, hd),
+    "last_swapped_then_straight": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(2, 3).reshape(B, nh, T, hd),
+    "straight_heads_in_batch": lambda x, B, T, nh, hd: x.view(B * nh, T, hd),
+    "heads_left_behind": lambda x, B, T, nh, hd: x.view(B, T, nh, hd),
+    "interleaved": lambda x, B, T, nh, hd: x.view(B, T, hd, nh).permute(0, 3, 1, 2),
+    "interleaved_left_behind": lambda x, B, T, nh, hd: x.view(B, T, hd, nh).transpose(2, 3),
+    "interleaved_hd_first": lambda x, B, T, nh, hd: x.view(B, T, hd, nh).transpose(1, 3),
+    "sizes_swapped": lambda x, B, T, nh, hd: x.view(B, T, hd, nh).transpose(1, 2),
+    "heads_before_batch": lambda x, B, T, nh, hd: x.view(nh, B, T, hd).transpose(0, 1),
+    "heads_before_batch_left": lambda x, B, T, nh, hd: x.view(nh, B, T, hd),
+    "heads_stacked_first": lambda x, B, T, nh, hd: torch.stack(x.chunk(nh, dim=-1)),
+    "heads_stacked_first_viewed": lambda x, B, T, nh, hd: torch.stack(x.chunk(nh, dim=-1)).view(B, nh, T, hd),
+    "heads_in_batch": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2).reshape(B * nh, T, hd),
+    "batch_swapped": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).permute(2, 0, 1, 3),
+    "batch_swapped_viewed": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).permute(2, 0, 1, 3).reshape(B, nh, T, hd),
+    "batch_and_positions": lambda x, B, T, nh, hd: x.view(T, B, nh, hd).permute(1, 2, 0, 3),
+    "reversed": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2).flip(1),
+    "rolled": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2).roll(1, 1),
+    "rolled_back": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2).roll(-1, 1),
+    "viewed_after_swap": lambda x, B, T, nh, hd: x.transpose(1, 2).view(B, nh, T, hd),
+    "viewed_in_batch": lambda x, B, T, nh, hd: x.view(B, T, nh, hd).transpose(1, 2).view(B * nh, T, hd),
 }
 
-MERGE = MERGES | {
-    "heads": lambda y, s: y.transpose(1, 2).contiguous().view(s.B, s.T, s.C),
-    "heads_joined_along_tokens": lambda y, s: torch.cat(list(y.unbind(1)), dim=1),
-    "heads_joined_along_batch": lambda y, s: torch.cat(list(y.unbind(1)), dim=0),
-    "batch_joined": lambda y, s: torch.cat(list(y), dim=-1),
-    "viewed_after_last_swap": lambda y, s: y.transpose(2, 3).view(s.B, s.T, s.C),
+# Ways to merge: (y, B, T, nh, hd) -> x. Those that only move axes and join stand in `_join`.
+MERGES = {
+    "right": lambda y, B, T, nh, hd: y.transpose(1, 2).contiguous().view(B, T, nh * hd),
+    "sizes_of_transposed": lambda y, B, T, nh, hd: y.transpose(1, 2).reshape(B, nh, T * hd),
+    "mean": lambda y, B, T, nh, hd: y.mean(dim=1),
+    "sum": lambda y, B, T, nh, hd: y.sum(dim=1),
+    "mean_repeated": lambda y, B, T, nh, hd: y.mean(dim=1).repeat(1, 1, nh),
+    "sum_repeated": lambda y, B, T, nh, hd: y.sum(dim=1).repeat(1, 1, nh),
+    "reversed": lambda y, B, T, nh, hd: y.flip(1).transpose(1, 2).reshape(B, T, nh * hd),
+    "rolled": lambda y, B, T, nh, hd: y.roll(1, 1).transpose(1, 2).reshape(B, T, nh * hd),
+    "rolled_back": lambda y, B, T, nh, hd: y.roll(-1, 1).transpose(1, 2).reshape(B, T, nh * hd),
+    "heads_joined_along_tokens": lambda y, B, T, nh, hd: torch.cat(list(y.unbind(1)), dim=1),
+    "heads_joined_along_batch": lambda y, B, T, nh, hd: torch.cat(list(y.unbind(1)), dim=0),
+    "batch_joined": lambda y, B, T, nh, hd: torch.cat(list(y), dim=-1),
+    "heads_before_batch": lambda y, B, T, nh, hd: y.reshape(nh, B, T, hd).permute(1, 2, 0, 3).reshape(B, T, nh * hd),
+    "heads_from_batch": lambda y, B, T, nh, hd: (
+        y.transpose(0, 1).reshape(B, nh, T, hd).transpose(1, 2).reshape(B, T, -1)
+    ),
+    "viewed_after_swap": lambda y, B, T, nh, hd: y.transpose(1, 2).view(B, T, nh * hd),
+    "viewed_after_permute": lambda y, B, T, nh, hd: y.permute(0, 2, 3, 1).view(B, T, nh * hd),
+    "viewed_after_last_swap": lambda y, B, T, nh, hd: y.transpose(2, 3).view(B, T, nh * hd),
+    "contiguous_too_early": lambda y, B, T, nh, hd: y.contiguous().transpose(1, 2).view(B, T, nh * hd),
 }
 
 RETURNS = ANSWERS | {
@@ -84,7 +108,7 @@ SIDE = {
     "device": "follows",
     "mutates": "never",
 }
-RIGHT = {"split": "heads", "merge": "heads", "divisibility": "refused", "signature": "right"}
+RIGHT = {"split": "right", "merge": "right", "divisibility": "refused", "signature": "right"}
 RIGHT |= {f"{side}_{knob}": value for side in ("split", "merge") for knob, value in SIDE.items()}
 
 
@@ -99,7 +123,7 @@ def make(**knobs):
             return None
         if checked is not None:
             x, hd = checked, checked.shape[-1] // nh if checked.shape[-1] != x.shape[-1] else hd
-        return _dressed("split", x, SPLIT[k.split](x, _named(B, T, nh, hd)), k)
+        return _dressed("split", x, SPLITS[k.split](x, B, T, nh, hd), k)
 
     def merge_heads(y):
         B, nh, T, hd = y.shape
@@ -109,7 +133,7 @@ def make(**knobs):
         if k.merge_sizes and "h" in k.merge_sizes:
             return rearrange(y, "b h t d -> b t (h d)", h=k.merge_sizes["h"])
         B, T, _, nh, hd = _sizes(B, T, nh * hd, nh, k.merge_sizes)
-        merged = _join(y, k.merge) if isinstance(k.merge, tuple) else MERGE[k.merge](y, _named(B, T, nh, hd))
+        merged = _join(y, k.merge) if isinstance(k.merge, tuple) else MERGES[k.merge](y, B, T, nh, hd)
         return _dressed("merge", y, merged, k)
 
     names = {"split_heads": split_heads, "merge_heads": merge_heads}
@@ -126,10 +150,6 @@ def _sizes(B, T, C, nh, fixed):
     fixed = fixed or {}
     B, T, C, nh = (fixed.get(letter, value) for letter, value in zip(LETTERS, (B, T, C, nh), strict=False))
     return B, T, C, fixed.get("viewed_nh", nh), fixed.get("hd", C // nh)
-
-
-def _named(B, T, nh, hd):
-    return SimpleNamespace(B=B, T=T, nh=nh, hd=hd, C=nh * hd)
 
 
 def _refuse(C, nh):
@@ -203,10 +223,10 @@ MUTANTS = (
     ("heads_interleaved", {"split": "interleaved"}),
     ("heads_missing_transpose", {"split": "heads_left_behind"}),
     *each("heads_missing_transpose", "merge", (_AS_IS, "flatten"), (_AS_IS, "reshape"), split="heads_left_behind"),
-    *each("view_not_contiguous", "merge", "view", "contiguous_too_early"),
+    *each("view_not_contiguous", "merge", "viewed_after_swap", "contiguous_too_early"),
     *each("view_not_contiguous", "split", "viewed_after_swap", "viewed_in_batch"),
-    *each("view_not_contiguous", "merge", "view_after_permute", "viewed_after_last_swap"),
-    ("view_not_contiguous", {"split": "viewed_after_swap", "merge": "view"}),
+    *each("view_not_contiguous", "merge", "viewed_after_permute", "viewed_after_last_swap"),
+    ("view_not_contiguous", {"split": "viewed_after_swap", "merge": "viewed_after_swap"}),
     *each(
         "divisibility_unchecked",
         "divisibility",
@@ -225,16 +245,18 @@ MUTANTS = (
         "split",
         "straight_hd_first",
         "straight_then_swapped",
-        "swapped_first",
-        "wrong_swap",
+        "straight_after_swap",
+        "swapped_then_straight",
     ),
-    *each("wrong_view", "split", "hd_moved_then_straight", "last_swapped", "straight_heads_in_batch"),
-    *each("heads_mix_batch", "split", "straight_heads_in_batch", "batch_after_heads"),
-    ("heads_mix_batch", {"split": "batch_after_heads", "merge": "batch_viewed"}),
+    *each("wrong_view", "split", "hd_moved_then_straight", "last_swapped_then_straight", "straight_heads_in_batch"),
+    *each("heads_mix_batch", "split", "straight_heads_in_batch", "heads_before_batch"),
+    ("heads_mix_batch", {"split": "heads_before_batch", "merge": "heads_before_batch"}),
     *each("heads_mix_batch", "split", "heads_before_batch_left", "heads_stacked_first", "heads_stacked_first_viewed"),
     ("heads_mix_batch", {"split": "heads_stacked_first_viewed", "merge": "heads_from_batch"}),
-    *each("heads_mix_batch", "split", "heads_in_batch", "batch_swapped_only", "batch_swapped"),
-    *each("heads_mix_batch", "merge", "batch_viewed", "heads_from_batch", "heads_joined_along_batch", "batch_joined"),
+    *each("heads_mix_batch", "split", "heads_in_batch", "batch_swapped", "batch_swapped_viewed"),
+    *each(
+        "heads_mix_batch", "merge", "heads_before_batch", "heads_from_batch", "heads_joined_along_batch", "batch_joined"
+    ),
     *each("heads_interleaved", "split", "interleaved_left_behind", "interleaved_hd_first"),
     ("heads_and_width_swapped", {"split": "sizes_swapped"}),
     *each("heads_averaged", "merge", "mean", "sum", "mean_repeated", "sum_repeated"),
