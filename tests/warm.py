@@ -26,9 +26,7 @@ LIBRARIES += ["safetensors.torch", "yaml", "jsonschema"]
 ENGINE = [
     "manyheads.cli.app", "manyheads.judge.judge_process", "manyheads.judge.record_results", "manyheads.box.forked",
     "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
-    "manyheads.report.pages", "manyheads.authoring.class_repository",
-    "manyheads.authoring.release_exercises",
-    "manyheads.authoring.verify.plugin",
+    "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.verify.plugin",
 ]  # fmt: skip
 NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]

@@ -91,8 +91,7 @@ def broken(call: Call, f: Function) -> tuple[int | None, Broken]:
     known, given = [*map(Replies, recorded.right)], answers_of(recorded, {"f": f})
     found = places_of(known, {"f": f}, given)
     every = broken_aspects([each.told for each in given], list(recorded.groups.values()))
-    settled = settled_places(known, found)
-    return settled[0], without_rounding(every, found, settled)
+    return (settled := settled_places(known, found))[0], without_rounding(every, found, settled)
 
 
 def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:
