@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -181,3 +182,8 @@ def printed(rendered: RenderableType, width: int = 100, soft_wrap: bool = False,
     said = io.StringIO()
     Console(file=said, width=width, highlight=False, **options).print(rendered, soft_wrap=soft_wrap)
     return [line.rstrip() for line in said.getvalue().rstrip().splitlines()]
+
+
+def besides_progress(stderr: str) -> str:
+    """What a command said on stderr besides its progress, of which a busy machine writes more lines."""
+    return "".join(line for line in stderr.splitlines(True) if not re.match(r"(grading|recording): \d+ ", line))

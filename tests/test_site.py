@@ -10,16 +10,7 @@ from tests.browser import Browser
 
 pytestmark = pytest.mark.journey
 
-PAGES = (
-    "index",
-    "student",
-    "commands",
-    "course-yaml",
-    "architecture",
-    "faq",
-    "performance",
-    "misconceptions-causal_mask",
-)
+PAGES = "index student commands course-yaml architecture faq performance misconceptions-causal_mask".split()
 
 
 @pytest.fixture(scope="module")

@@ -8,21 +8,21 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3071,
+    "authoring": 3070,
     "box": 5194,
-    "checks": 1396,
-    "cli": 2002,
+    "checks": 1395,
+    "cli": 2000,
     "course": 961,
     "diagnosis": 4005,
-    "judge": 3892,
+    "judge": 3891,
     "lines": 642,
     "notebook": 199,
-    "platforms": 1339,
+    "platforms": 1337,
     "report": 2095,
-    "student": 2898,
+    "student": 2895,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 30219,
+    "tests": 30218,
     "bench": 1423,
 }
 

@@ -14,8 +14,7 @@ import pytest
 
 from manyheads.authoring.packages import engine_wheel
 from tests.conftest import Run
-from tests.make import REPOSITORY, edited
-from tests.progress_lines import besides_progress
+from tests.make import REPOSITORY, besides_progress, edited
 
 pytestmark = pytest.mark.journey
 

@@ -20,8 +20,7 @@ from manyheads.cli.release import _steps_shown, _still_to_fill
 from manyheads.result import write_result
 from tests import make
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in, run
-from tests.progress_lines import besides_progress
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, besides_progress, hand_in, run
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"

@@ -123,7 +123,7 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
         "a fused function, which has no second derivative", "an operation", id="no second derivative"),
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
-        "does every function return its result? Python says", r"\?\.", id="a question has one mark at its end"),
+        "as if it were a tensor. Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
 def test_it_says(sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions

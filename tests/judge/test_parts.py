@@ -101,7 +101,7 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(grade, tmp_p
         assert re.search(rf"\bLine \d+ (did not run to its end: )?{re.escape(said)}", result.note), result.note
     else:
         assert re.match(r"Line \d+ of code cell \d+ (did not run to its end|was left out)", result.note)
-    assert result.note.endswith("The lines below ran, and this costs no points by itself.")
+    assert result.note.endswith("The lines below ran: only what is defined there is missing.")
 
 
 FORKS = {
@@ -124,7 +124,7 @@ def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_pa
     assert grade(as_script(tmp_path, text)).note == (
         "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
         "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end either: it needs plt. "
-        "2 more did not run to their end. The lines below ran, and this costs no points by itself."
+        "2 more did not run to their end. The lines below ran: only what is defined there is missing."
     )
 
 
