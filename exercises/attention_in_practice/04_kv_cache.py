@@ -178,8 +178,8 @@ if __name__ == "__main__":
 #
 # ## Sources
 #
-# The decoder, the half of a model that writes and sees only its past, is from Vaswani and others, *Attention Is All
-# You Need* ([2017](https://arxiv.org/abs/1706.03762)). What the cache costs is in Pope and others, *Efficiently
+# This kind of decoder, the half of a model that writes and sees only its past, is from Vaswani and others, *Attention
+# Is All You Need* ([2017](https://arxiv.org/abs/1706.03762)). What the cache costs is in Pope and others, *Efficiently
 # Scaling Transformer Inference* ([2022](https://arxiv.org/abs/2211.05102)).
 #
 # ## Onward

@@ -27,9 +27,9 @@
 # must decide where in the sequence those queries stand. They are the *newest* tokens: **the last query stands at the
 # last key**. In numbers, query i stands at position T_k − T_q + i.
 #
-# If you count the queries from 0 instead, the newest token is taken for the oldest one. It may look at key 0 and at
-# nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails only when it
-# writes.
+# If you count the queries from 0 instead, a newest token that asks alone is taken for the oldest one. It may look at
+# key 0 and at nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails
+# only when it writes.
 
 # %% tags=["setup"]
 import math
@@ -129,10 +129,10 @@ def local_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, window: i
 # %% [markdown]
 # ### See for yourself: `local_attention`
 #
-# Queries of zeros have no preference, so each gets the plain mean of the values that it sees: with a window of 2, means
-# of two neighbours. Then the probe, in both directions: an edit of the future must change nothing, and an edit of what
-# has slid out of the window must change nothing either. Last, the newest query alone must get the same answer as with
-# the others.
+# Queries of zeros have no preference, so each gets the plain mean of the values that it sees: with a window of 2,
+# means of two neighbours. Then the test of lesson 2, in both directions: an edit of the future must change nothing,
+# and an edit of what has slid out of the window must change nothing either. Last, the newest query alone must get the
+# same answer as with the others.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -187,7 +187,7 @@ if __name__ == "__main__":
 #
 # | | full causal attention | a window of W |
 # |---|---|---|
-# | scores that matter, T tokens | about T² / 2 | at most T · W |
+# | scores that matter, T tokens | about T² / 2 | T · W − W(W − 1) / 2 |
 # | 32,768 tokens, W = 4,096 | 537 million | 126 million |
 # | keys and values to keep while a model writes | T | W |
 #

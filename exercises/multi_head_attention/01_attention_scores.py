@@ -165,10 +165,10 @@ if __name__ == "__main__":
 # | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, the others can hardly learn |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# A model learns by small changes of its scores. Where one weight is nearly 1, they change almost nothing.
+# A model learns by small changes of its scores. Where one weight is nearly 1, they hardly change the weights.
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). It is the root of the number
-# of channels in q, not of C.
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Take the root of hd, the
+# number of channels in q, not of C.
 
 # %% [markdown]
 # ## Your turn: `attention_scores`
@@ -226,8 +226,8 @@ if __name__ == "__main__":
 # means that the right character typically gets 21 % (e^−1.57); 1.77 means 17 %
 # ([the gallery of silent bugs](../../docs/gallery.md)).
 #
-# Other mistakes are dividing by hd itself, multiplying, and dividing after the softmax, so that rows no longer sum
-# to 1.
+# Other mistakes are dividing by hd itself, multiplying by √hd, and dividing after the softmax, so that rows no longer
+# sum to 1.
 #
 # *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64. The largest T is 512
 # to 2048. The rate of dropout (exercise 3: in training, some weights are set to 0) is between 0 and 0.2.
@@ -291,7 +291,7 @@ if __name__ == "__main__":
 #
 # *journey* scored 0.9544, 1.4950, 1.4754, 0.8434, 0.7070 and 1.0865, and gave *starts* nearly as much as it gave
 # itself. Now every score is ten times as large. How large is the largest weight then: about 0.24, about 0.5, or
-# nearly 1? Say a number, and why, before you run the cell.
+# about 0.9? Say a number, and why, before you run the cell.
 
 # %% tags=["predict"]
 if __name__ == "__main__":

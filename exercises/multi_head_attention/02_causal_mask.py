@@ -16,13 +16,13 @@
 # ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums to 1
 # again](figures/02_causal_mask.svg)
 #
-# The diagonal matters. *Your* has no past: if you hide the diagonal too, its row is empty. A softmax over an empty
-# row divides zero by zero, and one NaN (*not a number*) is enough to spoil the whole network. Showing one column too
+# The diagonal matters. *Your* has no past: if you hide the diagonal too, its row is empty. The softmax of an empty
+# row is NaN, and one NaN (*not a number*) is enough to spoil the whole network. Showing one column too
 # many is worse, because there is no error: each word then sees exactly the word it should predict.
 #
 # **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
 # `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
-# each time. A mask the wrong way round shows every word the future and hides its past, and PyTorch does not complain.
+# each time. A mask the wrong way round shows each word only the future, and PyTorch does not complain.
 
 # %% tags=["setup"]
 import torch
@@ -160,9 +160,9 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `causal_weights`
 #
-# First *Your*, *journey* (with the numbers of the table above) and *starts*. Then four tokens without preferences:
-# the first gives all to itself, the next halves, then thirds, quarters. Last comes a test that you will meet again
-# and again: **edit the future, and the past must not change.**
+# First *Your*, *journey* (with the numbers of the table above) and *starts*. Then four tokens without preferences: the
+# first gives all to itself, the next 1/2 to each that it sees, then 1/3, then 1/4. Last comes a test that you will
+# meet again and again: **edit the future, and the past must not change.**
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -201,8 +201,8 @@ if __name__ == "__main__":
 #   notice. If a trained model's own scores are below −10, the hidden words even win.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
-# - **Multiplying does not help**: 0 · (−inf) is NaN. Nor does adding a mask of zeros and ones: that changes the
-#   scores by 1 and hides nothing.
+# - **Multiplying a mask of zeros and ones by −inf** does not help: 0 · (−inf) is NaN. Nor does adding such a mask:
+#   that changes the scores by 1 and hides nothing.
 # - **+inf** turns the row into NaN: softmax first subtracts the largest score, and ∞ − ∞ has no value.
 #
 # ### Predict before you run

@@ -38,7 +38,7 @@
 #
 # - *As a plain attribute* it stays behind when you call `.to("cuda")`: the weights move, the mask does not, and the
 #   first forward pass complains about two devices.
-# - *As an `nn.Parameter`* it moves, but it counts as learned: training would change a mask of floats, and for a
+# - *As an `nn.Parameter`* it moves, but it counts as learned: training could change a mask of floats, and for a
 #   boolean one PyTorch raises an error.
 # - *As a **buffer*** it moves with the module and is not learned. Look up `register_buffer`.
 #
@@ -167,8 +167,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### See for yourself: the habits
 #
-# What you expect of a module: the past does not change when the future is edited, too long a sequence is
-# refused, only the three layers are learned, everything moves together, and dropout stops in eval mode.
+# What you expect of a module: the past does not change when the future is edited, a sequence that is too
+# long is refused, only the three layers are learned, everything moves together, and dropout stops in eval mode.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -218,7 +218,7 @@ if __name__ == "__main__":
 # and here there is only one.
 #
 # **A mask that is not cut.** A sentence shorter than the context then fails with "The size of tensor a (6) must match
-# the size of tensor b (4)". The numbers are the context and your T; `masked_fill_` names them in the other order.
+# the size of tensor b (4)". 6 is the context, 4 your T; `masked_fill_` swaps the two.
 #
 # **A T that is not refused.** With luck, the next line fails because two sizes do not fit. With a context of 1 there
 # is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the future.

@@ -170,8 +170,8 @@ if __name__ == "__main__":
 # > RuntimeError: view size is not compatible with input tensor's size and stride
 #
 # Here the numbers must really be copied into their new order. There is a method that always copies, and one that
-# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, 64 numbers
-# of one head, from several positions, are joined, and there is no error any more.
+# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, each row
+# holds 64 numbers of one head, from several positions, and there is no error.
 #
 # ## Your turn: `merge_heads`
 

@@ -83,7 +83,7 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 #
 # C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves, and in each head, a
 # token's key is (its second channel in that head, 0). Then the dot product of a query and a key is one product: *the
-# query's first channel times the key's second channel*.
+# first channel of the token that asks, times the second channel of the token that is asked*.
 #
 # ```text
 #              head 0    head 1
@@ -172,7 +172,7 @@ if __name__ == "__main__":
 # When the loop and a batched module disagree, it is nearly always one of these, in this order:
 #
 # 1. **The scale.** Every score sums over `hd` products, so √hd it is. For C = 64 and 4 heads that is 4, not √64 = 8.
-# 2. **The cut of the stacked weight.** Rows, not columns; whole blocks of C, not a little q, k, v for each head.
+# 2. **The cut of the stacked weight.** Rows, not columns; first all C rows of q, then k, then v; not head by head.
 # 3. **A weight that is not transposed.** Look at the projection at the end as well.
 # 4. **Dropout left on** in the module that you compare with. Call `.eval()` on it.
 # 5. **The mask.** Each token sees itself and its past.

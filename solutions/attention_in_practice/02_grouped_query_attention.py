@@ -10,8 +10,8 @@
 #
 # ## Who reads which set
 #
-# Divide the query heads into groups of `n_head / n_kv_head`, in order. The first group reads the first set, the
-# second group reads the second. So query head h reads set `h // group`. With four query heads and two sets:
+# Divide the query heads into groups of `group = n_head // n_kv_head` heads, in order. The first group reads the first
+# set, the second group reads the second. So query head h reads set `h // group`. With four query heads and two sets:
 #
 # | query head | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
@@ -39,8 +39,8 @@
 #
 # | order of the sets | what is repeated |
 # |---|---|
-# | 0, 0, 1, 1 | each entry, one after the other: right |
-# | 0, 1, 0, 1 | the whole row: wrong here |
+# | 0, 0, 1, 1 | each set, before the next: right |
+# | 0, 1, 0, 1 | the whole list of sets: wrong here |
 #
 # With the wrong order every shape is right, and training goes as usual. But a model whose weights come from elsewhere
 # writes nonsense, because its heads read the wrong sets.

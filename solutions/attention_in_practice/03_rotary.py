@@ -200,8 +200,8 @@ if __name__ == "__main__":
 # a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
 # bug reports about just this.
 #
-# You can repair such weights, and leave the rotation as it is: reorder the *rows* of the query and key projections
-# once, within each head, so that the channels come out in the other order.
+# You can make weights that were trained with neighbours fit a rotation of halves: reorder the *rows* of the query and
+# key projections once, within each head, so that the channels come out in the other order.
 #
 # ## Your turn: `pairs_to_halves`
 #

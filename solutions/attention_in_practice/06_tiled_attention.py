@@ -134,8 +134,8 @@ if __name__ == "__main__":
 # - All keys are past: every score counts.
 # - All keys are future: no score counts, and the tile is not even computed.
 # - The diagonal runs through the tile: a score counts where key ≤ query. These are positions in the *sequence*. Row 0
-#   of a tile is position `top`, and column 0 is position `left`. Where the two blocks differ in size, the diagonal can
-#   run through several tiles of one block of queries, and it need not begin in a corner.
+#   of a tile is position `top`, and column 0 is position `left`. If block_q and block_k differ, the diagonal may cross
+#   several tiles of a row, and enter them anywhere.
 #
 # ![Twelve queries and keys in tiles of 4 × 3, numbered in the order they are visited; below, the running maximum
 # of queries 8 to 11 after each tile](figures/06_tiled_attention.svg)

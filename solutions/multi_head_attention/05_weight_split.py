@@ -22,8 +22,8 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓. An error after the last ✓ is expected: it marks the next
-# step. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
+# Run the cell *See for yourself* after each step: it says ✓. Until step 3 is done it ends in an error, which marks the
+# next step. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
 # `d_in = d_out = 4`, two heads (nh = 2).
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
@@ -356,8 +356,8 @@ if __name__ == "__main__":
 #
 # $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
-# The heads are separate because of *where you cut*, not because they are separate objects. In training, too, each row
-# of the weight is changed by its own output number alone, as in separate layers.
+# The heads are separate because of *where you cut*, not because they are separate objects. In training, too, a row
+# of the weight is changed only through its own output number, as in separate layers.
 #
 # **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
 # together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
@@ -376,15 +376,15 @@ if __name__ == "__main__":
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
 # layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest, each followed
-# by a small network that works on every token alone.
+# by a network that works on every token alone.
 #
 # ### When it does not work
 #
 # - **`mat1 and mat2 shapes cannot be multiplied (200x512 and 768x768)`.** The last axis of x is not `d_in`. The first
 #   pair is your x, with batch and tokens counted together (2 · 100 tokens of 512 channels); the second is the layer,
 #   768 in and 768 out. Print `x.shape` one line above.
-# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T (`masked_fill_`
-#   names the two numbers in the other order). A published notebook with just these six tokens forgets that cut. It
+# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T: here T is 4 and
+#   the context 6 (`masked_fill_` swaps the two). A published notebook with just these six tokens forgets that cut. It
 #   runs, because its context is six tokens too; with four tokens it stops here. Seven tokens fail too: the message
 #   then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T yourself.
 # - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
@@ -392,7 +392,7 @@ if __name__ == "__main__":
 #   goes, the shapes look right, and the answer is wrong.
 # - **Weights too even.** Divide by √`head_dim`: with C = 64 channels in 4 heads that is √16 = 4, not √64 = 8. With
 #   √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes. Trained so from the
-#   start, the small model does as well: it learns larger weights. A model that has learned with the right root goes
+#   start, the small model does as well: it learns larger q and k. A model that has learned with the right root goes
 #   from a loss of 1.57 to 1.77.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
 #   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.

@@ -23,7 +23,7 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓. An error after the last ✓ is expected: it marks the next step.
+# Run *See for yourself* after each step: it says ✓. Until step 3 is done it ends in an error: the next step.
 # (After step 2, let `forward` return y.) The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
@@ -144,8 +144,8 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# First the three steps, one ✓ each, and the refusals. Then four properties that need no second implementation; you
-# read about them after the check.
+# First the three steps, one ✓ each, and the refusals. Then four properties that you can test without a second
+# version; you read about them after the check.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -304,8 +304,8 @@ if __name__ == "__main__":
 #
 # You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
 # measurement, and nothing in the code tells a head what to look for. So we measured: a model of two *blocks* (a block
-# is this module, then a small network) was trained for 600 steps on *Alice's Adventures in Wonderland*, character by
-# character.
+# is this module, then a network for each token alone) was trained for 600 steps on *Alice's Adventures in Wonderland*,
+# character by character.
 #
 # ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
 # with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
