@@ -14,7 +14,7 @@ LIMITS = {
     "cli": 2000,
     "course": 961,
     "diagnosis": 4005,
-    "judge": 3891,
+    "judge": 3889,
     "lines": 642,
     "notebook": 199,
     "platforms": 1337,

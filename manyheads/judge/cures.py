@@ -65,9 +65,7 @@ def _shown_by_text(file: _File, type_: str, message: str) -> str:
         return _unbound(file, message)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    if "NoneType" not in message:
-        return _not_called(file, message)
-    return _without_return(file) or _not_given(file) or "Does every function return its result?"
+    return _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
 
 
 class _File:
