@@ -64,7 +64,7 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     run_course("check", cwd=student_copy)
     assert run_course("hint", cwd=student_copy).stdout.startswith("running_mean needs no hint")
-    assert run_course("trace", cwd=student_copy).stdout.endswith("Next: course status\n")  # and it was about this exercise
+    assert run_course("trace", cwd=student_copy).stdout.endswith("Next: course status\n")
 
 
 def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
