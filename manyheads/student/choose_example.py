@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from torch import Tensor
 
-from ..box.worker.answers import Reply
+from ..box.worker.answers import Reply, Traced
 from ..box.worker.messages import Build, Call, Returned
 from ..checks.answer import answers_of
+from ..checks.cast import cast
 from ..checks.marks import Layer
 from ..checks.transcript import target_of
 from ..course import Exercise
@@ -74,12 +75,14 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
     return chosen
 
 
-def twin_of(example: Example, others: Sequence[Example]) -> Example | None:
-    """Return the call of the same names whose sizes differ most from the example's; None where none does."""
+def with_twin(example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]) -> Example:
+    """Return the example with its twin: of these calls the one of the same names whose sizes differ most, in float32."""
     sizes, every = example.axes.sizes, [each for other in others for each in (other, other.uncut) if each is not None]
     every = [each for each in every if each.axes.sizes.keys() == sizes.keys()]
     apart = [sum(size != sizes[name] for name, size in each.axes.sizes.items()) for each in every]
-    return every[apart.index(max(apart))] if any(apart) else None
+    twin = every[apart.index(max(apart))] if any(apart) else None
+    traced = trace(cast(twin.call, "float32")) if twin else None
+    return replace(example, twin=(twin.axes, traced.steps)) if twin and traced else example
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 
@@ -24,7 +25,7 @@ from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.cures import stopped_parts
 from ..submission import AttemptSource
 from ..submission.standing import in_cells
-from .choose_example import examples_named, twin_of
+from .choose_example import examples_named, with_twin
 from .example import Example
 from .own_attempt import Own
 from .sentence import sentence_examples
@@ -95,32 +96,30 @@ def follow(
     wanted: Sequence[Example],
     crop: tuple[int, ...] = (),
     times: int = 1,
+    names_sizes: bool = True,
 ) -> Followed:
-    """Trace each example in float32, or one in its place that the attempt gets wrong. `crop`, `times`: see TraceCall."""
+    """Trace each example in float32, or one in its place that is wrong. crop, times: of TraceCall. names_sizes: its twin, too."""
     shown: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
 
     try:
         loaded = load(box, limits, source.load())
         connection = loaded.connection
+        trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
         if loaded.raised is not None:
             own = sanitize(loaded.raised.message)
             return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
         for example in wanted:
             at = f"in {example.target}"
             telling = most_telling(example, lambda call: loaded.connection.ask(call, limits.seconds_per_call))
-            message = TraceCall(cast(telling.call, "float32"), crop, times)
-            traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
+            traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
-                return Followed(
-                    tuple(shown), in_cells(stopped_parts(source, loaded.stopped, describe_exception), source)
-                )
+                said = stopped_parts(source, loaded.stopped, describe_exception)
+                return Followed(tuple(shown), in_cells(said, source))
             shown.append((telling, traced))
-            if (twin := twin_of(telling, (example, *example.instead))) is not None:
-                asked = TraceCall(cast(twin.call, "float32"))
-                steps = connection.ask_for(read_traced, asked, limits.seconds_per_call).steps
-                shown[-1] = replace(telling, twin=(twin.axes, steps)), traced
+            if names_sizes:
+                shown[-1] = with_twin(telling, (example, *example.instead), lambda call: trace(TraceCall(call))), traced
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:
@@ -145,4 +144,4 @@ def follow_own(
         if crop is None and function is None:
             chosen += sentence_examples(own.exercise)
         kept = (TABLES, TIMES) if crop is None else (crop, 1)
-        return follow(opened, own.course.limits.for_worker(), own.source, chosen, *kept)
+        return follow(opened, own.course.limits.for_worker(), own.source, chosen, *kept, names_sizes=crop is not None)

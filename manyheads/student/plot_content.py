@@ -240,7 +240,7 @@ def draw_wrong(course: Course, box: Box, wanted: Sequence[Drawable]) -> Iterator
 
 
 def _draw(box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Picture, ...]:
-    followed = follow(box, course.limits.for_worker(), source, chosen)
+    followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
         return tuple([picture for picture in pictures(followed.shown) if picture.differs][:DRAWN])
     except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn

@@ -18,7 +18,7 @@ from ..box.worker.messages import Build, Call, TraceCall
 from ..checks.cast import cast
 from ..judge.axes import Axes
 from ..submission import AttemptSource
-from .choose_example import twin_of
+from .choose_example import with_twin
 from .example import Example
 
 CROP = (64, 64, 64, 64)  # the numbers of a traced tensor, all of them in a call that was recorded
@@ -109,7 +109,5 @@ def small_call(runs: Runs, example: Example) -> Small | None:
     output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
     if traced is None or traced.reply.raised is not None or output is None:
         return None
-    twin = twin_of(example, (example, *example.instead))
-    there = runs.traced(cast(twin.call, "float32")) if twin else None
-    example = replace(example, call=call, twin=(twin.axes, there.steps) if twin and there else None)
+    example = with_twin(replace(example, call=call), (example, *example.instead), runs.traced)
     return Small(example, traced, dict(zip(map(id, traced.steps), example.beside(traced.steps), strict=True)))

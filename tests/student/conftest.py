@@ -2,15 +2,14 @@
 
 import sys
 import types
-from dataclasses import replace
 
 import pytest
 
 from manyheads.box.worker.answers import Traced
-from manyheads.box.worker.messages import Build, TraceCall
+from manyheads.box.worker.messages import Build, Call, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
-from manyheads.student.choose_example import twin_of
+from manyheads.student.choose_example import with_twin
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.train_model import attention_of
@@ -29,11 +28,10 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
         exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
 
-        def run(of: Example) -> Traced:
-            return trace(vars(module), TraceCall(cast(of.call, "float32"), crop, times), "a.py")
+        def run(call: Call) -> Traced:
+            return trace(vars(module), TraceCall(cast(call, "float32"), crop, times), "a.py")
 
-        twins = ((each, twin_of(each, (each, *each.instead))) for each in looks_at(id_))
-        return [(replace(each, twin=twin and (twin.axes, run(twin).steps)), run(each)) for each, twin in twins]
+        return [(with_twin(each, (each, *each.instead), run), run(each.call)) for each in looks_at(id_)]
 
     return follow
 
