@@ -6,7 +6,8 @@ these answers. An attempt is a point there. It has the mistake if the point lies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import torch
@@ -40,7 +41,8 @@ def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
     return []
 
 
-def of_one_number(recording: Recording) -> set[str]:
+@lru_cache(maxsize=16)
+def of_one_number(recording: Recording) -> Set[str]:
     """Return the misconceptions that are one number in place of the one that is right in each call: no other way proves them."""
     right = recording.right
     return {c.id for c in recording.curves if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True}
@@ -48,14 +50,14 @@ def of_one_number(recording: Recording) -> set[str]:
 
 def _explains(curve: Curve, row: Row) -> bool:
     wrong, asked = row.wrong.keys(), row.asked & row.written.keys()
+    if not wrong <= curve.speaks or wrong.isdisjoint(curve.calls):
+        return False
     seen = {place: row.written[i] for place, i in enumerate(curve.calls) if i in asked}
+    if any(row.structure(curve.calls[k], e.found) != row.structure(curve.calls[k], e.right) for k, e in seen.items()):
+        return False
     others = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
     if any(all(row.is_as(m, curve.calls[place]) for place in seen) for m in others):
         return False  # a mistake with a name of its own
-    if not wrong <= curve.speaks or wrong.isdisjoint(curve.calls):
-        return False
-    if any(row.structure(curve.calls[k], e.found) != row.structure(curve.calls[k], e.right) for k, e in seen.items()):
-        return False
     paths = {place: _path(curve, place, each.found) for place, each in seen.items()}
     distance, part, _ = _nearest([*paths.values()])
     telling = [place for place, path in paths.items() if path.tells(curve, part)]
@@ -122,6 +124,7 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
     return float(distances[part]), part, float(along[part])
 
 
+@cache
 def _weights() -> Tensor:
     """Return (PARTS + 1, AROUND): the weights of so many points, from the left one of those in the middle to the right one."""
     t = torch.linspace(0.0, 1.0, PARTS + 1, dtype=torch.float64)

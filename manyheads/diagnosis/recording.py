@@ -84,7 +84,7 @@ class RecordedMutant:
     answers: tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """Everything that a student's machine knows about the answers to public calls.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
@@ -63,6 +63,7 @@ class Memory:
         self._first: dict[str, Step] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
+        self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
         self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
         self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
 
@@ -74,6 +75,11 @@ class Memory:
     def first(self, check: str) -> Step:
         """Return where the check with this id begins."""
         return self._first.setdefault(check, Step())
+
+    def forget_steps(self, checks: Iterable[str]) -> None:
+        """Forget what the checks with these ids did."""
+        for check in checks:
+            self._first.pop(check, None)
 
     def after(self, step: Step, reply: Reply) -> Step:
         """Return where its check goes on when its call got this reply."""
@@ -101,6 +107,14 @@ class Memory:
             self._calls[digest] = self._held[id(own)] = own
             self.size += len(data)
         return self._calls[digest]
+
+    def made_of(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
+        """Return the calls that `make` makes of this one, made once. For one function alone."""
+        if id(call) not in self._held:
+            return make(call)
+        if id(call) not in self._made:
+            self._made[id(call)] = [*map(self.hold, make(call))]
+        return self._made[id(call)]
 
     def hold_as_it_is(self, call: Call) -> None:
         """Hold a call that lives longer than this memory, and that nobody changes."""

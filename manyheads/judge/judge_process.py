@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import count
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -175,7 +174,8 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
             line.send(error)
             return
         line.send(None)
-        for graded in count(1):
+        gc.set_threshold(10_000, 10, 1_000_000)  # its oldest objects are looked at below
+        while True:
             submission, only, given_up = line.recv()
             judge.faults.clear()
             try:
@@ -183,11 +183,10 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
                 line.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
                 line.send(error)
-            if graded.bit_count() == 1:
-                # What lives now stays: banks, tables, what is remembered of attempts, which grows. The garbage collector
-                # would look at it again and again, for an eighth of a judge's CPU time.
-                gc.collect()
-                gc.freeze()
+            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The garbage collector
+            # would look at it again and again, for an eighth of a judge's CPU time.
+            gc.collect()
+            gc.freeze()
 
 
 def open_judge(plan: GradePlan, box: ExitStack) -> Judge:

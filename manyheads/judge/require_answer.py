@@ -233,13 +233,14 @@ class Asked:
         )
 
 
-def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
-    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
+def asked_of(exchanges: Sequence[Exchange], reference: Runner, four: Callable[[Call], Sequence[Call]]) -> Asked | None:
+    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers.
+
+    four: `four_like`, or what it has returned.
+    """
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
-        alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
-        alone |= {"cotangent": None, "most_operations": None, "runs": 1}
-        calls = _four_like(replace(exchange.call, **alone))
+        calls = tuple(four(exchange.call))
         right = tuple(map(reference.execute, calls))
         if all(map(has_numbers, right)) and len({numbers_of(each).shape for each in right}) == 1:
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
@@ -326,8 +327,10 @@ def _shapes(reply: Reply) -> list[torch.Size]:
     return [out.tensor.shape for out in reply.outputs if out.tensor is not None]
 
 
-def _four_like(call: Call) -> tuple[Call, ...]:
-    """Return the call and three like it, with a + b = c + d; the call alone where no numbers are given."""
+def four_like(call: Call) -> tuple[Call, ...]:
+    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers are given."""
+    alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
+    call = replace(call, **alone, cotangent=None, most_operations=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .attempt_runner import Memory, RememberingRunner, Step
 from .axes import withhold
-from .require_answer import asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
+from .require_answer import asked_of, compare_with_reference, expect_something, four_like, of_another_kind, unanswered
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
@@ -329,8 +329,9 @@ def _without_what_says_nothing(
         for target in dict.fromkeys(chain.from_iterable(asked.values()))
         for demand in _demands(target, conditions.get(target), run)
     ]
+    ends = run_concurrently([demand for _, demand in demands], run)
     # Which calls these are depends on the attempt's answers, so what they come to is remembered by nobody.
-    ends = run_concurrently([demand for _, demand in demands], replace(run, memory=Memory()))
+    run.memory.forget_steps(demand.id for _, demand in demands)
     run.attempt.transcript[:] = transcript
     unmet: dict[str, CheckOutcome] = {}  # by function, the first demand that it does not meet
     for (target, _), end in zip(demands, ends, strict=True):
@@ -350,7 +351,7 @@ def _without_what_says_nothing(
 def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -> Iterator[Check]:
     """Yield what is demanded of a function, as checks, unless it is right where this could be seen."""
     exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
-    asked = asked_of(exchanges, run.reference)
+    asked = asked_of(exchanges, run.reference, lambda call: run.memory.made_of(call, four_like))
     if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
         return  # nobody gives any
     if asked is None or not asked.is_right:
