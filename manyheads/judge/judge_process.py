@@ -196,6 +196,7 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         import torch
 
         from ..box.level import open_box
+        from ..box.worker.zygote import make_meta_ready
         from .grade_submission import Judge
         from .isolation_proof import prove
 
@@ -205,6 +206,7 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         course = load_course(plan.course)
         opened = box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
         prove(opened, course, plan.device)
+        make_meta_ready()  # for references, which are asked what they answer there
         judge = Judge(course, opened, plan)
         judge.demand_points()  # here, because whatever grades anybody begins here
         if plan.tells:

@@ -222,7 +222,8 @@ def _seen(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> Seen:
 
 def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Iterator[_Failure]:
     told, seen = {check.id: check for check in checks}, answers.seen
-    for check in sorted((c for c in answers.recording.visible if c.id in told), key=lambda c: c.layer):
+    failed = (c for c in answers.recording.visible if c.id in told and told[c.id].outcome != "passed")
+    for check in sorted(failed, key=lambda c: c.layer):
         result = told[check.id]
         own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
         # That a method is not written yet is no news: what is wrong beside it goes before it.
