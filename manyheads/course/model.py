@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
@@ -25,19 +25,15 @@ def with_neighbours(path: Path) -> list[Path]:
     found, todo = {path}, [path]
     while todo:
         try:
-            names = _neighbours_of(todo.pop().read_text(encoding="utf-8"))
+            tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        names = {node.module or alias.name for node in imports for alias in node.names}
         beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
         todo += [other for other in beside if other.exists()]
         found.update(todo)
     return [path, *sorted(found - {path})]
-
-
-@lru_cache(maxsize=128)  # exercises share most of their files
-def _neighbours_of(text: str) -> frozenset[str]:
-    imports = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom) and n.level == 1)
-    return frozenset(node.module or alias.name for node in imports for alias in node.names)
 
 
 @dataclass(unsafe_hash=True)

@@ -50,10 +50,9 @@ def of_one_number(recording: Recording) -> Set[str]:
 
 def _explains(curve: Curve, row: Row) -> bool:
     wrong, asked = row.wrong.keys(), row.asked & row.written.keys()
-    if not wrong <= curve.speaks or wrong.isdisjoint(curve.calls):
-        return False
     seen = {place: row.written[i] for place, i in enumerate(curve.calls) if i in asked}
-    if any(row.structure(curve.calls[k], e.found) != row.structure(curve.calls[k], e.right) for k, e in seen.items()):
+    ways = ((row.structure(curve.calls[k], e.found), row.structure(curve.calls[k], e.right)) for k, e in seen.items())
+    if not wrong <= curve.speaks or wrong.isdisjoint(curve.calls) or any(mine != right for mine, right in ways):
         return False
     others = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
     if any(all(row.is_as(m, curve.calls[place]) for place in seen) for m in others):

@@ -221,7 +221,9 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         self._structure: list[int] = named["replies.structure"].tolist()
         self._numbers = from_rows(named["replies.projections"].T, named["replies.sizes"])
         self._norms = from_sizes(named["replies.norms"])
-        used = [self._numbers_of(row) for row in self._rows]
+        of = [[self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients")] for row in self._rows]
+        tensors = ([each for each in (*outputs, *gradients.values()) if each] for outputs, gradients in of)
+        used = [sum(each[3] == PROJECTIONS for each in known) for known in tensors]
         self._first = [0]  # of each reply, the place of its first numbers
         for structure in self._structure:
             self._first.append(self._first[-1] + used[structure])
@@ -248,10 +250,6 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             known = iter(zip(map(tuple, numbers), norms, strict=True))
             self._made[call] = tuple(self._reply(self._rows[i], known) for i in self._structure[start:end])
         return self._made[call]
-
-    def _numbers_of(self, row: Sequence[int]) -> int:
-        outputs, gradients = (self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients"))
-        return sum(each is not None and each[3] == PROJECTIONS for each in (*outputs, *gradients.values()))
 
     def _reply(self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]) -> ReplyFingerprint:
         facets = {name: self._values[name][place] for name, place in zip(_FACETS, row, strict=True)}

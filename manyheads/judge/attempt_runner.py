@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
@@ -76,11 +76,6 @@ class Memory:
         """Return where the check with this id begins."""
         return self._first.setdefault(check, Step())
 
-    def forget_steps(self, checks: Iterable[str]) -> None:
-        """Forget what the checks with these ids did."""
-        for check in checks:
-            self._first.pop(check, None)
-
     def after(self, step: Step, reply: Reply) -> Step:
         """Return where its check goes on when its call got this reply."""
         return step.after.setdefault(id(reply), Step()) if id(reply) in self._read else Step()
@@ -110,8 +105,7 @@ class Memory:
 
     def made_of(self, call: Call, make: Callable[[Call], Sequence[Call]]) -> Sequence[Call]:
         """Return the calls that `make` makes of this one, made once. For one function alone."""
-        if id(call) not in self._held:
-            return make(call)
+        call = self.hold(call)
         if id(call) not in self._made:
             self._made[id(call)] = [*map(self.hold, make(call))]
         return self._made[id(call)]

@@ -49,7 +49,12 @@ def cure(source: str, raised: Raised) -> str:
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
         return f"Did you mean forward, where it says {near[0]}?"
-    if said := _shown_by_text(file, raised.type, message):
+    said = ""
+    if raised.type == "UnboundLocalError":
+        said = _unbound(file, message)
+    elif raised.type in ("TypeError", "AttributeError"):
+        said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    if said:
         return said
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
     for pattern, sentence in table().items():
@@ -58,14 +63,6 @@ def cure(source: str, raised: Raised) -> str:
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
     return _misspelt(file, message)
-
-
-def _shown_by_text(file: _File, type_: str, message: str) -> str:
-    if type_ == "UnboundLocalError":
-        return _unbound(file, message)
-    if type_ not in ("TypeError", "AttributeError"):
-        return ""
-    return _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
 
 
 class _File:

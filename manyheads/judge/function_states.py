@@ -133,20 +133,18 @@ def _near(name: str, source: str, asked: Sequence[str]) -> str:
 
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
-        return _of_the_stub(seen.name, source) if state == "unwritten" else ""
+        if state != "unwritten":
+            return ""
+        if left := left_over_raise(source, seen.name):
+            where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
+            return f"{STUB_ENDS} {where}: take that line out once the rest is written"
+        methods = unwritten_methods(source, seen.name)
+        return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
     # A function that makes a module will do for a class.
     makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
     return joined(sanitize(seen.evidence, 2 * LIMIT), said)  # of which a message may take one
-
-
-def _of_the_stub(name: str, source: str) -> str:
-    if left := left_over_raise(source, name):
-        where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
-        return f"{STUB_ENDS} {where}: take that line out once the rest is written"
-    methods = unwritten_methods(source, name)
-    return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:

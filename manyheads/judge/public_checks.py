@@ -269,16 +269,14 @@ def _told(function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, an
 
 def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures) -> str:
     """Say which sizes of the first call the numbers of its exception are; others that raised there have to agree."""
-    alike = [(each, r.message) for each in calls if (r := each.reply.raised) and r.line == raised.line]
-    known = [(_axes_of(each, signatures), message) for each, message in alike]
+    known: list[tuple[Axes | None, str]] = []
+    for seen, message in ((e, r.message) for e in calls if (r := e.reply.raised) and r.line == raised.line):
+        returned = next((tensor.shape for tensor in seen.expected if tensor is not None), ())
+        listed = signatures.get(target_of(seen.call), ())
+        axes = next(filter(None, (axes_of(each, seen.call, returned, signatures) for each in listed)), None)
+        known.append((axes, message))
     said = said_of([(axes, message) for axes, message in known if axes]) if known[0][0] else ""
     return said and f"{said}."
-
-
-def _axes_of(seen: Observed, signatures: Signatures) -> Axes | None:
-    returned = next((tensor.shape for tensor in seen.expected if tensor is not None), ())
-    listed = signatures.get(target_of(seen.call), ())
-    return next(filter(None, (axes_of(each, seen.call, returned, signatures) for each in listed)), None)
 
 
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:

@@ -199,12 +199,6 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
     Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
     folder stands where a file is to be written.
     """
-    _refuse_links(folder, submissions)
-    said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
-    return held(folder / LOCK, said)
-
-
-def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
     own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     for path in [*(folder / name for name in own), *results]:
@@ -215,6 +209,8 @@ def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
                 there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
                 said = f"{each} is {there}, where {due} is to be written"
                 raise CourseFault(f"{said}. Next: move it elsewhere, or give --out another folder")
+    said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
+    return held(folder / LOCK, said)
 
 
 def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:

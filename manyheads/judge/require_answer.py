@@ -234,10 +234,7 @@ class Asked:
 
 
 def asked_of(exchanges: Sequence[Exchange], reference: Runner, four: Callable[[Call], Sequence[Call]]) -> Asked | None:
-    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers.
-
-    four: `four_like`, or what it has returned.
-    """
+    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
         calls = tuple(four(exchange.call))

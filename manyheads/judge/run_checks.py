@@ -330,8 +330,6 @@ def _without_what_says_nothing(
         for demand in _demands(target, conditions.get(target), run)
     ]
     ends = run_concurrently([demand for _, demand in demands], run)
-    # Which calls these are depends on the attempt's answers, so what they come to is remembered by nobody.
-    run.memory.forget_steps(demand.id for _, demand in demands)
     run.attempt.transcript[:] = transcript
     unmet: dict[str, CheckOutcome] = {}  # by function, the first demand that it does not meet
     for (target, _), end in zip(demands, ends, strict=True):
@@ -379,7 +377,8 @@ class _Running:
 
     def __init__(self, check: Check, run: CheckRun) -> None:
         self.check, self._run = check, run
-        self._step = run.memory.first(check.id)
+        # Which calls a demand makes depends on the attempt's answers, so what they come to is remembered by nobody.
+        self._step = run.memory.first(check.id) if check.needs_answers else Step()
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
 

@@ -332,7 +332,7 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
     added = [library.source, library.target, *(name for each in files for name in (each.source, each.target))]
     assert [a for a in more if a not in plain] == [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
     assert len(more) == len(plain) + 3 + 6 + 3
-    assert more.index("/dev/nvidiactl") < more.index("--remount-ro")  # which is /dev's
+    assert more.index("/dev/nvidiactl") < more.index("/dev/shm")  # then /dev becomes read-only
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class Line:
     @property
     def kept(self) -> bool | None:
         """Whether enough cases hold. None where nothing was asked: that is no promise kept, and none broken."""
-        return self.held >= self.share * self.total if self.total else None
+        return self.held >= int(self.share * self.total) if self.total else None  # a share of one is none
 
     @property
     def figures(self) -> str:

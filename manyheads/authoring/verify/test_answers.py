@@ -30,7 +30,7 @@ def test_empty(verified: Verified, exercise: Exercise, empty: Attempt) -> None:
     _assert_nothing_earned(empty[0], verified.grade(exercise, empty[1], diagnoses=False))
 
 
-@claim("let these checks ask for no right numbers")
+@claim("let these checks ask for no right numbers, or give them Layer.VALUES")
 def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> None:
     """An attempt with wrong numbers keeps its points of form."""
     way, text = misshapen

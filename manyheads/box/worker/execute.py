@@ -17,7 +17,7 @@ from torch import Tensor
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, build_module, is_same, lookup, plain_argument
+from .modules import Built, Module, build_module, is_same, lookup, plain_argument
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
@@ -264,7 +264,7 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
             continue
         if isinstance(value, Tensor) and value.requires_grad:
             wanted[name] = value
-        elif isinstance(value, torch.nn.Module) and type(value).__name__ == "Container":
+        elif isinstance(value, Module):
             wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
         wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})

@@ -151,12 +151,12 @@ def plain_argument(value: object) -> object:
     return value
 
 
-class Container(nn.Module):
-    """The module made from a StandIn: layers and attributes, without a forward."""
+class Module(nn.Module):
+    """The module made from a StandIn: layers and attributes, without a forward. AttributeErrors tell its name."""
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
-    module = Container()
+    module = Module()
     for name, weight in spec.linears.items():
         rows, columns = weight.shape
         with _without_init(), torch.no_grad():  # torch.nn.utils.skip_init would import sympy

@@ -9,7 +9,7 @@ def test_sorts(attempt, draw):
         assert_matches(attempt.call("merge_sort", numbers), sorted(numbers))
 
 
-@check(points=1, layer=Layer.HYGIENE)
+@check(points=1, layer=Layer.VALUES)
 def test_leaves_its_list(attempt, draw):
     """sorts a list, and leaves the one that it is given as it is"""
     answer = attempt.call("merge_sort", numbers := [draw.integer(-50, 50) for _ in range(9)])
