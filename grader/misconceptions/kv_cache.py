@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"

@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, SCALES_TRIED, at, of
 
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
