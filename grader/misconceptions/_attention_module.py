@@ -1,26 +1,21 @@
-"""A CausalSelfAttention with a fused projection, right but for its knobs; shared by exercises 7 and 8."""
+"""A module that attends, right but for its knobs: with a fused projection, unless a subclass has other layers."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SCORES, SOFTMAXES, SOURCES, SPLITS, lower
+from ._attention import CUTS, MERGES, MIXES, PROJS, SOURCES, SPLITS
 from ._kept import first
+from ._masking import VISIBLE, hidden, lower, of_mask, weighed
+from ._scaling import ROUNDED_SCORES, factor
 
 # The right value of each knob: of those that __init__ reads, and of those that forward reads.
-OF_INIT = {
-    "params": "right",
-    "divisibility": "checked",
-    "holder": "buffer",
-    "awake": True,
-    "rate": "given",
-    "kept": "nothing",
-}
+OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "rate": "given", "kept": "nothing"}
 OF_FORWARD = {
-    "scale": "sqrt_hd", "scale_place": "scores", "mask": "causal", "late_mask": "none", "softmax": "keys",
-    "softmax_of": "queries_by_keys", "scores": "as_they_are", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
+    "scale": "sqrt_hd", "scaled": "scores", "mask": "causal", "softmax": "keys",
+    "softmax_of": "queries_by_keys", "scores": "no", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
     "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked", "dropout": "both",
-    "output_dropout": "there", "cut_gradient": "no", "entrance": "plain", "returned": "tensor", "fixed": None,
+    "output_dropout": "there", "cut_gradient": (), "entrance": "plain", "returned": "tensor", "fixed": None,
     "holder_in_use": "buffer",
 }  # fmt: skip
 
@@ -54,6 +49,24 @@ class Weight(nn.Module):
         return F.linear(x, self.weight)
 
 
+# What mask is used, (module, x: scores or queries, sizes). The module may hold one of the largest context in `seen`.
+HOLDERS = {
+    "whole": lambda module, x, s: module.seen,
+    "whole_stretched": lambda module, x, s: module.seen.expand(*x.shape[:-1], x.shape[-2]),
+    "rows_only": lambda module, x, s: module.seen[: x.shape[-2]],
+    "cut_to_tokens": lambda module, x, s: module.seen[: s.T, : s.T],
+    "cut_to_batch": lambda module, x, s: module.seen[: s.B, : s.B],
+    "cut_to_scores": lambda module, x, s: module.seen[: x.shape[-2], : x.shape[-1]],
+    "made_for_batch": lambda module, x, s: lower(s.B, x.device),
+    "made_for_batch_stretched": lambda module, x, s: lower(s.B, x.device).expand(x.shape),
+    "made_for_heads": lambda module, x, s: lower(s.nh, x.device),
+    "made_on_default_device": lambda module, x, s: lower(x.shape[-2]),
+    "made_in_forward": lambda module, x, s: lower(x.shape[-2], x.device),
+    "first_call": lambda module, x, s: first(module, "seen_first", lower(x.shape[-2], x.device)),
+    "first_call_cut": lambda module, x, s: HOLDERS["first_call"](module, x, s)[: x.shape[-2], : x.shape[-2]],
+}
+
+
 class Attention(nn.Module):
     """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and what is done with q, k
     and v (`gather`)."""
@@ -62,8 +75,6 @@ class Attention(nn.Module):
 
     def __init__(self, n_embd, n_head, block_size, dropout=0.0):
         k = self.knobs
-        if not k.awake:
-            self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)  # before super().__init__()
         super().__init__()
         divided = block_size if k.divisibility == "of_block" else n_embd
         if divided % n_head and k.divisibility != "open":
@@ -73,48 +84,27 @@ class Attention(nn.Module):
         make_layers(self, k.params, n_embd, block_size)
         self.drop = nn.Dropout(self.p)
         self.drop_output = nn.Dropout(0.1 if k.rate in ("fixed", "fixed_output") else dropout)
-        self.hold_mask(k.holder)
+        self.hold_mask(k.holder, block_size)
 
-    def hold_mask(self, holder):
-        seen = lower(self.block_size)
-        if holder in ("buffer", "whole", "whole_stretched", "rows_only", "cut_to_tokens", "cut_to_batch"):
-            self.register_buffer("seen", seen, persistent=False)
-        elif holder == "attribute":
+    def hold_mask(self, holder, size):
+        seen = lower(size)
+        if holder == "attribute":
             self.seen = seen
-        elif holder == "list":
-            self.held = [seen]
-        elif holder == "bool_parameter":
-            self.seen = nn.Parameter(seen, requires_grad=False)
         elif holder in ("parameter", "float_parameter"):
             self.seen = nn.Parameter(seen.float(), requires_grad=holder == "float_parameter")
+        else:
+            self.register_buffer("seen", seen, persistent=False)
 
     def mask_for(self, x, holder, s):
-        """The mask for x: scores, or queries."""
-        T = x.shape[2]
-        if holder in ("first_call", "first_call_cut"):
-            seen = first(self, "seen_first", lower(T).to(x.device))
-            return seen if holder == "first_call" else seen[:T, :T]
-        if holder == "cut_to_tokens":
-            return self.seen[: s.T, : s.T]
-        if holder == "cut_to_batch":
-            return self.seen[: s.B, : s.B]
-        if holder in ("made_for_batch", "made_for_heads"):
-            return lower(s.B if holder == "made_for_batch" else s.nh).to(x.device)
-        if holder == "whole":
-            return self.seen
-        if holder == "whole_stretched":
-            return self.seen.expand(*x.shape[:2], T, T)
-        if holder == "rows_only":
-            return self.seen[:T]
-        if holder == "made_on_default_device":
-            return lower(T)
-        if holder == "made_on_cpu":
-            return torch.ones(T, T, device="cpu").tril().bool()
-        if holder == "made_in_forward":
-            return lower(T).to(x.device)
-        if holder == "list":
-            return self.held[0][:T, :T]
-        return self.seen[:T, :T].bool()
+        """The mask for x: scores, or queries. holder: one of HOLDERS, or a number of tokens to which it is cut."""
+        if holder in HOLDERS:
+            return HOLDERS[holder](self, x, s)
+        size = holder if isinstance(holder, int) else x.shape[-2]
+        return self.seen[:size, :size].bool()
+
+    def cut(self, place, t, k):
+        """The tensor, detached if this is where the graph is cut."""
+        return t.detach() if place in k.cut_gradient else t
 
     def knobs_now(self):
         return self.knobs
@@ -128,12 +118,11 @@ class Attention(nn.Module):
                 x = x[:, : self.block_size]
         given, x = x, ENTRANCES[k.entrance](x)
         s = Sizes(x, self.n_head, self.block_size, k.fixed or {})
-        cut = CUTTERS[k.cut_gradient]
-        y = cut("y", self.attend(cut("x", x), s, k))
-        out = PROJS[k.proj](y, cut("proj", self.weight_of("proj")))
+        y = self.cut("y", self.attend(self.cut("x", x, k), s, k), k)
+        out = PROJS[k.proj](y, self.cut("proj", self.weight_of("proj"), k))
         if self.knobs.params in ("proj_bias", "both_biases"):
             out = out + self.proj.bias
-        out = cut("out", self.dropped_output(out, k))
+        out = self.cut("out", self.dropped_output(out, k), k)
         if k.entrance in EXITS:
             EXITS[k.entrance](given, out)
         return RETURNS[k.returned](out)
@@ -152,8 +141,7 @@ class Attention(nn.Module):
         return getattr(self, name).weight
 
     def attend(self, x, s, k):
-        cut = CUTTERS[k.cut_gradient]
-        W = cut("W", self.weight_of("qkv"))
+        W = self.cut("W", self.weight_of("qkv"), k)
         z = F.linear(x, W)
         if self.knobs.params in ("qkv_bias", "both_biases"):
             z = z + self.qkv.bias
@@ -163,7 +151,7 @@ class Attention(nn.Module):
         q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
         if k.attend_over == "heads":
             q, key, v = (t.transpose(1, 2) for t in (q, key, v))
-        y = self.gather(cut("q", q), cut("k", key), cut("v", v), s, k)
+        y = self.gather(*(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k)
         if k.attend_over == "heads":
             y = y.transpose(1, 2)
         return MERGES[k.merge](y, s)
@@ -172,34 +160,32 @@ class Attention(nn.Module):
         return self.weigh(q, key, v, s, k)
 
     def weigh(self, q, key, v, s, k):
-        scores = q @ key.transpose(-2, -1)
-        if k.softmax_of == "keys_by_queries":
-            scores = scores.transpose(-2, -1)
-        factor = self.factor(s, k)
-        seen = self.mask_for(scores, k.holder_in_use, s)
-        if k.scale_place not in ("after_softmax", "after_mask"):
-            scores = SCORES[k.scores](scores * factor)
-        scores = CUTTERS[k.cut_gradient]("scores", scores)
-        if k.dropout == "scores_before_mask":
-            scores = self.drop(scores)
-        scores = scores if seen is None else MASKS[k.mask](scores, seen)
-        if k.scale_place == "after_mask":
-            scores = SCORES[k.scores](scores * factor)
-        if k.dropout == "scores":
-            scores = self.drop(scores)
-        weights = SOFTMAXES[k.softmax](scores)
-        weights = weights if seen is None else LATE_MASKS[k.late_mask](weights, seen)
-        if k.scale_place in ("after_softmax", "both_sides"):
-            weights = weights * factor
-        weights = CUTTERS[k.cut_gradient]("weights", weights)
-        y = MIXES[k.mix](self.dropped_weights(weights, k), v)
-        return y * factor if k.scale_place == "output" else y
+        """Each head's mix of the values."""
+        by, (which, how) = factor(k.scale, s), self.mask_of(k)
 
-    def factor(self, s, k):
-        return SCALES[k.scale](s) if isinstance(k.scale, str) else k.scale
+        def at(place, t):
+            """The scores or weights, scaled, struck out or detached if this is the place for it."""
+            t = ROUNDED_SCORES[k.scores](t * by) if place in k.scaled.split("+") else t
+            return self.cut(place, self.dropped(place, t, k), k)
+
+        scores = q @ key.transpose(-2, -1)
+        scores = at("scores", scores.mT if k.softmax_of == "keys_by_queries" else scores)
+        seen = self.mask_for(scores, k.holder_in_use, s)
+        seen = None if seen is None else VISIBLE[which](seen)
+        scores = at("hidden", hidden(scores, seen, how))
+        return MIXES[k.mix](at("weights", weighed(scores, seen, how, k.softmax)), v)
+
+    def mask_of(self, k):
+        """What may be seen, and how the rest is hidden."""
+        return of_mask(k.mask)
+
+    def dropped(self, place, t, k):
+        if place == "weights":
+            return self.dropped_weights(t, k)
+        return self.drop(t) if place == "hidden" and k.dropout == "scores" else t
 
     def dropped_weights(self, weights, k):
-        if k.dropout in ("missing", "weights_missing", "scores", "scores_before_mask"):
+        if k.dropout in ("missing", "weights_missing", "scores"):
             return weights
         if k.dropout in ("functional", "weights_functional", "ungated"):
             return F.dropout(weights, self.p)
@@ -272,7 +258,6 @@ ENTRANCES = dict.fromkeys(EXITS, torch.clone) | {
 RETURNS = {
     "tensor": lambda out: out,
     "with_nothing": lambda out: (out, None),
-    "tuple": lambda out: (out,),
     "list": lambda out: [out],
     "nothing": lambda out: None,
     "numpy": lambda out: out.detach().numpy(),
@@ -280,10 +265,6 @@ RETURNS = {
 } | {f"rounded_{n}": lambda out, n=n: out.round(decimals=n) for n in (2, 3, 4)}
 
 
-def cutter(*places):
-    return lambda where, t: t.detach() if where in places else t
-
-
-# Where gradients stop, (name of a place, tensor there) -> tensor.
-CUTTERS = {place: cutter(place) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")}
-CUTTERS |= {"no": cutter(), "qk": cutter("q", "k"), "kv": cutter("k", "v"), "both_weights": cutter("W", "proj")}
+# Where gradients stop.
+CUTS_OF_GRADIENT = [(place,) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")]
+CUTS_OF_GRADIENT += [("q", "k"), ("k", "v"), ("W", "proj")]

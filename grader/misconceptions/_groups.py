@@ -17,7 +17,6 @@ GROUPS = {
     "not_repeated": lambda t, s: t,
     "by_tokens": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=2),
     "by_batch": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=0),
-    "tokens_repeated": lambda t, s: t.repeat(1, 1, s.nh // s.nkv, 1),
     "flattened": lambda t, s: t.repeat_interleave(s.nh // s.nkv),
     "as_often_as_sets": lambda t, s: t.repeat_interleave(s.nkv, dim=1),
     "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
@@ -43,11 +42,9 @@ PACKS = {
     "per_set_swapped": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4)[::-1],
     "per_channel": lambda z, s: pair(z.unflatten(-1, (s.nkv, s.hd, 2)), s, 4, 0, 2, 1, 3),
     "sets_innermost": lambda z, s: pair(z.unflatten(-1, (2, s.hd, s.nkv)), s, 2, 0, 4, 1, 3),
-    "every_second": lambda z, s: [whole(z[..., i::2], s) for i in range(2)],
     "straight": lambda z, s: [t.reshape(s.B, s.nkv, s.T, s.hd) for t in z.chunk(2, -1)],
     "sets_before_tokens": lambda z, s: z.reshape(s.B, 2 * s.nkv, s.T, s.hd).chunk(2, 1),
     "pair_outermost": lambda z, s: z.reshape(2, s.B, s.T, s.nkv, s.hd).transpose(2, 3),
-    "keys_twice": lambda z, s: [whole(z.chunk(2, -1)[0], s)] * 2,
     "values_twice": lambda z, s: [whole(z.chunk(2, -1)[1], s)] * 2,
     "along_tokens": lambda z, s: z.chunk(2, 1),
     "along_batch": lambda z, s: z.chunk(2, 0),
@@ -65,13 +62,6 @@ OVER = {
     "group": lambda a: a.softmax(2),
     "queries_of_group": lambda a: a.flatten(2, 3).softmax(2),
 }
-MORE_SCALES = {
-    "sqrt_sets": lambda s: s.nkv**-0.5,
-    "sqrt_group": lambda s: (s.nh // s.nkv) ** -0.5,
-    "sqrt_kv_width": lambda s: (s.nkv * s.hd) ** -0.5,
-    "sqrt_c_over_sets": lambda s: (s.C / s.nkv) ** -0.5,
-}
-
 BYTES = {
     "right": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b,
     "of_queries": lambda n, nh, nkv, hd, T, b: 2 * n * nh * hd * T * b,
@@ -89,8 +79,6 @@ BYTES = {
     "one_set": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b,
     "group": lambda n, nh, nkv, hd, T, b: 2 * n * (nh // nkv) * hd * T * b,
     "heads_and_sets": lambda n, nh, nkv, hd, T, b: 2 * n * nh * nkv * hd * T * b,
-    "of_model_width": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * T * b,
-    "shared_out": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b * nh // nkv,
     "square": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * T * b,
     "scores": lambda n, nh, nkv, hd, T, b: n * nh * T * T * b,
     "scores_of_sets": lambda n, nh, nkv, hd, T, b: n * nkv * T * T * b,

@@ -8,17 +8,13 @@ def first(module, name, value):
     return vars(module)[name]
 
 
-def without_rate(*names):
-    """Forget, in eval mode, the rates of these dropouts (of all that there are)."""
-
-    def forward(module, right, *given):
-        parts = [getattr(module, name) for name in names] or [part for part in module.modules() if hasattr(part, "p")]
-        if not module.training:
-            for part in parts:
+def without_rate(module, right, *given):
+    """Forget the rates of the dropouts in eval mode."""
+    if not module.training:
+        for part in module.modules():
+            if hasattr(part, "p"):
                 part.p = 0.0
-        return right(*given)
-
-    return forward
+    return right(*given)
 
 
 def known_by_shape(module, right, x, *more):
@@ -52,11 +48,6 @@ def last_keep(module, right, x, context, keep=None):
     return right(x, context, kept if kept is not None and kept.shape == context.shape[:2] else None)
 
 
-def first_keep(module, right, x, context, keep=None):
-    kept = None if keep is None and "kept" not in vars(module) else first(module, "kept", keep)
-    return right(x, context, kept if kept is not None and kept.shape == context.shape[:2] else keep)
-
-
 def first_context(module, right, x, context, keep=None):
     kept = first(module, "context", context)
     return right(x, kept if kept.shape == context.shape else context, keep)
@@ -65,15 +56,12 @@ def first_context(module, right, x, context, keep=None):
 # (module, the right forward, what it is given) -> its answer.
 KEPT = {
     "nothing": lambda module, right, *given: right(*given),
-    "rate": without_rate(),
-    "rate_of_weights": without_rate("drop"),
-    "rate_of_output": without_rate("drop_output"),
+    "rate": without_rate,
     "answers": known_by_shape,
     "batch": cut_to_first_batch,
     "awake": awake_after_training,
     "tokens": by_most_tokens,
     "last_keep": last_keep,
-    "first_keep": first_keep,
     "context": first_context,
 }
 

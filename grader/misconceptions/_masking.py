@@ -1,25 +1,23 @@
-"""What wrong attempts at causal attention share: masks, softmaxes, and a short form for lists of mutants."""
+"""How masks and softmaxes go wrong."""
 
 import math
-from types import SimpleNamespace
 
 import torch
-
-from manyheads.checks import edit
+import torch.nn.functional as F
 
 INF = math.inf
 
-# Which keys a query may see, from the (n, n) table of key index − query index.
+# What a query may see, from the usual mask, which is True for the present and the past.
 VISIBLE = {
-    "causal": lambda ahead: ahead <= 0,
-    "none": lambda ahead: ahead == ahead,
-    "reversed": lambda ahead: ahead >= 0,
-    "future_only": lambda ahead: ahead > 0,
-    "excludes_self": lambda ahead: ahead < 0,
-    "excludes_self_but_first": lambda ahead: (ahead < 0) | (ahead == 0) & (ahead >= 0).all(-1, keepdim=True),
-    "excludes_self_later": lambda ahead: (ahead < 0) | (ahead >= 0).all(-1, keepdim=True),  # query 0 sees all
-    "peeks_one": lambda ahead: ahead <= 1,
-    "peeks_two": lambda ahead: ahead <= 2,
+    "causal": lambda seen: seen,
+    "all": lambda seen: torch.ones_like(seen),
+    "inverted": lambda seen: ~seen,
+    "reversed": lambda seen: seen.mT,  # the future, and the present
+    "excludes_self": lambda seen: seen.tril(-1),
+    "excludes_self_but_first": lambda seen: torch.cat([seen[:1], seen.tril(-1)[1:]]),
+    "excludes_self_later": lambda seen: torch.cat([torch.ones_like(seen[:1]), seen.tril(-1)[1:]]),
+    "peeks_one": lambda seen: torch.ones_like(seen).tril(1),
+    "peeks_two": lambda seen: torch.ones_like(seen).tril(2),
 }
 
 # What stands in a mask that is not boolean.
@@ -30,14 +28,12 @@ MASK_TYPES = {
     "double": lambda mask: mask.double(),
     "int32": lambda mask: mask.int(),
     "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
-    "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
 }
 
 # How a score is hidden, given the scores and where they are visible. See `hidden` for other ways.
 HIDE = {
-    "missing": lambda scores, seen: scores,
+    "missing": lambda scores, seen: scores + 0.0,
     "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
-    "inf_added": lambda scores, seen: scores + torch.zeros_like(scores).masked_fill(~seen, -INF),
     "below_all": lambda scores, seen: torch.where(seen, scores, scores.min() - 1),
     "below_all_fixed": lambda scores, seen: scores.masked_fill(~seen, float(scores.detach().min()) - 1),
     "below_row": lambda scores, seen: torch.where(seen, scores, scores.amin(-1, keepdim=True) - 1),
@@ -47,24 +43,25 @@ HIDE = {
     ),
     "lowest": lambda scores, seen: torch.where(seen, scores, scores.min()),
     "minus_largest": lambda scores, seen: torch.where(seen, scores, -scores.abs().max() - 1),
-    "multiply": lambda scores, seen: scores * seen,
     "add_seen": lambda scores, seen: scores + seen,
     "add_hidden": lambda scores, seen: scores + ~seen,
-    "subtract_seen": lambda scores, seen: scores - seen.to(scores.dtype),
-    "subtract_hidden": lambda scores, seen: scores - (~seen).to(scores.dtype),
     "nan_product": lambda scores, seen: scores + (~seen).to(scores.dtype) * -INF,
-    "nan_products": lambda scores, seen: scores * seen + (~seen).to(scores.dtype) * -INF,
     "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
+    "nan_zero_factor": lambda scores, seen: scores * torch.where(seen, 0.0, -INF).to(scores.dtype),
+    "zero_twice": lambda scores, seen: scores.masked_fill(~seen, 0.0),
 }
 
 # What some ways of hiding do to the weights, after the softmax.
 AFTER = {
     "zero_row": lambda weights, seen: weights.nan_to_num(0.0),
-    "after_softmax": lambda weights, seen: weights * seen,
-    "by_hand": lambda weights, seen: SOFTMAX["sum"](weights * seen),  # a softmax over what may be seen
+    "after_softmax": lambda weights, seen: weights.masked_fill(~seen, 0.0),
     "after_softmax_inf": lambda weights, seen: weights.masked_fill(~seen, -INF),
+    "after_softmax_low": lambda weights, seen: weights.masked_fill(~seen, -1e9),
+    "after_softmax_inf_added": lambda weights, seen: weights + (~seen).to(weights.dtype) * -INF,
+    "after_softmax_inf_factor": lambda weights, seen: weights * torch.where(seen, 1.0, -INF).to(weights.dtype),
+    "after_softmax_whole_sum": lambda weights, seen: weights * seen / (weights * seen).sum(),
+    "zero_twice": lambda weights, seen: weights * seen,
     "after_softmax_inf_and_sum": lambda weights, seen: SOFTMAX["sum"](weights.masked_fill(~seen, -INF)),
-    "after_softmax_nan_product": lambda weights, seen: weights + (~seen).to(weights.dtype) * -INF,
 }
 
 # Scores to weights.
@@ -85,118 +82,54 @@ SOFTMAX = {
     "sum": lambda s: s / s.sum(-1, keepdim=True),
     "sum_zero_filled": lambda s: SOFTMAX["sum"](SOFTMAX["missing_zero_filled"](s)),
     "sum_of_sizes": lambda s: s / s.abs().sum(-1, keepdim=True),
+    "sum_of_sizes_zero_filled": lambda s: SOFTMAX["sum_of_sizes"](SOFTMAX["missing_zero_filled"](s)),
+    "norm_zero_filled": lambda s: F.normalize(SOFTMAX["missing_zero_filled"](s), dim=-1),
+    "tokens_zero_filled": lambda s: SOFTMAX["tokens"](SOFTMAX["missing_zero_filled"](s)),
     "tokens": lambda s: s / s.shape[-1],
     "exp": lambda s: s.exp(),
     "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
     "log": lambda s: s.log_softmax(-1),
     "sigmoid": lambda s: s.sigmoid(),
+    "as_numbers": lambda s: s.softmax(-1).nan_to_num(0.0),
+    "heads_as_numbers": lambda s: s.softmax(1).nan_to_num(0.0),
+    "batch_as_numbers": lambda s: s.softmax(0).nan_to_num(0.0),
+    "queries_as_numbers": lambda s: s.softmax(-2).nan_to_num(0.0),
 }
+
+
+def lower(n, device=None):
+    """(n, n): the usual mask."""
+    return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
 def visible(which, n, device=None):
     """(n, n): which keys each query may see."""
-    place = torch.arange(n, device=device)
-    return VISIBLE[which](place[None] - place[:, None])
+    return VISIBLE[which](lower(n, device))
+
+
+def of_mask(mask):
+    """What may be seen and how the rest is hidden, of a pair of both or one alone."""
+    if isinstance(mask, tuple) and mask[0] in VISIBLE:
+        return mask
+    return (mask, -INF) if mask in VISIBLE else ("causal", mask)
 
 
 def hidden(scores, seen, how):
-    """The scores with what may not be seen hidden.
+    """The scores with what may not be seen hidden. seen: None if there is no mask.
 
     how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a name of HIDE; one of
     AFTER alone leaves them as they are.
     """
+    if seen is None or (how in AFTER and how not in HIDE):
+        return scores
     if isinstance(how, tuple) and how[0] == "below":
         return scores.masked_fill(~seen, float(scores.detach().min()) - how[1])
     if isinstance(how, tuple):
         return scores + (~seen).to(scores.dtype) * how[1]
-    if isinstance(how, str):
-        return HIDE[how](scores, seen) if how in HIDE else scores
-    return scores.masked_fill(~seen, how)
+    return HIDE[how](scores, seen) if isinstance(how, str) else scores.masked_fill(~seen, how)
 
 
-LOW_FILLS = ("below_all", "below_all_fixed", "below_row", "lowest", "minus_largest")
-
-# What brackets that are missing make of the scale, (hd, C, nh).
-PRECEDENCE = {
-    "half_of_one_over_hd": lambda hd, C, nh: 1 / hd / 2,  # / hd ** 1 / 2
-    "one_over_half_hd": lambda hd, C, nh: 2 / hd,  # / (hd ** 1 / 2)
-    "one_over_half_hd_floored": lambda hd, C, nh: 1 / max(hd // 2, 1),
-    "times_half_hd": lambda hd, C, nh: hd / 2,  # * hd ** 1 / 2
-    "c_over_root_nh": lambda hd, C, nh: nh**0.5 / C,  # / (C / nh ** 0.5)
-    "c_over_root_nh_floored": lambda hd, C, nh: 1 / (C // nh**0.5),
-    "root_of_c_over_root_nh": lambda hd, C, nh: (C // nh**0.5) ** -0.5,
-}
-PRECEDENCE_OF_HD = tuple(way for way in PRECEDENCE if way.endswith(("hd", "hd_floored")))
-
-# The misconception behind each way to get the scale wrong.
-_SCALED = {
-    "missing": "missing",
-    "no_sqrt": "hd c",
-    "twice": "three_times",
-    "multiplied": "times_sqrt_hd times_hd times_sqrt_c",
-    "sqrt_c": "sqrt_c sqrt_3c sqrt_kv_width sqrt_c_over_sets sqrt_d_query sqrt_d_context",
-    "sqrt_heads": "sqrt_heads heads sqrt_sets sqrt_group",
-    "sqrt_tokens": "sqrt_tokens tokens sqrt_block sqrt_keys sqrt_queries",
-    "wrong_axis": "sqrt_batch sqrt_batch_and_heads sqrt_axis_0 sqrt_axis_1 sqrt_values sqrt_pairs",
-    "rounded": "rounded_down rounded rounded_up",
-    "precedence": " ".join(PRECEDENCE),
-}
-SCALE_IDS = {way: f"scale_{kind}" for kind, ways in _SCALED.items() for way in ways.split()}
-
-# What is done to the root of head_dim, and to the scores that are divided by it.
-ROUNDED_ROOTS = {"down": math.floor, "nearest": round, "up": math.ceil}
-ROUNDED_SCORES = {
-    "no": lambda scores: scores,
-    "scores": lambda scores: torch.div(scores, 1, rounding_mode="floor"),
-    "scores_without_gradient": lambda scores: scores // 1,
-}
-
-
-def weighed(scores, seen, how, softmax):
-    """Weights from hidden scores."""
-    weights = SOFTMAX[softmax](scores)
-    return AFTER[how](weights, seen) if how in AFTER else weights
-
-
-SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
-
-
-def known(knobs, right):
-    """These knobs, and the right value for every other one. right: the knobs that there are."""
-    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
-    return SimpleNamespace(**{**right, **knobs})
-
-
-def each(misconception, knob, *ways, **others):
-    """One mutant for each of these values of the knob; others: further knobs that all of them have."""
-    return tuple((misconception, {knob: way, **others}) for way in ways)
-
-
-def scales(*ways):
-    """A mutant for each of these scales, with the misconception behind it."""
-    return tuple((SCALE_IDS[way], {"scale": way}) for way in ways)
-
-
-def at(line, *groups, more=None):
-    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all of them change besides."""
-    for id_, *texts in groups:
-        for new in texts:
-            yield id_, edit(line, new, more)
-
-
-def of(id_, *edits):
-    """Mutants of one misconception."""
-    return tuple((id_, each) for each in edits)
-
-
-HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
-KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
-
-
-BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool = True"))
-
-
-def dropped_in_place(layer):
-    """The dropout of this name in place, an edit of every reference that makes it so."""
-    line = f"{layer} = nn.Dropout(dropout)"
-    return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))
+def weighed(scores, seen, how, softmax, ways=SOFTMAX):
+    """Weights from hidden scores. softmax: an axis, or one of these ways."""
+    weights = scores.softmax(softmax) if isinstance(softmax, int) else ways[softmax](scores)
+    return weights if seen is None or how not in AFTER else AFTER[how](weights, seen)

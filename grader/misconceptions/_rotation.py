@@ -31,10 +31,10 @@ POSITIONS = {
     "given": lambda positions: positions,
     "counted": lambda positions: torch.arange(len(positions), device=positions.device),
     "counted_from_first": lambda positions: positions[:1] + torch.arange(len(positions), device=positions.device),
-    "from_first": lambda positions: positions - positions[:1],
-    "from_one": lambda positions: positions + 1,
     "sorted": lambda positions: positions.sort().values,
     "counted_down": lambda positions: torch.arange(len(positions), device=positions.device).flip(0),
+    "from_first": lambda positions: positions - positions[:1],
+    "from_one": lambda positions: positions + 1,  # not in rotary_scores alone, where it changes nothing
 }
 
 # What each channel's partner is, with its sign.

@@ -1,56 +1,37 @@
 """What wrong attempts at functions of queries and keys share: scales, products, and answers that are no tensors."""
 
-import math
 from functools import wraps
+from types import SimpleNamespace
 
 import torch
 
-from ._masking import PRECEDENCE, PRECEDENCE_OF_HD, SOFTMAX
+from ._masking import SOFTMAX
+from ._scaling import SCALES
 
-# What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
-MULTIPLIERS = {
-    "sqrt_hd": lambda q, k, v=None: q.shape[-1] ** -0.5,
-    "missing": lambda q, k, v=None: 1.0,
-    "nothing": lambda q, k, v=None: 0.0,
-    "hd": lambda q, k, v=None: 1 / q.shape[-1],
-    "times_sqrt_hd": lambda q, k, v=None: q.shape[-1] ** 0.5,
-    "sqrt_c": lambda q, k, v=None: (q.shape[-1] * (q.shape[-3] if q.dim() > 3 else 1)) ** -0.5,
-    "sqrt_c_or_1": lambda q, k, v=None: (q.shape[-1] * (q.shape[-3] if q.dim() > 2 else 1)) ** -0.5,
-    "sqrt_c_strict": lambda q, k, v=None: (q.shape[-1] * q.shape[-3]) ** -0.5,
-    "sqrt_c_axis_1": lambda q, k, v=None: (q.shape[-1] * q.shape[1]) ** -0.5,
-    "sqrt_heads": lambda q, k, v=None: (q.shape[-3] if q.dim() > 3 else 1) ** -0.5,
-    "sqrt_heads_or_1": lambda q, k, v=None: (q.shape[-3] if q.dim() > 2 else 1) ** -0.5,
-    "sqrt_heads_strict": lambda q, k, v=None: q.shape[-3] ** -0.5,
-    "sqrt_axis_1": lambda q, k, v=None: q.shape[1] ** -0.5,
-    "sqrt_axis_0": lambda q, k, v=None: q.shape[0] ** -0.5,
-    "sqrt_pairs": lambda q, k, v=None: (q.shape[-1] // 2) ** -0.5,
-    "sqrt_queries": lambda q, k, v=None: q.shape[-2] ** -0.5,
-    "sqrt_keys": lambda q, k, v=None: k.shape[-2] ** -0.5,
-    "sqrt_values": lambda q, k, v: v.shape[-1] ** -0.5,
-    "rounded_down": lambda q, k, v=None: 1 / math.floor(q.shape[-1] ** 0.5),
-    "rounded": lambda q, k, v=None: 1 / round(q.shape[-1] ** 0.5),
-    "rounded_up": lambda q, k, v=None: 1 / math.ceil(q.shape[-1] ** 0.5),
+# What q kᵀ is multiplied by, for attempts that know one number of axes only.
+MULTIPLIERS = SCALES | {
+    "sqrt_c_or_1": lambda s: (s.hd * (s.q.shape[-3] if s.q.dim() > 2 else 1)) ** -0.5,
+    "sqrt_c_strict": lambda s: (s.hd * s.q.shape[-3]) ** -0.5,
+    "sqrt_c_axis_1": lambda s: (s.hd * s.q.shape[1]) ** -0.5,
+    "sqrt_heads_or_1": lambda s: (s.q.shape[-3] if s.q.dim() > 2 else 1) ** -0.5,
+    "sqrt_heads_strict": lambda s: s.q.shape[-3] ** -0.5,
+    "sqrt_axis_1": lambda s: s.q.shape[1] ** -0.5,
+    "sqrt_pairs": lambda s: (s.hd // 2) ** -0.5,
+    "sqrt_values": lambda s: s.v.shape[-1] ** -0.5,
 }
-MULTIPLIERS |= {way: lambda q, k, v=None, way=way: PRECEDENCE[way](q.shape[-1], None, None) for way in PRECEDENCE_OF_HD}
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
-# How the scores are normalised. A number is the axis of a softmax.
-SHARES = {way: SOFTMAX[way] for way in ("detached_sum", "sum", "exp", "exp_shifted", "queries_by_hand")} | {
+# How the scores are normalised, where the number of axes is not known. A number is the axis of a softmax.
+SHARES = SOFTMAX | {
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
-    "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
-    "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
     "missing": lambda s: s + 0.0,
     "uniform": lambda s: torch.softmax(s * 0.0, dim=-1),
-    "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
     "abs_sum": lambda s: s.abs() / s.abs().sum(-1, keepdim=True),
     "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
     "sum_table": lambda s: s / s.sum((-2, -1), keepdim=True),
     "sum_all": lambda s: s / s.sum(),
     "sum_axis_1": lambda s: s / s.sum(1, keepdim=True),
     "sum_axis_0": lambda s: s / s.sum(0, keepdim=True),
-    "sum_of_zeros": lambda s: SHARES["sum"](SHARES["zeros"](s)),
-    "sum_abs_of_zeros": lambda s: SHARES["sum_abs"](SHARES["zeros"](s)),
-    "zeros": lambda s: s.masked_fill(s == -math.inf, 0.0),
 }
 
 # How keys meet queries; all but the first know one number of axes only.
@@ -92,7 +73,6 @@ CASTS = {"follows": lambda z: z} | {
 DEVICES = {
     "follows": lambda z: z,
     "cpu": lambda z: z.cpu(),
-    "filled": lambda z: torch.empty(z.shape, dtype=z.dtype).copy_(z),
     "added": lambda z: z + torch.zeros(z.shape, dtype=z.dtype),
     "multiplied": lambda z: z @ torch.eye(z.shape[-1], dtype=z.dtype),
 }
@@ -107,23 +87,37 @@ def unpacked(t, axes):
 
 def multiplier(scale, q, k, v=None):
     """The number that q kᵀ is multiplied by."""
-    return MULTIPLIERS[scale](q, k, v) if isinstance(scale, str) else scale
+    if not isinstance(scale, str):
+        return scale
+    (T, hd), nh = q.shape[-2:], q.shape[-3] if q.dim() > 3 else 1
+    return MULTIPLIERS[scale](SimpleNamespace(q=q, v=v, B=len(q), T=T, T_k=k.shape[-2], nh=nh, hd=hd, C=nh * hd))
 
 
-# What a function returns, which is missing, and which has other names for its arguments.
-OFFERED = {"returns": None, "without": "", "renamed": ""}
+# What functions return and are called, and what becomes of their arguments.
+OFFERED = {
+    "returns": None,  # of ANSWERS, and a function
+    "without": "", "renamed": "",  # a function that is missing, or whose arguments have other names
+    "decimals": (),  # a function, and to how many its output is rounded
+    "detached": (), "cast": ("", ()), "fixed_device": (),  # functions; a dtype and functions
+}  # fmt: skip
 
 
-def offered(k, *functions, dressed=lambda name, run: run):
-    """The functions by their names, as these knobs would have them. dressed: what else is done to any of them, (name, it)."""
-    return {f.__name__: _offered(k, f, dressed(f.__name__, f)) for f in functions if f.__name__ != k.without}
+def offered(k, *functions):
+    """The functions by their names, as these knobs would have them."""
+    return {f.__name__: _offered(k, f, f.__name__) for f in functions if f.__name__ != k.without}
 
 
-def _offered(k, function, run):
-    name = function.__name__
+def _offered(k, function, name):
+    def given(t):
+        if not isinstance(t, torch.Tensor) or not t.is_floating_point():
+            return t
+        t = t.to(getattr(torch, k.cast[0])) if name in k.cast[1] else t
+        return t + torch.zeros(t.shape, dtype=t.dtype) if name in k.fixed_device else t
 
     def answered(*args):
-        out = run(*args)
+        out = function(*map(given, args))
+        out = out.round(decimals=k.decimals[1]) if name in k.decimals else out
+        out = out.detach() if name in k.detached else out
         return ANSWERS[k.returns[0]](out) if k.returns and k.returns[1] == name else out
 
     return answered if name == k.renamed else wraps(function)(answered)

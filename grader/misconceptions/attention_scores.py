@@ -1,13 +1,15 @@
 """Wrong attempts at the attention scores: one implementation whose knobs turn one fault each."""
 
 import math
+from functools import wraps
 
 import torch
 
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, known
-from ._scores import CONSTANTS, MULTIPLIERS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, each, known
+from ._scaling import PRECEDENCE_OF_HD, ROUNDED_SCORES
+from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
-SUMS = ("sum_abs", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
+SUMS = ("sum_of_sizes", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
 
@@ -34,10 +36,9 @@ RIGHT = {
     "product": "any", "product_simplified": None, "product_attend": None,
     "roles": "qkv",  # of attend
     "swapped": False,  # attention_scores gives k qᵀ
-    "decimals": (), "size": None, "size_in": FUNCTIONS,  # (function, decimals); (kind, n): only_size
+    "size": None, "size_in": FUNCTIONS,  # (kind, n): only_size
     "cut": (), "mutate": (),  # names of tensors
-    "cast": None, "cast_in": ("", ()),  # a dtype in all functions; (dtype, functions)
-    "fixed_device": (), "to_cpu": (),  # functions
+    "to_cpu": (),  # functions
 }  # fmt: skip
 
 
@@ -92,31 +93,24 @@ def make(**knobs):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
         scores = rounded("attention_scores", scaled(knob("product", "attend"), knob("scale", "attend"), q, k, v))
         if faults.scale_again is not None:
-            scores = scores * MULTIPLIERS[faults.scale_again](q, k)
+            scores = scores * multiplier(faults.scale_again, q, k)
         how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
         weights = shares(how, scores)
         if faults.scale_after == "attend":
-            weights = weights * MULTIPLIERS["sqrt_hd"](q, k)
+            weights = weights * q.shape[-1] ** -0.5
         if "v" in faults.mutate:
             v.add_(1.0)
             v = v - 1.0
         return rounded("attention_weights", weights) @ lose("v", v)
 
-    def dressed(name, right):
+    def sized(function):
         def run(*args):
-            fixed = faults.cast or (name in faults.cast_in[1] and faults.cast_in[0])
-            if fixed:
-                args = [a.to(getattr(torch, fixed)) for a in args]
-            if name in faults.fixed_device:
-                args = [a + torch.zeros(a.shape, dtype=a.dtype) for a in args]
-            if name in faults.to_cpu:
-                args = [a.cpu() for a in args]
-            out = rounded(name, right(*args))
-            return lose("out", only_size(out, *faults.size) if faults.size and name in faults.size_in else out)
+            out = function(*(a.cpu() if function.__name__ in faults.to_cpu else a for a in args))
+            return only_size(out, *faults.size) if faults.size and function.__name__ in faults.size_in else out
 
-        return run
+        return wraps(function)(run)
 
-    return offered(faults, simplified_attention, attention_scores, attention_weights, attend, dressed=dressed)
+    return offered(faults, *map(sized, (simplified_attention, attention_scores, attention_weights, attend)))
 
 
 def _scales(id_, how):
@@ -146,8 +140,8 @@ MUTANTS = (
     *_shares("scores_ignored", "uniform"),
     *_shares("softmax_missing", "missing"),
     *_shares("softmax_missing", "sum"),
-    *_shares("softmax_wrong_axis", "table"),
-    *_shares("softmax_wrong_axis", "all"),
+    *_shares("softmax_wrong_axis", "square"),
+    *_shares("softmax_wrong_axis", "everything"),
     *each("softmax_query_axis", "softmax", 2),
     *each("softmax_wrong_axis", "softmax", "implicit", -3, 1, 2),
     *each("softmax_query_axis", "softmax", 0),
@@ -157,7 +151,7 @@ MUTANTS = (
     *each("softmax_missing", "softmax_weights", "exp", "exp_shifted"),
     *each("softmax_missing", "softmax_simplified", "exp", "exp_shifted"),
     *each("softmax_missing", "softmax_weights", *SUMS),
-    *each("softmax_missing", "softmax_simplified", "sum_abs", "sum_all"),
+    *each("softmax_missing", "softmax_simplified", "sum_of_sizes", "sum_all"),
     *each("values_wrong_source", "roles", "qkk", "qkq"),
     ("scale_after_softmax", {"scale": "missing", "scale_after": "attend"}),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
@@ -169,11 +163,9 @@ MUTANTS = (
     ("scale_twice", {"scale": "hd", "scale_attend": "sqrt_hd"}),
     *(mutant for way in PRECEDENCE_OF_HD for mutant in _scales("scale_precedence", way)),
     *_scales("scale_sqrt_tokens", "sqrt_keys"),
-    *_scales("scale_sqrt_tokens", "sqrt_queries"),
-    *each(
-        "scale_wrong_axis", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_axis_0"
-    ),
-    *each("scale_wrong_axis", "scale", "sqrt_axis_0"),
+    *_scales("scale_sqrt_tokens", "sqrt_tokens"),
+    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict"),
+    *each("scale_wrong_axis", "scale", "sqrt_axis_1", "sqrt_batch"),
     *each("scale_wrong_axis", "scale_attend", "sqrt_values"),
     *(mutant for root in ("rounded_down", "rounded", "rounded_up") for mutant in _scales("scale_rounded", root)),
     *each("scale_rounded", "scores_rounded", *tuple(ROUNDED_SCORES)[1:]),
@@ -188,17 +180,17 @@ MUTANTS = (
     *each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
     ("axes_turned", {"product_simplified": "T"}),
     *each("hard_coded_shape", "product_simplified", "t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
-    *each(
-        "hard_coded_shape", "size", *(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1), ("view", 64)
-    ),
+    *each("hard_coded_shape", "size", *(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1)),
+    ("hard_coded_shape", {"size": ("view", 64)}),
     ("hard_coded_shape", {"size": ("view", 64), "size_in": ("simplified_attention",)}),
     ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
     *each("gradient_cut", "cut", *((name,) for name in ("x_weights", "x_keys", "x_query", "x_values"))),
-    *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
+    *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights"))),
+    ("gradient_cut", {"detached": FUNCTIONS}),
     *(("gradient_cut", {knob: "detached_sum"}) for knob in ("softmax", "softmax_weights", "softmax_simplified")),
     *each("input_mutated", "mutate", *((name,) for name in ("q", "k", "v", "x", "scores"))),
-    *each("hard_coded_dtype", "cast", "float32", "float64"),
-    *each("hard_coded_dtype", "cast_in", *(("float32", (name,)) for name in FUNCTIONS)),
+    *each("hard_coded_dtype", "cast", ("float32", FUNCTIONS), ("float64", FUNCTIONS)),
+    *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS)),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS)),
     *each("hard_coded_device", "to_cpu", *((name,) for name in FUNCTIONS)),
     *each("interface", "returns", *((kind, "attend") for kind in ("tuple", "listed", "none", "numpy"))),

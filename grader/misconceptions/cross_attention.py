@@ -8,11 +8,13 @@ from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import FILLS, MERGES, SPLITS, WEAK, lower
-from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Attention, Weight
-from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
+from ._attention import HEADS_LAST, MERGES, SPLITS, WRONG_AXES
+from ._attention_module import CUTS_OF_GRADIENT, ENTRANCES, EXITS, RETURNS, Attention, Weight
+from ._attention_mutants import AXES, CONSTANTS, WEAK, WRONG_VIEWS, added, each
 from ._kept import Keeping
-from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, known, scales
+from ._masking import INF, lower
+from ._mutants import FILLS_TRIED, KEYS_NOT_TRANSPOSED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_MISSING, known
+from ._scaling import PRECEDENCE, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {
@@ -26,11 +28,10 @@ SEEN = {
     "as_it_is": lambda keep, a: keep,
     "one_axis": lambda keep, a: keep[:, None, :],
     "one_axis_behind": lambda keep, a: keep[:, :, None],
-    "in_front": lambda keep, a: keep[None, None],
     "causal": lambda keep, a: square(a) & keep[:, None, None, :],
     "causal_from_the_end": lambda keep, a: square(a, a.shape[-1] - a.shape[-2]) & keep[:, None, None, :],
     "causal_alone": lambda keep, a: square(a),
-    "causal_of_queries": lambda keep, a: lower(a.shape[-2]).to(a.device),
+    "causal_of_queries": lambda keep, a: lower(a.shape[-2], a.device),
     # Heads folded into the batch, and keep repeated in the other order.
     "batch_innermost": lambda keep, a: keep.repeat(a.shape[1], 1).view(len(keep), a.shape[1], 1, -1),
     "batch_outermost": lambda keep, a: (
@@ -40,8 +41,7 @@ SEEN = {
         keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
     ),
 }
-CAUSAL = ("causal", "causal_alone", "causal_from_the_end")
-ALWAYS = (*CAUSAL, "causal_of_queries")  # without a keep, too
+ALWAYS = ("causal", "causal_alone", "causal_from_the_end", "causal_of_queries")  # without a keep, too
 
 
 def square(a, diagonal=0):
@@ -69,20 +69,14 @@ SOURCES = {
     "v_is_q": lambda q, k, v: (q, k, q),
     "q_is_k": lambda q, k, v: (k, k, v),
 }
-MORE_SCALES = {
-    "sqrt_keys": lambda s: s.T_k**-0.5,
-    "sqrt_queries": lambda s: s.T**-0.5,
-    "sqrt_d_query": lambda s: s.d_query**-0.5,
-    "sqrt_d_context": lambda s: s.d_context**-0.5,
-}
 LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
 RIGHT = {
-    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "late_mask": "none", "none": "all", "softmax": "keys",
-    "softmax_of": "queries_by_keys", "scale": "sqrt_hd", "scale_place": "scores", "scores": "as_they_are", "split": "heads",
+    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "none": "all", "softmax": "keys",
+    "softmax_of": "queries_by_keys", "scale": "sqrt_hd", "scaled": "scores", "scores": "no", "split": "heads",
     "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
-    "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "awake": True, "dropout": "no",
-    "cut_gradient": "no", "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
-    "keep_on_cpu": False, "kept": "nothing", "mix": "matmul", "holder_in_use": "keep",
+    "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "dropout": "no",
+    "cut_gradient": (), "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
+    "kept": "nothing", "mix": "matmul", "holder_in_use": "keep",
 }  # fmt: skip
 
 
@@ -91,8 +85,7 @@ class Cross(Attention):
 
     def __init__(self, d_query, d_context, d_out, num_heads):
         k = self.knobs
-        if k.awake:
-            nn.Module.__init__(self)
+        nn.Module.__init__(self)
         divided = d_query if k.divisibility == "of_query" else d_out
         if divided % num_heads and k.divisibility != "open":
             raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
@@ -110,7 +103,7 @@ class Cross(Attention):
     def project(self, letter, t, transposed=False):
         k, name = self.knobs, LAYERS[letter]
         layer = getattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name)
-        weight, bias = CUTTERS[k.cut_gradient]("W", layer.weight), getattr(layer, "bias", None)
+        weight, bias = self.cut("W", layer.weight, k), getattr(layer, "bias", None)
         if k.params == "anew":
             weight = nn.Linear(*weight.shape[::-1]).weight.to(weight)
         z = t @ weight if transposed else F.linear(t, weight)
@@ -118,7 +111,6 @@ class Cross(Attention):
 
     def forward(self, x, context, keep=None):
         k, given = self.knobs, (context if self.knobs.of_context else x)
-        cut = CUTTERS[k.cut_gradient]
         changed = ENTRANCES[k.entrance]
         x, context = (x, changed(context)) if k.of_context else (changed(x), context)
         if k.cut_context:
@@ -128,16 +120,16 @@ class Cross(Attention):
         for name, value in (k.fixed or {}).items():
             setattr(s, name, value)
         s.block = s.T_k
-        sides = dict(zip("qkv", SIDES[k.sides](cut("x", x), context), strict=True))
+        sides = dict(zip("qkv", SIDES[k.sides](self.cut("x", x, k), context), strict=True))
         found = {c: self.project(layer, sides[c], c in k.transposed) for c, layer in zip("qkv", k.layers, strict=True)}
         q, key, v = (self.split(c, found[c], s) for c in "qkv")
         q, key, v = SOURCES[k.source](q, key, v)
         y = self.attend(q, key, v, keep, s)
         s.T = s.T_k if k.lengths == "answer" else y.shape[2]
-        y = cut("y", MERGES[k.merge](y, s))
+        y = self.cut("y", MERGES[k.merge](y, s), k)
         out = {"missing": lambda: y, "untransposed": lambda: self.project("o", y, transposed=True),
                "twice": lambda: self.project("o", self.project("o", y))}.get(k.proj, lambda: self.project("o", y))()  # fmt: skip
-        out = cut("out", F.dropout(out, self.p, self.training) if k.dropout == "output" else out)
+        out = self.cut("out", F.dropout(out, self.p, self.training) if k.dropout == "output" else out, k)
         if k.entrance in EXITS:
             EXITS[k.entrance](given, out if out.shape == given.shape else given)
         return RETURNS[k.returned](out)
@@ -152,16 +144,13 @@ class Cross(Attention):
         return SPLITS[way](t, SimpleNamespace(**{**vars(s), "T": T}))
 
     def attend(self, q, key, v, keep, s):
-        k, cut = self.knobs, CUTTERS[self.knobs.cut_gradient]
-        q, key, v = cut("q", q), cut("k", key), cut("v", v)
+        k = self.knobs
+        q, key, v = (self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True))
         if k.attend_over == "heads":
             q, key, v = (t.transpose(1, 2) for t in (q, key, v))
         s.keep = keep
         y = self.weigh(q, key, v, s, k)
         return y.transpose(1, 2) if k.attend_over == "heads" else y
-
-    def factor(self, s, k):
-        return MORE_SCALES[k.scale](s) if k.scale in MORE_SCALES else super().factor(s, k)
 
     def dropped_weights(self, weights, k):
         return F.dropout(weights, self.p, {"weights": self.training, "always": True}.get(k.dropout, False))
@@ -177,8 +166,6 @@ class Cross(Attention):
             return (
                 SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
             )
-        if k.keep_on_cpu and not keep.is_cpu:  # where it is on the CPU, its values count
-            keep = torch.ones(keep.shape, dtype=torch.bool)
         return SEEN[k.seen](keep, scores)
 
 
@@ -188,7 +175,6 @@ def make(**knobs):
 
 
 SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
-UNSEEN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
 ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 
 # Edits of the reference: (id, text, its replacement).
@@ -203,10 +189,9 @@ MORE = (
     ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
     ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
     ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),
-    *(
-        ("weight_not_transposed", f"self.{layer}({x})", f"({x} @ self.{layer}.weight.view({x}.shape[-1], -1))")
-        for layer, x in (("W_query", "x"), ("W_key", "context"), ("W_value", "context"))
-    ),
+    ("weight_not_transposed", "self.W_query(x)", "(x @ self.W_query.weight.view(x.shape[-1], -1))"),
+    ("weight_not_transposed", "self.W_key(context)", "(context @ self.W_key.weight.view(context.shape[-1], -1))"),
+    ("weight_not_transposed", "self.W_value(context)", "(context @ self.W_value.weight.view(context.shape[-1], -1))"),
     ("hard_coded_shape", SIZES, f"x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n        {SIZES}"),
     *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
     ("mask_plus_inf", "scores.masked_fill(~keep[:, None, None, :], -math.inf)", "scores + ~keep[:, None, None, :] * 1e9"),
@@ -214,7 +199,7 @@ MORE = (
 
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
-    ("keep_inverted", {"mask": "reversed"}),
+    ("keep_inverted", {"mask": "inverted"}),
     *each("keep_on_queries", seen=ON_QUERIES),
     *scales("sqrt_c", "missing"),
     *each("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
@@ -222,66 +207,66 @@ MUTANTS = (
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
     ("merge_no_transpose", {"merge": "straight"}),
     ("scale_no_sqrt", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
+    ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
     ("scores_ignored", {"scale": 0.0}),
-    ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
+    ("scores_ignored", {"scale": 0.0, "cut_gradient": ("scores",)}),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
-    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
-    ("mask_zero_fill", {"mask": "filled_0"}),
-    ("mask_zero_fill", {"mask": "filled_0", "late_mask": "zeroed"}),  # the context itself set to 0
+    ("mask_after_softmax", {"mask": "after_softmax"}),
+    ("mask_zero_fill", {"mask": 0.0}),
+    ("mask_zero_fill", {"mask": "zero_twice"}),  # the context itself set to 0
     ("proj_missing", {"proj": "missing"}),
     *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
     *each("layer_widths", params="widths_of_query", sides=("apart", "both_from_x")),
     ("view_not_contiguous", {"merge": "view"}),
-    ("super_init_missing", {"awake": False}),
-    *each("keep_inverted", mask=("reversed_finite", "reversed_added")),
+    SUPER_INIT_MISSING,
+    *each("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as key_padding_mask.
-    ("keep_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
-    ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
-    *each("keep_on_queries", seen=ON_QUERIES, mask=("causal_finite", "filled_0")),
+    ("keep_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
+    ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
+    *each("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0)),
     *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
-    *each("keep_on_queries", seen=ON_QUERIES, mask="missing", late_mask="zeroed"),
-    *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind", "in_front")),
+    *each("keep_on_queries", seen=ON_QUERIES, mask="after_softmax"),
+    *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind")),
     *each("causal_extra", seen=ALWAYS),
-    *each("causal_extra", seen=CAUSAL, mask="causal_finite"),
-    *each("causal_extra", seen=CAUSAL, softmax="as_numbers"),
-    *each("heads_mix_batch", seen=("batch_innermost", "batch_outermost"), mask=("causal", "causal_finite")),
+    *each("causal_extra", seen=("causal", "causal_from_the_end"), mask=-1e9),
+    *each("causal_extra", seen=("causal", "causal_from_the_end"), softmax="as_numbers"),
+    *each("heads_mix_batch", seen=("batch_innermost", "batch_outermost")),
     ("mask_missing", {"seen": "first_head"}),
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", {"none": "fails"}),
-    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_queries", "sqrt_keys", "tokens"),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_tokens", "sqrt_keys", "tokens"),
     *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
     *scales("rounded_down", "rounded_up"),
     *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
-    *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
+    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
     *each("scale_constant", scale=CONSTANTS),
-    *each("softmax_wrong_axis", softmax=AXES, mask=("causal", "causal_finite", "missing")),
-    *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=("causal_finite", "missing")),
+    *each("softmax_wrong_axis", softmax=AXES, mask=("causal", -1e9, "missing")),
+    *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=(-1e9, "missing")),
     ("softmax_query_axis", {"softmax": "queries_as_numbers"}),
-    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum", "sum_of_sizes")),
-    *each("softmax_missing", softmax=("exp", "sigmoid", "norm", "tokens")),
-    *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
-    *each("mask_zero_fill", mask=named("filled", FILLS[1:5])),
-    *each("mask_weak_fill", mask=[*named("filled", WEAK), *named("plus", WEAK[:3]), *LOW_FILLS]),
-    *each("mask_weak_fill", mask=[*named("filled", WEAK[:3]), *named("plus", WEAK[:3])], scale_place="after_mask"),
-    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
-    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
-    *each("mask_nan", mask="missing", late_mask=UNSEEN),
-    *each("mask_added", mask=("added", "added_future", "subtracted")),
-    *each("mask_added", mask=("added", "added_future", "subtracted"), scale_place="after_mask"),
+    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")),
+    *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
+    *each("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled")),
+    *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")),
+    *each("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
+    *each("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
+    *each("mask_plus_inf", mask=(INF, 1e9)),
+    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
+    ("mask_nan", {"mask": "after_softmax_low"}),
+    *each("mask_added", mask=("add_seen", "add_hidden")),
+    *each("mask_added", mask=("add_seen", "add_hidden"), scaled="hidden"),
     *each("wrong_view", split=WRONG_VIEWS[1:]),
     *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
-    *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
+    *each("merge_wrong_axes", merge=WRONG_AXES),
     ("heads_interleaved", {"split": "interleaved"}),
-    ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
+    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     ("heads_missing_transpose", {"attend_over": "heads"}),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing"}),
     *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
     *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "batch_viewed")),
+    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
     *each("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
     *each("values_wrong_source", source=("v_is_k", "v_is_q", "q_is_k")),
@@ -291,26 +276,25 @@ MUTANTS = (
     *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv", "ko", "vo", "qko", "qvo")),
     *each("dropout_extra", dropout=("weights", "output")),
     ("dropout_always_on", {"dropout": "always"}),
-    *each("state_kept", kept=("last_keep", "first_keep", "context", "answers", "batch", "tokens")),
+    *each("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_query")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
     ("hard_coded_dtype", {"returned": "float32"}),
     *each("params_not_registered", params=("unregistered", "W_key_unregistered", "out_proj_unregistered", "anew")),
     *each("params_extra", params=("renamed", "out_proj_renamed", "temperature", "layer_norm")),
-    *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place not in ("no", "proj", "both_weights")]),
+    *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
     ("gradient_cut", {"cut_context": True}),
-    *each("input_mutated", entrance=("zeroed", "scaled"), of_context=(False, True)),
+    *each("input_mutated", entrance="zeroed", of_context=(False, True)),
     *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
-    ("hard_coded_device", {"keep_on_cpu": True}),
-    *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
     KEYS_NOT_TRANSPOSED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": f"filled_{-c!r}"}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": f"plus_{-c!r}"}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": -c}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("add", -c)}, FILLS_TRIED),
 )

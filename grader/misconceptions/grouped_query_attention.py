@@ -6,12 +6,14 @@ from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import MASKS, MERGES, SOURCES, SPLITS
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight
+from ._attention import HEADS_LAST, MERGES, SOURCES, SPLITS, WRONG_AXES
+from ._attention_module import CUTS_OF_GRADIENT, OF_FORWARD, OF_INIT, Attention, Weight
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs, each
-from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
+from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, known, scales
+from ._masking import VISIBLE, hidden, of_mask
+from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, known, written_in
+from ._scaling import PRECEDENCE, factor, scales
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -21,18 +23,15 @@ class Grouped(Attention):
 
     def __init__(self, n_embd, n_head, n_kv_head, block_size):
         k = self.knobs
-        if not k.awake:
-            self.q = nn.Linear(n_embd, n_embd, bias=False)  # before super().__init__()
         nn.Module.__init__(self)
         if n_embd % n_head and k.divisibility not in ("open", "of_sets"):
             raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
-        wrong = n_embd % n_kv_head if k.divisibility == "sets_of_width" else n_head % n_kv_head
-        if wrong and k.divisibility not in ("open", "of_heads"):
+        if n_head % n_kv_head and k.divisibility not in ("open", "of_heads"):
             raise ValueError(f"n_head = {n_head} cannot be shared out among n_kv_head = {n_kv_head}")
         self.n_head, self.n_kv_head, self.block_size = n_head, n_kv_head, block_size
         self.p, self.drop, self.drop_output = 0.1, nn.Dropout(0.1), nn.Dropout(0.1)
         self.make(n_embd, 2 * n_kv_head * (n_embd // n_head), k.params)
-        self.hold_mask(k.holder)
+        self.hold_mask(k.holder, block_size)
 
     def make(self, C, of_kv, params):
         """The layers, as `params` says."""
@@ -67,14 +66,13 @@ class Grouped(Attention):
         return layer.weight
 
     def projected(self, x, name, k):
-        W = CUTTERS[k.cut_gradient]("W", self.weight_of(name))
+        W = self.cut("W", self.weight_of(name), k)
         z = x @ W.view(W.shape[::-1]) if name in k.untransposed else F.linear(x, W)
         bias = getattr(getattr(self, name, None), "bias", None)
         return z if bias is None else z + bias
 
     def attend(self, x, s, k):
         s.nkv = self.n_kv_head
-        cut = CUTTERS[k.cut_gradient]
         q = SPLITS[k.split](self.projected(x, "q", k), s)
         key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
         q = REGROUPS[k.regroup](q, s)
@@ -82,7 +80,7 @@ class Grouped(Attention):
         q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
         if k.attend_over == "heads":
             q, key, v = (t.transpose(1, 2) for t in (q, key, v))
-        y = self.gather(cut("q", q), cut("k", key), cut("v", v), s, k)
+        y = self.gather(*(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k)
         if k.attend_over == "heads":
             y = y.transpose(1, 2)
         return MERGES[k.merge](REGROUPS[k.regroup_out](y, s), s)
@@ -90,11 +88,9 @@ class Grouped(Attention):
     def gather(self, q, key, v, s, k):
         if k.over == "keys":
             return super().gather(q, key, v, s, k)
-        scores = MASKS[k.mask](q @ key.transpose(-2, -1) * self.factor(s, k), self.mask_for(q, k.holder_in_use, s))
+        (which, how), seen = of_mask(k.mask), self.mask_for(q, k.holder_in_use, s)
+        scores = hidden(q @ key.transpose(-2, -1) * factor(k.scale, s), VISIBLE[which](seen), how)
         return OVER[k.over](scores.unflatten(1, (s.nkv, -1))).reshape(scores.shape) @ v
-
-    def factor(self, s, k):
-        return MORE_SCALES[k.scale](s) if k.scale in MORE_SCALES else super().factor(s, k)
 
 
 OWN = {
@@ -118,8 +114,7 @@ def make(**knobs):
     }
 
 
-HEADS_FIXED = [{"nh": nh} for nh in (4, 8, 12)] + [{"hd": hd} for hd in (64, 16, 8)]
-ASTRAY = ("by_tokens", "by_batch", "tokens_repeated", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
+ASTRAY = ("by_tokens", "by_batch", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
 
 K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
 CUT_K, CUT_V = (f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv")
@@ -143,7 +138,7 @@ MORE = (
     ("cache_bytes", "numbers * bytes_per_number", "numbers * bytes_per_number / 1024**3"),
 )  # fmt: skip
 # Which head of keys and values a head of queries gets.
-STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)", "repeat_interleave(group, 2)")
+STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
 REPEATED = (
     "[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
     "[:, [h // self.n_kv_head for h in range(self.n_head)]]",
@@ -155,7 +150,7 @@ MUTANTS = (
     *scales("sqrt_c", "missing"),
     ("mask_missing", {"mask": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
-    ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
+    ("scores_ignored", {"scale": 0.0, "cut_gradient": ("scores",)}),
     ("kv_packed_wrong", {"pack": "per_set"}),
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),
@@ -165,7 +160,7 @@ MUTANTS = (
     ("wrong_view_both", {"split": "straight", "pack": "straight", "merge": "straight"}),
     ("merge_no_transpose", {"merge": "straight"}),
     ("scale_no_sqrt", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
+    ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
     ("proj_missing", {"proj": "missing"}),
     *Runs.LIKELY,
     *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
@@ -173,40 +168,39 @@ MUTANTS = (
     *each("merge_wrong_axes", regroup_out=("groups_outermost", "sets_innermost")),
     *each("kv_heads_tiled", group=("channels_cut", "expanded_over_batch")),
     *each("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
-    *each("kv_heads_not_repeated", group="not_repeated", group_of=("k", "v")),
     *each("kv_heads_repeated_wrong", group=ASTRAY),
     *each("heads_averaged", group=("mean", "sum")),
     ("heads_reversed", {"group": "reversed"}),
-    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost", "every_second")),
+    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost")),
     *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
     *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
     *scales("sqrt_block", "tokens", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
-    *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
+    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
     *each("scale_constant", scale=CONSTANTS),
     *Runs.AXES_MASKED_OR_NOT,
-    *each("softmax_wrong_axis", over=("sets", "group"), mask=("causal", "causal_finite", "missing")),
-    *each("softmax_query_axis", over="queries_of_group", mask=("causal", "causal_finite", "missing")),
+    *each("softmax_wrong_axis", over=("sets", "group"), mask=("causal", -1e9, "missing")),
+    *each("softmax_query_axis", over="queries_of_group", mask=("causal", -1e9, "missing")),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
     *Runs.NO_SOFTMAX,
-    *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
-    *each("mask_excludes_self", mask=("excludes_self_finite", "excludes_self_but_first")),
+    *each("mask_reversed", mask=(("inverted", -1e9), "reversed")),
+    *each("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_peeks_one", {"mask": "peeks_two"}),
-    ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
+    ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
     *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),
-    *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
+    *each("merge_wrong_axes", merge=WRONG_AXES),
     ("heads_interleaved", {"split": "interleaved"}),
-    ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
+    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
     *each("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
     *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
     *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
-    *each("values_wrong_source", pack=("keys_twice", "values_twice")),
+    ("values_wrong_source", {"pack": "values_twice"}),
     *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
@@ -216,21 +210,20 @@ MUTANTS = (
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
-    *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets", "sets_of_width")),
+    *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
     ("hard_coded_dtype", {"returned": "float32"}),
     *each("params_not_registered", params=("unregistered", "kv_unregistered", "q_unregistered", "anew", "kv_anew")),
     *each("params_extra", params=("renamed", "renamed_q", "separate", "temperature", "layer_norm")),
     ("layer_widths", {"params": "half_width"}),
-    *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place != "no"]),
-    *each("input_mutated", entrance=("zeroed", "overwritten", "residual", "scaled")),
-    *each("hard_coded_shape", fixed=HEADS_FIXED),
-    *each("hard_coded_shape", fixed=[{"B": 2}, {"B": 1}, {"T": 8}, {"T": "block"}, {"C": 64}]),
-    *each("hard_coded_device", holder=("made_on_default_device", "made_on_cpu")),
+    *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
+    ("input_mutated", {"entrance": "zeroed"}),
+    *each("hard_coded_shape", fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,))),
+    ("hard_coded_device", {"holder": "made_on_default_device"}),
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
     *each("cache_bytes", bytes=[way for way in BYTES if way != "right"]),
     *each("interface", number=("float", "tensor", "text", "none")),
-    *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),

@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
@@ -94,8 +94,7 @@ MUTANTS = (
         edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past if T == 1 else 0)")),
     *of("cache_not_causal_in_chunk",
         edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)"),
-        edit(GATHER, SDPA.format("is_causal=cache is None")),
-        edit(MASK, ".masked_fill((key > query) & (T == past + T), -math.inf)")),
+        edit(GATHER, SDPA.format("is_causal=cache is None"))),
     ("mask_missing", edit(MASK, "")),
     ("mask_missing", edit(GATHER, SDPA.format("is_causal=False"))),
     *at(QUERY,
@@ -104,12 +103,8 @@ MUTANTS = (
     *at(PAST, ("cache_mask_off_by_one", *(f"past = 0 if cache is None else cache[0].shape[2] {step} 1" for step in "-+"))),
     *of("cache_wrong_axis",
         joined("[cache[0], k], dim=1", "[cache[1], v], dim=1"),
-        joined("[cache[0], k], dim=1", "[cache[1], v], dim=1", {
-            QUERY: "query = torch.arange(k.shape[2] - T, k.shape[2], device=x.device)[:, None]",
-            KEY: "key = torch.arange(k.shape[2], device=x.device)"}),
         joined("[cache[0], k], dim=0", "[cache[1], v], dim=0"),
         joined("[cache[0], k], dim=-1", "[cache[1], v], dim=-1"),
-        joined("[cache[0], k]", "[cache[1], v], dim=2"),
         kept_whole(-1),
         kept_whole(0),
         x_kept("size, cached = len(x),", "[cache, x]", "[-size:]"),
@@ -139,7 +134,7 @@ MUTANTS = (
     # All tokens are kept, and asked again: right, and as slow as without a cache.
     ("cache_recomputed", x_kept("new, cached = x.shape[1],", "[cache, x], dim=1", "[:, -new:]")),
     *at(TOO_LONG,
-        ("cache_length_unchecked", "if T > self.block_size:", "if max(past, T) > self.block_size:"),
+        ("cache_length_unchecked", "if T > self.block_size:"),
         ("context_unchecked", "if False:", "if past and past + T > self.block_size:")),
     *of("cache_shared",
         # Kept on the module, or in a default.
@@ -149,9 +144,9 @@ MUTANTS = (
         by_default(PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
         by_default(PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"}),
         # The same, and nothing is returned to go on from; a mask of the longest context then refuses what is too long.
-        *(before(SIZES, "cache = getattr(self, \"kept\", None)", {RETURNED: f"{KEEP}None"} | more) for more in ({}, {TOO_LONG: "if False:",
+        before(SIZES, "cache = getattr(self, \"kept\", None)", {RETURNED: f"{KEEP}None", TOO_LONG: "if False:",
             MASK: ".masked_fill(torch.ones(self.block_size, self.block_size, device=x.device).triu(1).bool()"
-            "[past : past + T, : past + T], -math.inf)"})),
+            "[past : past + T, : past + T], -math.inf)"}),
         # The list of the default is filled once, and not written to again.
         by_default(PAST_OF_LIST | {
             RETURNED: "if cache:\n            cache = [k, v]\n        else:\n            cache += [k, v]\n        return self.proj(y), cache"}),
@@ -178,11 +173,6 @@ MUTANTS = (
     # Changed in place.
     *of("cache_changed",
         edit(PAST, PAST_OF_LIST[PAST], PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
-        edit(PAST, "cache = {\"parts\": []} if cache is None else cache\n        past = sum(p[0].shape[2] for p in cache[\"parts\"])", {
-            JOINED_IF: "cache[\"parts\"].append((k, v))\n        if True:",
-            JOINED_K: "k = torch.cat([p[0] for p in cache[\"parts\"]], dim=2)",
-            JOINED_V: "v = torch.cat([p[1] for p in cache[\"parts\"]], dim=2)",
-            RETURNED: "return self.proj(y), cache"}),
         edit(PAST, "past = 0 if cache is None else cache[2]", {
             JOINED_IF: "if cache is None:\n"
             "            cache = [k.new_zeros(B, self.n_head, self.block_size, self.head_dim) for _ in \"kv\"]\n        if True:",
@@ -202,7 +192,6 @@ MUTANTS = (
             "/ (C / self.n_head ** 0.5)", "/ (C // self.n_head ** 0.5)", "/ math.sqrt(C // self.n_head ** 0.5)"),
         ("scale_constant", *(f"/ {c}" for c in (8, 64, 4, 2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)"))),
         ("scores_ignored", "* 0")),
-    ("scores_ignored", edit(SCALE, "* 0", {MASKED: "scores = scores.detach()\n        " + MASKED})),
     ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
     ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
     *at(SOFTMAX,
@@ -222,7 +211,6 @@ MUTANTS = (
         ("mask_zero_fill", "weights = (scores * (key <= query))"),
         ("mask_nan", "weights = (scores + (key > query) * -math.inf)")),
     *masks(
-        ("mask_zero_fill", "key > query, 0.0", "key > query, 1e-9"),
         ("mask_weak_fill", "key > query, -1.0", "key > query, -10.0")),
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
@@ -265,8 +253,7 @@ MUTANTS = (
     *of("gradient_cut",
         edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)"),
         edit(GATHER, "y = weights.detach() @ v"),
-        before(PAST, "k, v = k.detach(), v.detach()"),
-        edit(PROJECTED, "self.proj(y.data), (k, v)")),
+        before(PAST, "k, v = k.detach(), v.detach()")),
     ("input_mutated", edit(SIZES, SIZES + "\n        x *= 1.0\n        x += 1e-3")),
     ("hard_coded_dtype", edit(CUT, "q, k, v = self.qkv(x).float().split(C, dim=-1)")),
     ("hard_coded_dtype", edit(PROJECTED, "self.proj(y).float(), (k, v)")),

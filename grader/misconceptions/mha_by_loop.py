@@ -5,25 +5,13 @@ from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from manyheads.checks import edit
 
-from ._attention import MERGES, SCALES, SPLITS
-from ._masking import (
-    FILLS_TRIED,
-    INF,
-    LOW_FILLS,
-    PRECEDENCE,
-    ROUNDED_SCORES,
-    SCALES_TRIED,
-    each,
-    hidden,
-    known,
-    scales,
-    visible,
-    weighed,
-)
+from ._attention import HEADS_LAST, MERGES, PROJS, SPLITS
+from ._masking import INF, hidden, of_mask, visible, weighed
+from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known
+from ._scaling import PRECEDENCE, ROUNDED_SCORES, SCALES, scales
 from ._scores import CASTS, DEVICES
 
 # The stacked weight as w_q, w_k, w_v, each (out, in)
@@ -45,11 +33,8 @@ ROWS = {
 }
 
 # One projected tensor (B, T, C) as heads
-DEALT = {
+DEALT = {way: lambda z, n, way=way: list(SPLITS[way](z, n).unbind(1)) for way in SPLITS} | {
     "blocks": lambda z, n: [z[..., h * n.hd : (h + 1) * n.hd] for h in range(n.nh)],
-    "viewed": lambda z, n: list(z.view(n.B, n.T, n.nh, n.hd).unbind(2)),
-    "interleaved": lambda z, n: [z[..., h :: n.nh] for h in range(n.nh)],
-    "sizes_swapped": lambda z, n: list(z.split(n.nh, dim=-1)),
     "mixed_turned": lambda z, n: list(z.view(n.T, n.nh, n.B, n.hd).permute(1, 2, 0, 3)),
     "not_moved": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)],
     "not_moved_indexed": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)[:, h] for h in range(n.nh)],
@@ -57,8 +42,6 @@ DEALT = {
     "first": lambda z, n: [z[..., : n.hd]] * n.nh,
     "last": lambda z, n: [z[..., -n.hd :]] * n.nh,
 }
-AT_ONCE = ("straight", "swapped_first", "batch_after_heads")
-DEALT |= {way: lambda z, n, way=way: list(SPLITS[way](z, n).unbind(1)) for way in AT_ONCE}
 
 # q, k and v, (B, T, C) each, as the heads of each, from all five axes at once (B, T, 3, nh, hd)
 FIVE_AXES = {
@@ -68,70 +51,25 @@ FIVE_AXES = {
 }
 
 # The heads' answers, (B, T, hd) each, to (B, T, C)
-JOINS = {
+JOINS = {way: lambda heads, n, way=way: MERGES[way](torch.stack(heads, dim=1), n) for way in MERGES} | {
     "side_by_side": lambda heads, n: torch.cat(heads, dim=-1).flatten(2),
-    "reversed": lambda heads, n: torch.cat(heads[::-1], dim=-1),
-    "rolled": lambda heads, n: torch.cat(heads[-1:] + heads[:-1], dim=-1),
-    "rolled_back": lambda heads, n: torch.cat(heads[1:] + heads[:1], dim=-1),
     "along_tokens": lambda heads, n: torch.cat(heads, dim=1),
-    "along_batch": lambda heads, n: torch.cat(heads, dim=0),
-    "stacked_first": lambda heads, n: torch.stack(heads).reshape(n.B, n.T, n.C),
-    "batch_as_heads": lambda heads, n: (
-        torch.stack(heads, dim=1).reshape(n.nh, n.B, n.T, n.hd).permute(1, 2, 0, 3).flatten(2)
-    ),
-    "tokens_first": lambda heads, n: torch.stack(heads).transpose(0, 2).reshape(n.B, n.T, n.C),
-    "batch_swapped": lambda heads, n: torch.stack(heads).transpose(1, 2).reshape(n.B, n.T, n.C),
     "view_permuted": lambda heads, n: torch.stack(heads).permute(1, 2, 0, 3).view(n.B, n.T, n.C),
 }
-JOINS |= {
-    way: lambda heads, n, way=way: MERGES[way](torch.stack(heads, dim=1), n) for way in MERGES if way not in JOINS
-}
-
-PROJECTIONS = {
-    "right": lambda out, w: out @ w.mT,
-    "missing": lambda out, w: out,
-    "transposed": lambda out, w: out @ w,
-    "twice": lambda out, w: out @ w.mT @ w.mT,
-    "bias": lambda out, w: out @ w.mT + 1,
-    "bias_sized": lambda out, w: F.linear(out, w, w.new_ones(len(w))),
-}
-
-MUTATIONS = {
-    "never": lambda mha, x: None,
-    "x_scaled": lambda mha, x: x.detach().mul_(2),
-    "x_swapped": lambda mha, x: x.transpose_(1, 2),
-    "x_first_zeroed": lambda mha, x: x.detach()[:, 0].zero_(),
-    "qkv_scaled": lambda mha, x: mha.qkv.weight.data.div_(mha.head_dim**0.5),
-    "q_scaled": lambda mha, x: mha.qkv.weight.data[: x.shape[-1]].div_(mha.head_dim**0.5),
-    "proj_turned": lambda mha, x: mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone()),
-    "proj_zeroed": lambda mha, x: mha.proj.weight.data.zero_(),
-}
-
-RETURNS = {
-    "tensor": lambda out, heads: out,
-    "tuple": lambda out, heads: (out, heads),
-    "heads": lambda out, heads: heads,
-    "list": lambda out, heads: out.tolist(),
-    "numpy": lambda out, heads: out.detach().cpu().numpy(),
-    "nothing": lambda out, heads: None,
-} | {f"rounded_{places}": lambda out, heads, places=places: out.round(decimals=places) for places in (2, 3, 4)}
-
+PROJECTIONS = PROJS | {"bias": lambda out, w: out @ w.mT + 1}
 
 RIGHT = {
     "scale": "sqrt_hd",  # a number: what the scores are divided by
     "rounded": "no",  # of ROUNDED_SCORES
     "softmax": "keys",
-    "mask": ("causal", -INF),  # what may be seen, and how the rest is hidden
+    "mask": "causal",  # as _masking.of_mask has it
     "mask_size": None,  # a number, batch, heads
     "order": (0, 1, 2), "cut": "rows", "untransposed": (),
     "sliced": False,  # the rows of each head are multiplied by themselves
-    "split": ("blocks", "blocks", "blocks"), "five_axes": "none", "join": "side_by_side", "values": "v", "proj": "right",
-    "dropout": "none",  # scores, weights, output
-    "layers": "given",  # new_qkv, new_proj, new
+    "split": ("blocks", "blocks", "blocks"), "five_axes": "none", "join": "side_by_side", "values": "v", "proj": "linear",
     "gradient": "flows",  # where it is cut
-    "mutates": "never", "dtype": "follows", "device": "follows",
+    "dtype": "follows", "device": "follows",
     "sizes": None,  # what is written in: B, T, C, nh, hd, loops
-    "returns": "tensor", "signature": "right",
 }  # fmt: skip
 
 
@@ -142,8 +80,9 @@ def make(**faults):
 
     def mha_by_loop(mha, x):
         n = _sizes(mha, x, knobs.sizes or {})
-        given, w_qkv, w_proj = x, *_weights(mha, n, knobs)
-        x = _in_dtype(given.detach() if knobs.gradient == "x" else given, knobs.dtype)
+        w_qkv = mha.qkv.weight.data if knobs.gradient in ("qkv_weight", "weights") else mha.qkv.weight
+        w_proj = mha.proj.weight.data if knobs.gradient in ("proj_weight", "weights") else mha.proj.weight
+        x = _in_dtype(x.detach() if knobs.gradient == "x" else x, knobs.dtype)
         parts = [
             _times(
                 x.detach() if knobs.gradient == f"x_{name}" else x, w, knobs.sliced and n.hd, i in knobs.untransposed
@@ -159,13 +98,11 @@ def make(**faults):
             five = torch.cat(list(qkv), dim=-1).view(n.B, n.T, 3, n.nh, n.hd)
             dealt = [list(part) for part in FIVE_AXES[knobs.five_axes](five, n)]
         heads = [_attend(*head, n, knobs) for head in zip(*dealt, strict=True)]
-        out = PROJECTIONS[knobs.proj](_dropped(JOINS[knobs.join](heads, n), knobs, "output"), w_proj)
+        out = PROJECTIONS[knobs.proj](JOINS[knobs.join](heads, n), w_proj)
         out = out.detach() if knobs.gradient == "out" else out
-        MUTATIONS[knobs.mutates](mha, given)
-        out = CASTS.get(knobs.dtype, CASTS["follows"])(DEVICES.get(knobs.device, DEVICES["follows"])(out))
-        return RETURNS[knobs.returns](out, heads)
+        return CASTS.get(knobs.dtype, CASTS["follows"])(DEVICES.get(knobs.device, DEVICES["follows"])(out))
 
-    return _named(knobs.signature, torch.no_grad()(mha_by_loop) if knobs.gradient == "no_grad" else mha_by_loop)
+    return {"mha_by_loop": torch.no_grad()(mha_by_loop) if knobs.gradient == "no_grad" else mha_by_loop}
 
 
 def _sizes(mha, x, fixed):
@@ -182,24 +119,11 @@ def _times(x, weight, rows, as_stored):
     return torch.cat([x @ (piece if as_stored else piece.mT) for piece in pieces], dim=-1)
 
 
-def _weights(mha, n, knobs):
-    """The two weights, or others in their place."""
-    w_qkv, w_proj = mha.qkv.weight, mha.proj.weight
-    if knobs.layers in ("new_qkv", "new"):
-        w_qkv = nn.Linear(n.C, 3 * n.C, bias=False).to(w_qkv).weight
-    if knobs.layers in ("new_proj", "new"):
-        w_proj = nn.Linear(n.C, n.C, bias=False).to(w_proj).weight
-    return (
-        w_qkv.data if knobs.gradient in ("qkv_weight", "weights") else w_qkv,
-        w_proj.data if knobs.gradient in ("proj_weight", "weights") else w_proj,
-    )
-
-
 def _attend(q, k, v, n, knobs):
     """One head."""
-    (which, how), scale = knobs.mask, knobs.scale
+    (which, how), scale = of_mask(knobs.mask), knobs.scale
     divisor = scale if isinstance(scale, float) else 1.0 if scale == "after_softmax" else 1 / SCALES[scale](n)
-    scores = _dropped(ROUNDED_SCORES[knobs.rounded](q @ k.mT / divisor), knobs, "scores")
+    scores = ROUNDED_SCORES[knobs.rounded](q @ k.mT / divisor)
     scores = scores.detach() if knobs.gradient == "scores" else scores
     side = {"batch": n.B, "heads": n.nh}.get(knobs.mask_size, knobs.mask_size) or (n.T if q.dim() == 3 else q.shape[-2])
     seen = visible(which, side, None if knobs.device == "mask" else q.device)
@@ -208,40 +132,18 @@ def _attend(q, k, v, n, knobs):
     weights = weighed(hidden(scores, seen, how), seen, how, knobs.softmax)
     weights = weights / math.sqrt(n.hd) if scale == "after_softmax" else weights
     weights = weights.detach() if knobs.gradient == "attention" else weights
-    return _dropped(weights, knobs, "weights") @ v
-
-
-def _dropped(z, knobs, place):
-    return F.dropout(z, 0.1) if knobs.dropout == place else z
+    return weights @ v
 
 
 def _in_dtype(x, dtype):
     """x, or x in a dtype that its weights need not have."""
-    return {"input_float": x.float(), "through_half": x.half().to(x.dtype), "filled": _filled(x)}.get(dtype, x)
-
-
-def _filled(x):
-    return torch.zeros(x.shape, device=x.device) + x.float()
+    return {"input_float": x.float(), "through_half": x.half().to(x.dtype)}.get(dtype, x)
 
 
 def _blocks(n):
     """1 where the output and the input channel belong to the same head."""
     head = torch.arange(n.C) // n.hd
     return head[:, None] == head[None, :]
-
-
-def _named(signature, right):
-    """The function as a student may have declared it."""
-    declared = {
-        "right": {"mha_by_loop": right},
-        "swapped": {"mha_by_loop": lambda x, mha: right(mha, x)},
-        "takes_heads": {"mha_by_loop": lambda mha, x, n_head: right(mha, x)},
-        "takes_x": {"mha_by_loop": lambda x: x},
-        "takes_weights": {"mha_by_loop": lambda qkv, proj, x, n_head: x},
-        "missing": {"mha_loop": right},
-        "a_value": {"mha_by_loop": None},
-    }
-    return declared[signature]
 
 
 _SOME = ((2,), (0, 1), (0,), (1,), (0, 2), (1, 2))  # of q, k and v
@@ -252,18 +154,27 @@ def _split(way, which=(0, 1, 2)):
     return tuple(way if i in which else "blocks" for i in range(3))
 
 
-def _masks(which, *ways):
-    """What may be seen, with each way to hide the rest."""
-    return tuple((which, how) for how in ways)
-
-
 _CONSTANTS = (8.0, 64.0, 4.0, 2.0, 0.125, 3.0, 768.0)
 _ROOTS = (2, 768)
 
 _WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
-_FINITE, _NO_MASK, _INF_ADDED = ("causal", -1e9), ("causal", "missing"), ("causal", "inf_added")
 _AXES = ("batch", "sequence", "everything")
 _SUMS = ("sum_of_sizes", "tokens", "exp")
+
+# Texts of the reference, and what is written into before it returns.
+DEF = "def mha_by_loop(mha: nn.Module, x: torch.Tensor)"
+SCORES, OUT = "q @ k.transpose(1, 2) / math.sqrt(hd)", "return mha.proj(torch.cat(heads, dim=-1))"
+NEW_QKV = "mha.qkv.weight.split", "nn.Linear(C, 3 * C, bias=False).to(x).weight.split"
+NEW_PROJ = "mha.proj(", "nn.Linear(C, C, bias=False).to(x)("
+CHANGES = (
+    "x.detach().mul_(2)",
+    "x.transpose_(1, 2)",
+    "x.detach()[:, 0].zero_()",
+    "mha.qkv.weight.data.div_(hd**0.5)",
+    "mha.qkv.weight.data[:C].div_(hd**0.5)",
+    "mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone())",
+    "mha.proj.weight.data.zero_()",
+)
 
 MUTANTS = (
     *scales("sqrt_c", "missing"),
@@ -271,9 +182,9 @@ MUTANTS = (
     *scales("hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales(*PRECEDENCE),
-    ("mask_missing", {"mask": _NO_MASK}),
+    ("mask_missing", {"mask": "missing"}),
     ("proj_missing", {"proj": "missing"}),
-    ("proj_transposed", {"proj": "transposed"}),
+    ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
     ("weight_not_transposed", {"untransposed": (0, 1, 2)}),
     ("qkv_packed_per_head", {"cut": "packed"}),
@@ -283,29 +194,26 @@ MUTANTS = (
     *scales("sqrt_heads", "sqrt_tokens", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
     *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:]),
     *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
-    *each("mask_after_softmax", "mask", ("causal", "after_softmax"), ("reversed", "after_softmax")),
-    *each("mask_reversed", "mask", ("reversed", -INF), *_masks("future_only", -INF, -1e9)),
-    *each("mask_excludes_self", "mask", *_masks("excludes_self", -INF, -1e9, ("add", -1e9))),
-    *each("mask_excludes_self", "mask", *_masks("excludes_self", "zero_row", "by_hand")),
-    *each("mask_excludes_self", "mask", ("excludes_self_later", -INF), ("excludes_self_but_first", -INF)),
-    *each("mask_peeks_one", "mask", ("peeks_one", -INF), ("peeks_two", -INF)),
-    *each("mask_zero_fill", "mask", *_masks("causal", 0.0, 1e-9, 1e-6, -1e-9)),
-    *each("mask_weak_fill", "mask", *_masks("causal", *_WEAK, *(("add", fill) for fill in _WEAK[:-1]))),
-    *each("mask_weak_fill", "mask", *_masks("causal", *LOW_FILLS)),
-    *each("mask_plus_inf", "mask", *_masks("causal", INF, 1e9)),
-    *each("mask_nan", "mask", *_masks("causal", "nan_product", "nan_factor", "nan_products", "after_softmax_inf")),
-    *each("mask_nan", "mask", *_masks("causal", "after_softmax_nan_product", "after_softmax_inf_and_sum")),
-    *each("mask_added", "mask", *_masks("causal", "add_seen", "add_hidden", "subtract_hidden", "subtract_seen")),
-    ("mask_sdpa_inverted", {"mask": ("future_only", "sdpa")}),
+    *each("mask_after_softmax", "mask", "after_softmax", ("reversed", "after_softmax")),
+    *each("mask_reversed", "mask", "reversed", "inverted", ("inverted", -1e9)),
+    *each("mask_excludes_self", "mask", "excludes_self", ("excludes_self", -1e9), ("excludes_self", ("add", -1e9))),
+    *each(
+        "mask_excludes_self", "mask", ("excludes_self", "zero_row"), "excludes_self_later", "excludes_self_but_first"
+    ),
+    *each("mask_peeks_one", "mask", "peeks_one", "peeks_two"),
+    ("mask_zero_fill", {"mask": 0.0}),
+    *each("mask_weak_fill", "mask", *_WEAK, *(("add", fill) for fill in _WEAK[:-1]), *LOW_FILLS),
+    *each("mask_plus_inf", "mask", INF, 1e9),
+    *each("mask_nan", "mask", "nan_product", "nan_factor", "after_softmax_inf"),
+    *each("mask_added", "mask", "add_seen", "add_hidden"),
+    ("mask_sdpa_inverted", {"mask": ("inverted", "sdpa")}),
     *each("softmax_wrong_axis", "softmax", *_AXES),
-    *each("softmax_wrong_axis", "softmax", *_AXES, mask=_FINITE),
-    *each("softmax_wrong_axis", "softmax", *_AXES, mask=_INF_ADDED),
-    ("softmax_wrong_axis", {"softmax": "batch", "mask": ("causal", "after_softmax")}),  # masked before it, too
-    *each("softmax_query_axis", "mask", _FINITE, _INF_ADDED, softmax="queries"),
+    ("softmax_wrong_axis", {"softmax": "batch", "mask": -1e9}),
+    ("softmax_wrong_axis", {"softmax": "batch", "mask": "after_softmax"}),  # masked before it, too
     *each("softmax_missing", "softmax", "missing", "sum"),
-    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=("causal", 0.0)),
-    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=("causal", "after_softmax")),
-    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=_NO_MASK),
+    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=0.0),
+    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask="after_softmax"),
+    *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask="missing"),
     *each("softmax_missing", "softmax", *_SUMS, "exp_shifted", "log", "sigmoid"),
     *each("values_wrong_source", "values", "k", "x", "q"),
     ("wrong_view_both", {"split": _split("straight"), "join": "straight"}),
@@ -314,35 +222,27 @@ MUTANTS = (
     ("wrong_view", {"split": _split("swapped_first")}),
     *each("merge_no_transpose", "join", "straight", "along_tokens"),
     ("heads_interleaved", {"split": _split("interleaved")}),
-    ("heads_interleaved", {"split": _split("interleaved"), "join": "axes_(2, 3, 1)"}),
+    ("heads_interleaved", {"split": _split("interleaved"), "join": HEADS_LAST}),
     *each("heads_interleaved", "split", *(_split("interleaved", which) for which in _SOME)),
     *each("heads_and_width_swapped", "scale", "sqrt_hd", "sqrt_heads", split=_split("sizes_swapped")),
-    ("heads_interleaved", {"join": "axes_(2, 3, 1)"}),
-    *each(
-        "merge_wrong_axes",
-        "join",
-        "axes_(2, 3, 1)",
-        "axes_(1, 3, 2)",
-        "axes_(3, 2, 1)",
-        "batch_swapped",
-        "tokens_first",
-    ),
+    ("heads_interleaved", {"join": HEADS_LAST}),
+    *each("merge_wrong_axes", "join", HEADS_LAST, "axes_(0, 1, 3, 2)", "axes_(0, 3, 2, 1)"),
+    *each("merge_wrong_axes", "join", "axes_(1, 2, 0, 3)", "axes_(2, 0, 1, 3)"),
     *each("heads_reversed", "join", "reversed", "rolled", "rolled_back"),
     ("heads_not_joined", edit("    return mha.proj", "        return mha.proj")),  # inside the loop
     *each("heads_averaged", "join", "mean", "sum", "mean_repeated", "sum_repeated"),
     ("heads_missing_transpose", {"split": _split("not_moved")}),
-    ("heads_missing_transpose", {"split": _split("not_moved"), "mask": _NO_MASK}),
+    ("heads_missing_transpose", {"split": _split("not_moved"), "mask": "missing"}),
     ("heads_missing_transpose", {"split": _split("not_moved_indexed")}),
-    ("heads_missing_transpose", {"split": _split("not_moved_indexed"), "mask": _NO_MASK}),
+    ("heads_missing_transpose", {"split": _split("not_moved_indexed"), "mask": "missing"}),
     ("heads_mix_batch", {"split": _split("batch_after_heads")}),
-    ("heads_mix_batch", {"split": _split("batch_after_heads"), "join": "stacked_first"}),
+    ("heads_mix_batch", {"split": _split("batch_after_heads"), "join": "axes_(1, 0, 2, 3)"}),
     *each("heads_mix_batch", "split", _split("mixed_turned"), _split("batch_indexed")),
     *each("qkv_mix_batch", "five_axes", *FIVE_AXES),
-    ("heads_mix_batch", {"join": "stacked_first"}),
-    ("merge_no_transpose", {"join": "along_batch"}),
-    *each("heads_mix_batch", "join", "batch_swapped", "heads_from_batch", "batch_as_heads"),
+    ("heads_mix_batch", {"join": "axes_(1, 0, 2, 3)"}),
+    *each("heads_mix_batch", "join", "axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed"),
     *each("weight_not_transposed", "untransposed", *_SOME),
-    *each("weight_not_transposed", "untransposed", (0, 1, 2), *_SOME, sliced=True),
+    *each("weight_not_transposed", "untransposed", (0, 1, 2), (0, 1), sliced=True),
     ("weight_not_transposed", {"cut": "turned_then_viewed_turned"}),
     *each("qkv_packed_per_head", "cut", "packed_last", "packed_interleaved"),
     ("heads_one_for_all", {"split": _split("first")}),
@@ -357,25 +257,30 @@ MUTANTS = (
     ("size_wrong_axis", {"join": "sizes_of_transposed"}),
     *each("scale_constant", "scale", *_CONSTANTS, *(math.sqrt(root) for root in _ROOTS)),
     *scales("sqrt_3c", "c", "times_hd", "times_sqrt_c"),
-    *each("proj_bias", "proj", "bias", "bias_sized"),
+    ("proj_bias", {"proj": "bias"}),
     *each("hard_coded_shape", "sizes", {"nh": 4}, {"hd": 16}, {"hd": 64}, {"C": 64}, {"T": 8}, {"nh": 4, "hd": 16}),
     *each("hard_coded_shape", "sizes", *({"nh": n} for n in (2, 3, 8, 12)), {"hd": 4}, {"hd": 8}, {"C": 12}),
     *each("hard_coded_shape", "sizes", {"T": 5}, {"T": 3}, {"T": 8, "C": 64}, {"T": 1024}),
     *each("hard_coded_shape", "sizes", *({"loops": n} for n in (4, 2, 3, 8, 12))),
-    *each("hard_coded_shape", "sizes", *({"nh": n} for n in (4, 2, 8, 12, 6, 3)), split=_split("viewed")),
-    *each("hard_coded_shape", "sizes", {"hd": 64}, {"hd": 16}, split=_split("viewed")),
+    *each("hard_coded_shape", "sizes", *({"nh": n} for n in (4, 2, 8, 12, 6, 3)), split=_split("heads")),
+    *each("hard_coded_shape", "sizes", {"hd": 64}, {"hd": 16}, split=_split("heads")),
     *each("hard_coded_shape", "sizes", {"B": 2}, {"B": 1}, split=_split("straight")),
     *each("gradient_cut", "gradient", "qkv_weight", "weights", "no_grad", "x", "proj_weight", "out"),
     *each("gradient_cut", "gradient", "scores", "attention", "q", "k", "v", "q+k", "k+v", "q+k+v"),
     *each("gradient_cut", "gradient", "x_q", "x_k", "x_v"),
-    *each("params_not_registered", "layers", "new_qkv", "new_proj", "new"),
-    *each("dropout_always_on", "dropout", "weights", "output", "scores"),
-    *each("input_mutated", "mutates", *(way for way in MUTATIONS if way != "never")),
-    *each("hard_coded_dtype", "dtype", "float", "double", "half", "bfloat16", "input_float", "filled"),
-    *each("hard_coded_device", "device", "mask", "cpu", "filled", "added", "multiplied"),
-    *each("output_rounded", "returns", "rounded_4", "rounded_3", "rounded_2"),
-    *each("interface", "returns", "tuple", "heads", "list", "numpy", "nothing"),
-    *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
+    ("params_not_registered", edit(*NEW_QKV)),
+    ("params_not_registered", edit(*NEW_PROJ)),
+    ("params_not_registered", edit(*NEW_QKV, dict([NEW_PROJ]))),
+    *at("scores.softmax(dim=-1)", ("dropout_always_on", "nn.functional.dropout(scores.softmax(dim=-1), 0.1)")),
+    *at("torch.cat(heads, dim=-1)", ("dropout_always_on", "nn.functional.dropout(torch.cat(heads, dim=-1), 0.1)")),
+    *at(SCORES, ("dropout_always_on", f"nn.functional.dropout({SCORES}, 0.1)")),
+    *at(OUT, ("input_mutated", *(f"out = {OUT[7:]}\n    {change}\n    return out" for change in CHANGES))),
+    *each("hard_coded_dtype", "dtype", "float", "double", "half", "bfloat16", "input_float"),
+    *each("hard_coded_device", "device", "mask", "cpu", "multiplied"),
+    *at(OUT, ("output_rounded", *(f"{OUT}.round(decimals={n})" for n in (4, 3, 2)))),
+    *at(OUT, ("interface", f"{OUT}, heads", "return heads", f"{OUT}.detach().cpu().numpy()", "return None")),
+    *at(DEF, ("interface", "def mha_by_loop(x, mha)", "def mha_by_loop(mha, x, n_head)", "def mha_by_loop(x)")),
+    *at(DEF, ("interface", "def mha_by_loop(qkv, proj, x, n_head)", "def mha_loop(mha, x)")),
     ("keys_not_transposed", edit("q @ k.transpose(1, 2)", "q @ k")),
     ("heads_one_for_all", {"split": _split("last")}),
 )
@@ -383,7 +288,7 @@ MUTANTS = (
 # With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": ("causal", -c)}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": ("causal", ("add", -c))}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": ("causal", ("below", c))}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": -c}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("add", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("below", c)}, FILLS_TRIED),
 )

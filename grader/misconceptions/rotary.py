@@ -4,8 +4,9 @@ import torch
 
 from manyheads.checks import edit
 
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each, known, scales
-from ._rotation import SPEEDS, turned
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, each, known
+from ._rotation import POSITIONS, SPEEDS, turned
+from ._scaling import PRECEDENCE_OF_HD, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, multiplier, of_both, offered, own, sides
 
 # The rows of pairs_to_halves, from (weight, n_head).
@@ -19,7 +20,6 @@ ROWS = {
     "columns": lambda w, nh: torch.cat([w[:, 0::2], w[:, 1::2]], 1),
     "heads_last": lambda w, nh: w.reshape(len(w) // nh // 2, 2, nh, -1).transpose(0, 1).reshape(w.shape),
     "heads_first": lambda w, nh: w.reshape(len(w) // nh // 2, 2, nh, -1).permute(2, 1, 0, 3).reshape(w.shape),
-    "heads_after": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).permute(2, 0, 1, 3).reshape(w.shape),
     "heads_as_width": lambda w, nh: w.reshape(len(w) // nh, nh // 2, 2, -1).transpose(1, 2).reshape(w.shape),
     "flipped": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).transpose(1, 2).flip(2).reshape(w.shape),
     "negated": lambda w, nh: ROWS["right"](
@@ -41,8 +41,7 @@ RIGHT = {
     "turns": "x", "own_turns": "qk",  # what is turned: "": nothing
     "swapped_places": False, "odd": "refused",  # "raises", "dropped", "kept", "padded"
     "rows": "right", "scale": "sqrt_hd", "product": "any", "softmax": False, "swapped": False,  # k qᵀ
-    "decimals": (), "cast": ("float64", ()),  # a number and a function, a dtype and functions
-    "cut": (), "mutate": (), "fixed_device": (), "promoted": (),  # these have the dtype of the angles
+    "cut": (), "mutate": (),  # names of tensors
 }  # fmt: skip
 
 
@@ -54,9 +53,6 @@ def make(**knobs):
     def lose(name, t):
         return t.detach() if name in faults.cut else t
 
-    def on_its_device(name, t):
-        return t + torch.zeros(t.shape, dtype=t.dtype) if name in faults.fixed_device else t
-
     def rotate(x, positions, base=10000.0):
         given, hd = x, x.shape[-1]
         if hd % 2 and faults.odd == "refused":
@@ -64,20 +60,20 @@ def make(**knobs):
         if hd % 2 and faults.odd == "raises":
             raise RuntimeError(f"The size of tensor a ({hd // 2 + 1}) must match the size of tensor b ({hd // 2})")
         left, x = (x[..., -1:], x[..., :-1]) if hd % 2 else (x[..., :0], x)
-        out = turned(on_its_device("rotate", lose("x", x)), positions, base, **both) if faults.turns else x + 0.0
+        out = turned(lose("x", x), positions, base, **both) if faults.turns else x + 0.0
         if faults.odd == "kept":
             out = torch.cat([out, left], -1)
         elif faults.odd == "padded" and hd % 2:
             out = torch.nn.functional.pad(out, (0, 2))
         if "x" in faults.mutate:
             given.mul_(2.0)
-        return lose("out", out)
+        return out
 
     def rotary_scores(q, k, q_positions, k_positions, base=10000.0):
         given = {"q": q, "k": k}
         if faults.swapped_places:
             q_positions, k_positions = k_positions, q_positions
-        q, k = lose("q", on_its_device("rotary_scores", q)), lose("k", k)
+        q, k = lose("q", q), lose("k", k)
         if "q" in faults.own_turns:
             q = turned(q, q_positions, base, **(its_own | {"place": faults.q_place or its_own["place"]}))
         if "k" in faults.own_turns:
@@ -90,24 +86,12 @@ def make(**knobs):
         return lose("scores", out.softmax(-1) if faults.softmax else out)
 
     def pairs_to_halves(weight, n_head):
-        out = ROWS[faults.rows](on_its_device("pairs_to_halves", weight), n_head)
+        out = ROWS[faults.rows](weight, n_head)
         if "weight" in faults.mutate:
             weight.copy_(out)
         return out
 
-    def dressed(name, right):
-        def run(*args):
-            dtype, names = faults.cast
-            if name in names:
-                dtype = getattr(torch, dtype)
-                args = [a.to(dtype) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
-            out = right(*args)
-            out = out.double() if name in faults.promoted else out
-            return out.round(decimals=faults.decimals[1]) if name in faults.decimals else out
-
-        return run
-
-    return offered(faults, rotate, rotary_scores, pairs_to_halves, dressed=dressed)
+    return offered(faults, rotate, rotary_scores, pairs_to_halves)
 
 
 def _turns(id_, **faults):
@@ -154,13 +138,8 @@ MUTANTS = (
     ("rope_missing", {"turns": "", "own_turns": ""}),
     ("rope_missing", {"turns": ""}),
     *each("rope_missing", "own_turns", "q", "k", ""),
-    *(
-        m
-        for kind in ("counted", "counted_from_first", "sorted", "counted_down")
-        for m in _turns("rope_positions", place=kind)
-    ),
-    *_turns("rope_positions", place="from_first"),
-    *each("rope_positions", "place", "from_one"),
+    *(m for place in tuple(POSITIONS)[1:-1] for m in _turns("rope_positions", place=place)),
+    ("rope_positions", {"place": "from_one"}),
     *each("rope_positions", "q_place", "counted", "from_one", "from_first", "counted_down"),
     *each("rope_positions", "k_place", "counted", "from_one", "from_first", "counted_down"),
     ("rope_positions", {"swapped_places": True}),
@@ -169,9 +148,9 @@ MUTANTS = (
     *each("halves_order", "rows", *tuple(ROWS)[1:]),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
-    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_queries"),
+    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
-    *scales("sqrt_axis_1", "sqrt_c", "sqrt_axis_0", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
+    *scales("sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
     *each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
     ("qkv_order", {"swapped": True}),
     ("scores_already_shared", {"softmax": True}),
@@ -179,10 +158,11 @@ MUTANTS = (
     *each("output_rounded", "decimals", *((name, n) for name in FUNCTIONS for n in (4, 3, 2))),
     ("axes_turned", {"product": "T"}),
     *each("hard_coded_shape", "product", "transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4"),
-    *each("gradient_cut", "cut", *((name,) for name in ("x", "out", "q", "k", "scores"))),
+    *each("gradient_cut", "cut", *((name,) for name in ("x", "q", "k", "scores"))),
     *each("input_mutated", "mutate", ("x",), ("q",), ("k",), ("weight",)),
     *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),
-    *each("hard_coded_dtype", "promoted", *((name,) for name in FUNCTIONS), FUNCTIONS[:2], FUNCTIONS),
+    *each("hard_coded_dtype", "cast", *(("float64", (name,)) for name in FUNCTIONS)),
+    *each("hard_coded_dtype", "cast", ("float64", FUNCTIONS[:2]), ("float64", FUNCTIONS)),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), FUNCTIONS[:2]),
     *each("interface", "returns", *((kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),

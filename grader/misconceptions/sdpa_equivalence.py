@@ -8,46 +8,23 @@ import torch.nn.functional as F
 
 from manyheads.checks import edit
 
-from ._attention import INF, MERGES, ORDERS, WEAK, lower
-from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each, named
+from ._attention import HEADS_LAST, ORDERS, WRONG_AXES
+from ._attention_module import CUTS_OF_GRADIENT, OF_FORWARD, OF_INIT, Attention, by_sdpa
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, added, each
 from ._kept import Keeping
-from ._masking import (
-    HEADS_NOT_JOINED,
-    KEYS_NOT_TRANSPOSED,
-    PRECEDENCE,
-    SCALE_IDS,
-    SCALES_TRIED,
-    dropped_in_place,
-    known,
-)
+from ._masking import INF, VISIBLE, hidden, of_mask
+from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, SCALES_TRIED, SUPER_INIT_LATE, dropped_in_place, known
+from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
-def filled(hidden, value):
-    return torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, value)
-
-
-# Masks for the fused function: seen (T, T), True for the present and the past -> attn_mask. There are "causal", its own
-# flag, and "missing" besides.
-FAST_MASKS = {
-    "given": lambda seen: seen,
-    "made": lambda seen: seen.clone(),
-    "inverted": lambda seen: ~seen,
-    "reversed_keeps_self": lambda seen: seen.mT,
-    "excludes_self": lambda seen: seen.tril(-1),
-    "peeks_one": lambda seen: lower(len(seen), 1).to(seen.device),
-    "peeks_two": lambda seen: lower(len(seen), 2).to(seen.device),
-    "added": lambda seen: seen.float(),
-    "added_future": lambda seen: (~seen).float(),
-    "zero_fill": lambda seen: filled(seen, 0.0),
-    "plus_inf": lambda seen: filled(~seen, INF),
-    "plus_large": lambda seen: filled(~seen, 1e9),
-    "nan_product": lambda seen: (~seen).float() * -INF,
-    "nan_seen": lambda seen: seen.float() * -INF,
-    "past_hidden": lambda seen: filled(seen, -INF),
-    "past_hidden_finite": lambda seen: filled(seen, -1e9),
-}
-FAST_MASKS |= {f"plus_{f:g}": lambda seen, f=f: (~seen).float() * f for f in (*WEAK, -2.0, -3.0, -50.0)}
+def fast_mask(seen, mask):
+    """attn_mask, from what may be seen: booleans, or numbers that are added."""
+    if mask in ("given", "made"):
+        return seen if mask == "given" else seen.clone()
+    if mask in VISIBLE:
+        return VISIBLE[mask](seen)
+    which, how = of_mask(mask)
+    return hidden(torch.zeros(seen.shape, device=seen.device), VISIBLE[which](seen), how)
 
 
 class TwoPaths(Attention):
@@ -60,7 +37,7 @@ class TwoPaths(Attention):
         self.flash = self.chosen = {"always_true": True, "always_false": False}.get(self.knobs.flag, flash)
 
     def knobs_now(self):
-        ways = {"at_construction": self.chosen, "ignored": True, "opposite": not self.flash}
+        ways = {"at_construction": self.chosen, "opposite": not self.flash}
         return self.flash_knobs if ways.get(self.knobs.flag, self.flash) else self.manual_knobs
 
     def gather(self, q, key, v, s, k):
@@ -72,14 +49,11 @@ class TwoPaths(Attention):
         if k.fast == "square_too":
             (q @ key.mT).softmax(-1)
         unmasked = k.fast_mask in ("causal", "missing")
-        mask = None if unmasked else FAST_MASKS[k.fast_mask](self.mask_for(q, k.holder_in_use, s))
+        mask = None if unmasked else fast_mask(self.mask_for(q, k.holder_in_use, s), k.fast_mask)
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(q.dtype)
         p = {"ungated": self.p, "missing": 0.0, "weights_missing": 0.0}.get(k.dropout, self.p if self.training else 0.0)
-        options = {"attn_mask": mask, "is_causal": k.fast_mask == "causal", "dropout_p": p, "scale": self.factor(s, k)}
-        if k.fast == "math_kernel":
-            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-                return F.scaled_dot_product_attention(q, key, v, **options)
+        options = {"attn_mask": mask, "is_causal": k.fast_mask == "causal", "dropout_p": p, "scale": factor(k.scale, s)}
         return F.scaled_dot_product_attention(q, key, v, **options)
 
     def weigh_row(self, q, key, v, t):
@@ -89,9 +63,6 @@ class TwoPaths(Attention):
     def weigh(self, q, key, v, s, k):
         if k.written == "fused":
             return by_sdpa(self, q, key, v)
-        if k.written == "fused_masked":
-            seen, p = self.mask_for(q, "buffer", s), self.p if self.training else 0.0
-            return F.scaled_dot_product_attention(q, key, v, attn_mask=seen, dropout_p=p)
         return super().weigh(q, key, v, s, k)
 
 
@@ -126,14 +97,10 @@ def comparison(measure, compared, trace):
         flash, training = module.flash, module.training
         if trace != "dropout_on":
             module.eval()
-        elif not training and compared == "in_training":
-            module.train()
         with torch.set_grad_enabled(torch.is_grad_enabled() and trace == "recorded"):
             outputs = []
             for way in COMPARED[compared]:
                 module.flash = flash if way is None else way
-                if compared == "other_attribute":
-                    module.flash, module.use_flash = flash, way
                 outputs.append(module(x).detach())
         leave(module, flash, training, trace)
         return MEASURES[measure](*outputs)
@@ -146,29 +113,18 @@ COMPARED = {
     "fast_twice": (True, True),
     "manual_twice": (False, False),
     "unflipped": (None, None),
-    "other_attribute": (True, False),
 }
 
 
 def leave(module, flash, training, trace):
     if trace != "eval":
-        module.train(training or trace == "training")
-    if trace == "wrong_mode":
-        module.train(not training)
-    if trace not in ("manual", "fast"):
-        module.flash = flash
-    if trace == "fast":
-        module.flash = True
-    if trace == "flipped":
-        module.flash = not flash
+        module.train({"training": True, "wrong_mode": not training}.get(trace, training))
+    module.flash = {"manual": module.flash, "fast": True, "flipped": not flash}.get(trace, flash)
     if trace in ("float32", "float64"):
         module.to(getattr(torch, trace))
     if trace == "weights_zeroed":
         for p in module.parameters():
             p.data.zero_()
-    if trace == "weights_scaled":
-        for p in module.parameters():
-            p.data.mul_(0.5)
 
 
 BY_PATH = OF_FORWARD | {"fast_mask": "causal", "fast": "sdpa", "written": "out"}
@@ -183,7 +139,7 @@ def make(**knobs):
     paths = {}
     for path in ("flash", "manual"):
         own = known({name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH)
-        if k.holder not in ("buffer", "parameter", "float_parameter", "bool_parameter", "attribute"):
+        if k.holder not in ("buffer", "parameter", "float_parameter", "attribute"):
             own.holder_in_use = k.holder
         paths[f"{path}_knobs"] = own
     cls = type("CausalSelfAttention", (Keeping, TwoPaths), {"knobs": k, **paths})
@@ -201,7 +157,7 @@ def ways(id_, **knobs):
 # On both paths, and on each.
 SCALED = (
     "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
-    "sqrt_block", "three_times", *tuple(PRECEDENCE)[:2],
+    "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
@@ -210,12 +166,12 @@ MUTANTS = (
     *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
     *(mutant for way in SCALED for mutant in ways(SCALE_IDS[way], scale=way)),
     ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
-    *each("scale_precedence", manual_scale=list(PRECEDENCE)[2:]),
+    *each("scale_precedence", manual_scale=PRECEDENCE[2:]),
     ("mask_missing", {"flash_fast_mask": "missing"}),
     ("mask_missing", {"manual_mask": "missing"}),
     ("mask_missing", {"mask": "missing", "fast_mask": "missing"}),
-    *each("mask_sdpa_inverted", fast_mask=("inverted", "reversed_keeps_self")),
-    ("mask_sdpa_inverted", {"fast_mask": "inverted", "mask": "reversed"}),
+    *each("mask_sdpa_inverted", fast_mask=("inverted", "reversed")),
+    ("mask_sdpa_inverted", {"fast_mask": "inverted", "mask": "inverted"}),
     *ways("wrong_view", split="straight"),
     *ways("wrong_view_both", split="straight", merge="straight"),
     *ways("merge_no_transpose", merge="straight"),
@@ -224,41 +180,41 @@ MUTANTS = (
     *ways("proj_missing", proj="missing"),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
-    ("mask_zero_fill", {"mask": "filled_0"}),
-    ("mask_missing", {"fast_mask": "zero_fill"}),  # to scores without a mask zeros are added
-    ("mask_zero_fill", {"mask": "filled_0", "fast_mask": "zero_fill"}),
-    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
-    ("mask_reversed", {"mask": "reversed"}),
-    ("mask_reversed", {"fast_mask": "past_hidden"}),
-    ("mask_reversed", {"mask": "reversed", "fast_mask": "past_hidden"}),
-    ("mask_reversed", {"fast_mask": "past_hidden_finite"}),
-    ("mask_reversed", {"mask": "reversed_keeps_self", "fast_mask": "reversed_keeps_self"}),
-    *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
-    ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
-    *each("mask_excludes_self", mask=("excludes_self", "excludes_self_finite", "excludes_self_but_first")),
+    ("mask_zero_fill", {"mask": 0.0}),
+    ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
+    ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
+    ("mask_after_softmax", {"mask": "after_softmax"}),
+    ("mask_reversed", {"mask": "inverted"}),
+    ("mask_reversed", {"fast_mask": ("inverted", -INF)}),
+    ("mask_reversed", {"mask": "inverted", "fast_mask": ("inverted", -INF)}),
+    ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
+    ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
+    *each("mask_reversed", mask=(("inverted", -1e9), "reversed")),
+    ("mask_reversed", {"mask": ("reversed", "after_softmax")}),
+    *each("mask_excludes_self", mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     ("mask_excludes_self", {"fast_mask": "excludes_self"}),
     ("mask_excludes_self", {"mask": "excludes_self", "fast_mask": "excludes_self"}),
     *each("mask_peeks_one", mask=("peeks_one", "peeks_two")),
     *each("mask_peeks_one", fast_mask=("peeks_one", "peeks_two")),
     ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
-    *each("mask_added", fast_mask=("added", "added_future")),
+    *each("mask_added", fast_mask=("add_seen", "add_hidden")),
     *Runs.ADDED,
-    ("mask_added", {"mask": "added", "fast_mask": "added"}),
+    ("mask_added", {"mask": "add_seen", "fast_mask": "add_seen"}),
     *Runs.FILLED,
-    *each("mask_weak_fill", fast_mask=named("plus", FAST_WEAK)),
-    *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in named("plus", FAST_WEAK)),
-    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
-    *each("mask_plus_inf", fast_mask=("plus_inf", "plus_large")),
-    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
-    *each("mask_nan", fast_mask=("nan_product", "nan_seen")),
+    *each("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
+    *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in added(*FAST_WEAK)),
+    *each("mask_plus_inf", mask=(INF, 1e9)),
+    *each("mask_plus_inf", fast_mask=(INF, 1e9)),
+    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
+    *each("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
     ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
-    *each("mask_nan", mask="missing", late_mask=Runs.LATE_NAN),
+    *each("mask_nan", mask=Runs.LATE_NAN),
     *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *ways("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
     *Runs.ROUNDED[3:],
-    *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
-    ("scale_after_softmax", {"scale_place": "after_softmax", "manual_scale": "sqrt_c"}),
+    *each("scale_after_softmax", scaled=("weights", "scores+weights")),
+    ("scale_after_softmax", {"scaled": "weights", "manual_scale": "sqrt_c"}),
     *ways("scale_constant", scale=CONSTANTS[:6]),
     *each("scale_constant", scale=CONSTANTS[6:]),
     *Runs.WRONG_AXES,
@@ -267,9 +223,9 @@ MUTANTS = (
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
     *Runs.NOT_SLICED,
-    *each("mask_not_moved", holder=("attribute", "list")),
-    *each("mask_not_moved", holder=("attribute", "list"), fast_mask="given"),
-    *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
+    ("mask_not_moved", {"holder": "attribute"}),
+    ("mask_not_moved", {"holder": "attribute", "fast_mask": "given"}),
+    *each("mask_is_parameter", holder=("parameter", "float_parameter")),
     *ways("context_unchecked", context="open", holder_in_use="made_in_forward"),
     *ways("context_unchecked", context="cut"),
     *Runs.WRONG_SIZES,
@@ -278,17 +234,15 @@ MUTANTS = (
     *Runs.WRONG_CUTS,
     *ways("wrong_view_values", split="straight", split_of=PARTS),
     *each("wrong_view_values", split=WRONG_VIEWS[1], split_of=PARTS),
-    *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
-    *each("merge_wrong_axes", flash_merge=("axes_(2, 3, 1)", "axes_(3, 2, 1)")),
-    *each("merge_wrong_axes", manual_merge=("axes_(2, 3, 1)", "axes_(3, 2, 1)")),
+    *each("merge_wrong_axes", merge=WRONG_AXES),
+    *each("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
+    *each("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
     *ways("heads_interleaved", split="interleaved"),
-    *ways("heads_interleaved", cut="heads_innermost"),
-    ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
-    ("heads_interleaved", {"cut": "heads_innermost", "merge": "axes_(2, 3, 1)"}),
+    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *ways("heads_and_width_swapped", split="sizes_swapped"),
     *ways("scores_ignored", scale=0.0),
-    ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": "scores"}),
+    ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
     *ways("heads_missing_transpose", attend_over="heads"),
     *ways("heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),
@@ -302,52 +256,48 @@ MUTANTS = (
     *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
-    *each("heads_mix_batch", flash_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
-    *each("heads_mix_batch", manual_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
-    *each("merge_no_transpose", flash_merge=["heads_along_tokens"]),
-    *each("merge_no_transpose", manual_merge=["heads_along_tokens"]),
+    *each("heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
+    *each("heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *Runs.PACKED,
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *ways("proj_transposed", proj="untransposed"),
     *ways("proj_twice", proj="twice"),
     *each("proj_bias", params=("both_biases", "proj_bias", "qkv_bias")),
-    *ways("dropout_always_on", dropout="ungated"),
-    *ways("dropout_always_on", dropout="output_functional"),
+    *ways("dropout_always_on", dropout=("ungated", "output_functional")),
     *each("dropout_always_on", manual_dropout=("functional", "kept_training")),
     *ways("dropout_missing", dropout="missing"),
-    *each("dropout_before_softmax", manual_dropout=("scores", "scores_before_mask")),
+    ("dropout_before_softmax", {"manual_dropout": "scores"}),
     *ways("dropout_on_output_only", dropout="weights_missing"),
     *ways("dropout_output_missing", output_dropout="missing"),
     *ways("dropout_extra", dropout="output_twice"),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
     *Runs.STATE_KEPT,
-    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake")),
+    ("state_kept", {"kept": "rate"}),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
-    ("super_init_missing", {"awake": False}),
+    SUPER_INIT_LATE,
     *each("divisibility_unchecked", divisibility=("open", "of_block")),
     *ways("hard_coded_dtype", entrance=("float32", "float64", "half")),
     *ways("hard_coded_dtype", returned="float32"),
     *Runs.PARAMS,
-    *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place not in ("no", "scores", "weights")]),
-    *each("gradient_cut", manual_cut_gradient=[place for place in CUTTERS if place != "no"]),
-    *each("gradient_cut", flash_cut_gradient=("q", "k", "v", "x", "W", "y", "out")),
+    *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))]),
+    *each("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
+    *each("gradient_cut", flash_cut_gradient=[(place,) for place in ("q", "k", "v", "x", "W", "y", "out")]),
     *ways("input_mutated", entrance=("zeroed", "overwritten", "residual")),
     ("input_mutated", {"entrance": "scaled"}),
     *Runs.HARD_CODED,
     ("delegated", {"fast": "written_out"}),
-    *each("delegated", written=("fused", "fused_masked")),
+    ("delegated", {"written": "fused"}),
     *each("delegated", fast=("in_blocks_of_queries", "written_out_to_train")),
-    *each("materialised", fast=("square_too", "math_kernel")),
+    ("materialised", {"fast": "square_too"}),
     ("materialised", {"fast_mask": "made"}),
-    ("delegated", {"fast": "written_out", "written": "fused"}),
-    *each("delegated", flag=("opposite", "ignored")),
+    ("delegated", {"flag": "opposite"}),
     *each("interface", flag=("at_construction", "always_true", "always_false")),
     *each("path_difference", compared=[way for way in COMPARED if way != "both"]),
     *each("path_difference", measure=[way for way in MEASURES if way not in ("max", *NO_FLOAT)]),
     *each("path_difference", trace=("eval", "manual", "fast", "training", "dropout_on", "recorded", "flipped")),
-    *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled", "float32", "float64")),
+    *each("path_difference", trace=("wrong_mode", "weights_zeroed", "float32", "float64")),
     *each("interface", measure=NO_FLOAT),
-    *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
     ("interface", edit("flash: bool = True", "flash: bool = False")),
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,

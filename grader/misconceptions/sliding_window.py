@@ -6,20 +6,9 @@ import torch
 
 from manyheads.checks import edit
 
-from ._masking import (
-    FILLS_TRIED,
-    INF,
-    LOW_FILLS,
-    MASK_TYPES,
-    PRECEDENCE_OF_HD,
-    ROUNDED_SCORES,
-    SCALES_TRIED,
-    each,
-    hidden,
-    known,
-    scales,
-    weighed,
-)
+from ._masking import INF, MASK_TYPES, hidden, weighed
+from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, each, known
+from ._scaling import PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
@@ -81,10 +70,9 @@ RIGHT = {
     **own(BANDS), **OFFERED, "mask_type": None,
     "unchecked": (),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
     "hide": -INF,  # a number to fill in, or a name of _masking.hidden
-    "true_hidden": False,  # local_attention fills where the mask is True
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
     "softmax": "keys", "scale": "sqrt_hd", "scale_after": False, "scores_rounded": "no", "roles": "qkv", "product": "any",
-    "decimals": None, "cut": (), "mutate": (), "cast": None, "fixed_device": (),
+    "cut": (), "mutate": (),
 }  # fmt: skip
 
 
@@ -108,22 +96,19 @@ def make(**knobs):
 
     def local_attention(q, k, v, window):
         given = q, k, v
-        if faults.cast:
-            q, k, v = (t.to(getattr(torch, faults.cast)) for t in given)
         q, k, v = (lose(name, t) for name, t in zip("qkv", (q, k, v), strict=True))
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        device = "cpu" if "local_attention" in faults.fixed_device else q.device
-        seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=device)
+        seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
         factor = multiplier(faults.scale, q, k, v)
         scores = PRODUCTS[faults.product](q, k) * (1.0 if faults.scale_after else factor)
         scores, hide = lose("scores", ROUNDED_SCORES[faults.scores_rounded](scores)), faults.hide
-        weights = weighed(hidden(scores, ~seen if faults.true_hidden else seen, hide), seen, hide, faults.softmax)
+        weights = weighed(hidden(scores, seen, hide), seen, hide, faults.softmax)
         weights = weights.nan_to_num(0.0) if faults.nan == "zero" else weights
         out = lose("weights", weights * factor if faults.scale_after else weights) @ v
         for name, t in zip("qkv", given, strict=True):
             if name in faults.mutate:
                 t.mul_(2.0)
-        return lose("out", out if faults.decimals is None else out.round(decimals=faults.decimals))
+        return out
 
     functions = offered(faults, window_mask, local_attention)
     if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
@@ -152,7 +137,6 @@ MUTANTS = (
     *_bands("mask_missing", past="unlimited", future="all"),
     *_bands("window_top_left", align="top_left"),
     *_bands("window_top_left", past="unlimited", align="top_left"),
-    *(("window_top_left", {knob: "top_left", **row}) for knob in ("align", "own_align") for row in FINITE),
     *_bands("window_top_left", past_align="top_left"),
     *_bands("window_top_left", align="top_left", past_align="last"),
     *(("window_top_left", {**edges, **row}) for edges in SPLIT for row in FINITE),
@@ -171,27 +155,23 @@ MUTANTS = (
     *_bands("mask_reversed", mirrored=True),
     *_bands("mask_reversed", inverted=True),
     *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
-    *(("mask_reversed", {"true_hidden": True, **row}) for row in ({}, {"hide": -1e9})),
-    *each("mask_sdpa_inverted", "nan", "zero", true_hidden=True),
     *each("mask_sdpa_inverted", "nan", "zero", own_inverted=True),
     *_bands("mask_excludes_self", future="not_self"),
     *(("mask_excludes_self", {knob: "not_self", **row}) for knob in ("future", "own_future") for row in FINITE),
     *_bands("mask_peeks_one", future="one"),
-    *each("mask_zero_fill", "hide", 0.0, 1e-9, "multiply"),
+    ("mask_zero_fill", {"hide": 0.0}),
     *each("mask_weak_fill", "hide", *WEAK, *(("add", fill) for fill in WEAK), *LOW_FILLS),
     *each("mask_plus_inf", "hide", INF, 1e9),
     *each("mask_after_softmax", "hide", "after_softmax"),
-    *each("mask_nan", "hide", "nan_product", "nan_products", "nan_factor", math.nan),
-    *each("mask_nan", "hide", "after_softmax_inf", "after_softmax_inf_and_sum", "after_softmax_nan_product"),
-    *each("mask_added", "hide", "add_seen", "add_hidden", "subtract_seen", "subtract_hidden"),
-    *each("mask_missing", "hide", "missing"),
+    *each("mask_nan", "hide", "nan_product", "nan_factor", math.nan, "after_softmax_inf"),
+    *each("mask_added", "hide", "add_seen", "add_hidden"),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", *PRECEDENCE_OF_HD),
     ("scale_after_softmax", {"scale_after": True}),
-    *scales("sqrt_keys", "sqrt_queries"),
+    *scales("sqrt_keys", "sqrt_tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
-    *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_axis_0", "rounded_down", "rounded", "rounded_up"),
+    *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
     *each("scale_rounded", "scores_rounded", *tuple(ROUNDED_SCORES)[1:]),
     *each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
     *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
@@ -199,19 +179,20 @@ MUTANTS = (
     *each("softmax_query_axis", "softmax", "queries", hide=-1e9),
     *each("softmax_wrong_axis", "softmax", "heads", "batch", hide=-1e9),
     *each("softmax_wrong_axis", "softmax", "heads", "batch", nan="zero"),
-    *each("scores_ignored", "scale", "nothing"),
+    *each("scores_ignored", "scale", 0.0),
     *each("softmax_missing", "softmax", "missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid"),
     *each("values_wrong_source", "roles", "qkk", "qkq"),
     *each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),
-    *each("output_rounded", "decimals", 4, 3, 2),
+    *each("output_rounded", "decimals", *(("local_attention", n) for n in (4, 3, 2))),
     *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries"), ("later",)),
     *each("mask_not_bool", "mask_type", *MASK_TYPES),
     ("axes_turned", {"product": "T"}),
     *each("hard_coded_shape", "product", "transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4"),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
+    *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights"))),
+    ("gradient_cut", {"detached": ("local_attention",)}),
     *each("input_mutated", "mutate", ("q",), ("k",), ("v",)),
-    *each("hard_coded_dtype", "cast", "float32", "float64"),
+    *each("hard_coded_dtype", "cast", *((dtype, ("local_attention",)) for dtype in ("float32", "float64"))),
     *each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), FUNCTIONS),
     *each("interface", "returns", *((kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),

@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, SCALES_TRIED, at, of
 
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
@@ -52,7 +52,7 @@ AT_LEAST_ONE = "scores[..., : max(scores.shape[-1] // block, 1) * block]"
 ONE_BLOCK = f"for piece in {AT_LEAST_ONE}.split(block, dim=-1):"
 FULL_ROWS = "for top in range(0, T // block_q * block_q, block_q):"
 ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
-HALVES, REFUSALS = ("half", "bfloat16"), ("ValueError", "AssertionError")
+HALVES = ("half", "bfloat16")
 
 
 def swapped(line, old, new, more=None):
@@ -102,12 +102,6 @@ def with_zeros(tops, rest):
         f"    {RETURNED}"})  # fmt: skip
 
 
-def beside_square(answer):
-    """All scores at once, after the tiles."""
-    return edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
-        f"    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n    return {answer}")  # fmt: skip
-
-
 MUTANTS = (
     *of("tile_no_rescale",
         edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
@@ -129,7 +123,6 @@ MUTANTS = (
     *of("tile_max_not_carried",
         edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
         edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
-        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}", {ONLINE_TOTAL: "total = (piece - higher).exp().sum(-1, keepdim=True)"}),
         swapped(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
         edit(PARTS, f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
         edit(SUMS, f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"),
@@ -145,13 +138,12 @@ MUTANTS = (
         before(HIGHEST, "made = []", {
             ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
             WEIGHTS: "return torch.cat(made, dim=-1) / total"})),
-    # What large scores are held against: zero or more, nothing, the first block, the first score, or the largest size.
+    # What large scores are held against: zero or more, nothing, the first block, or the first score.
     *of("tile_overflow",
         edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
         edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
         edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
-        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
-        swapped(ONLINE_HIGHER, "piece.amax", "piece.abs().amax")),
+        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"})),
     *of("tile_divided_each",
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
@@ -177,11 +169,9 @@ MUTANTS = (
           for fill in (MASK, FINITE))),
     *of("tile_diagonal_unmasked",
         *masked_where(MASK, *AT_EACH),
-        edit(MASK, ".masked_fill((key > query) & (left > top), -math.inf)", FUTURE_TOO),
         edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
         edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
         # The same where the keys behind the last query of the block are cut off.
-        edit(MASK, "", UP_TO_BOTTOM),
         *(edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM) for where in AT_EACH)),
     *at(MASK, ("tile_mask_local", *(f".masked_fill({local}, -math.inf)" for local in (
         "key - left > query - top", "key - left > query", "key > query - top")))),
@@ -193,7 +183,6 @@ MUTANTS = (
         edit(KEYS, f"if left > 0 and left + block_k > bottom:\n                continue\n            {KEYS}"),
         edit(KEYS, f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n                continue"),
         edit(KEYS, f"if left // block_k > top // block_q:\n                continue\n            {KEYS}"),
-        edit(KEYS, f"if left // block_k > top // block_q:\n                break\n            {KEYS}"),
         edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):")),
     *of("tile_ragged_dropped",
         edit(PIECES, WHOLE_PIECES),
@@ -211,20 +200,13 @@ MUTANTS = (
         edit(PIECES, ONE_BLOCK, {
             WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
             "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
-            "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")}),
-        after(SIZES, "k, v = k[..., : max(T // block_k, 1) * block_k, :], v[..., : max(T // block_k, 1) * block_k, :]\n"
-            "    if k.shape[-2] < T:\n        bottom_of_keys = k.shape[-2]\n    else:\n        bottom_of_keys = T", {
-            LEFTS: "for left in range(0, min(bottom, bottom_of_keys), block_k):"})),
+            "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")})),
     *of("tile_ragged_refused",
         edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
         before(TOPS, "q.unflatten(-2, (-1, block_q))"),
         before(TOPS, "k.unflatten(-2, (-1, block_k))"),
-        before(TOPS, "q.unflatten(-2, (-1, block_q)), k.unflatten(-2, (-1, block_k))"),
-        *(before(line, f"if {wrong}:\n        raise {kind}({size})") for kind in REFUSALS for line, wrong, size in (
-            (PIECES, "scores.shape[-1] % block != 0", "block"),
-            (TOPS, "T % block_q != 0", "block_q"),
-            (TOPS, "T % block_k != 0", "block_k"))),
-        *(before(TOPS, f"if T % block_q or T % block_k:\n        raise {kind}(T)") for kind in REFUSALS)),
+        before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
+        before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)")),
     ("tile_padding_counted", before(HIGHEST, "length = scores.shape[-1]\n"
         "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
         {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"})),
@@ -264,13 +246,12 @@ MUTANTS = (
     ("mask_reversed", edit(MASK, ".masked_fill(key < query, -math.inf)")),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
     ("mask_peeks_one", edit(MASK, ".masked_fill(key > query + 1, -math.inf)")),
-    *filled(("mask_zero_fill", "0.0"), ("mask_zero_fill", "1e-9"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
+    *filled(("mask_zero_fill", "0.0"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
     ("mask_plus_inf", edit(MASK, ".masked_fill(key > query, math.inf)")),
     *(("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far))
       for far in ({}, FUTURE_TOO)),
     # A tile that is hidden altogether comes first.
     *at(LEFTS, ("mask_nan", "for left in reversed(range(0, T, block_k)):", "for left in reversed(range(0, bottom, block_k)):")),
-    *of("mask_nan", *(edit(HIGHER, f"higher = {TILE_MAX}", far) for far in ({}, FUTURE_TOO))),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
     ("softmax_query_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
     ("softmax_wrong_axis", before(ONLINE_BODY, "return scores.exp() / scores.exp().sum()")),
@@ -283,21 +264,14 @@ MUTANTS = (
     *of("materialised",
         after(SIZES, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
             MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
-        after(SIZES, "square = (q @ k.transpose(-2, -1)) / math.sqrt(hd)", {
-            TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + block_k]")}),
-        # Filled up to whole blocks; and as one long axis.
+        # Filled up to whole blocks; and all at once after the tiles.
         after(SIZES, "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
             "for x, block in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1) / math.sqrt(hd)",
             {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")}),
-        after(SIZES, "places = torch.arange(T * T, device=q.device)\n    seen = places % T <= places // T",
-            {MASK: ".masked_fill(~seen[query * T + key], -math.inf)"}),
-        beside_square("square.softmax(-1) @ v, square.logsumexp(-1)"),
-        beside_square("torch.cat(answers, dim=-2), square.logsumexp(-1)"),
-        beside_square("online_softmax(square, block_k) @ v, torch.cat(sums, dim=-1)")),
+        edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
+            "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
+            "    return square.softmax(-1) @ v, square.logsumexp(-1)")),
     ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
-    *at(PARTS, ("delegated", "parts = [scores.softmax(-1)]", "parts = [scores.log_softmax(-1).exp()]",
-        "parts = [piece.softmax(-1) * (piece.logsumexp(-1, keepdim=True) - highest).exp() / total "
-        "for piece in scores.split(block, dim=-1)]")),
     *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
     *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T"))),
     ("hard_coded_dtype", before(SIZES, "q, k, v = q.float(), k.float(), v.float()")),
@@ -308,7 +282,6 @@ MUTANTS = (
     ("hard_coded_dtype", before(HIGHEST, "scores = scores.double()")),
     ("hard_coded_device", swapped(QUERY, ", device=q.device", "", {KEY: KEY.replace(", device=q.device", "")})),
     ("hard_coded_device", before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()")),
-    ("hard_coded_device", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full(rows[..., :1].shape, -math.inf, dtype=q.dtype)")),
     ("hard_coded_device", edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)")),
     ("hard_coded_device", before(HIGHEST, "scores = scores.cpu()")),
     *of("gradient_cut",
@@ -323,13 +296,11 @@ MUTANTS = (
         edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
     *of("input_mutated",
         edit(ROWS, "rows = q[..., top : top + block_q, :].div_(math.sqrt(hd))"),
-        after(SIZES, "q /= math.sqrt(hd)", {SCALE: ""}),
-        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
-        edit(PARTS, "for piece in scores.split(block, dim=-1):\n        piece.sub_(highest).exp_().div_(total)", {WEIGHTS: "return scores"})),
+        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)")),
     *at(RETURNED, ("interface", "return torch.cat(answers, dim=-2)", "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
         'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
     ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
-    *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total", "return torch.cat(parts, dim=-1), highest + total.log()")),
+    *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
     ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
     ("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)")),
     ("values_width", after(SIZES, "whole = torch.zeros_like(q)", {

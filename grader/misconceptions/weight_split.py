@@ -1,79 +1,26 @@
 """Wrong attempts at multi-head attention by weight split: one causal head with heads cut from its channels."""
 
+from types import SimpleNamespace
+
 from torch import nn
 
 from manyheads.checks import edit
 
-from ._masking import BIAS_BY_DEFAULT, KEYS_NOT_TRANSPOSED, dropped_in_place, each, known
-from ._separate_qkv import (
-    ATTENTION_FAMILIES,
-    INPUT_MUTANTS,
-    KNOBS,
-    LAYER_MUTANTS,
-    WRITTEN_IN_MUTANTS,
-    OneHead,
-    attention_mutants,
-    declared,
-    project,
-)
-
-
-def cut(t, *sizes):
-    """The last axis in two. As `unflatten`, whose refusal of sizes that do not fit takes 2.5 ms, a hundred times that of `reshape`."""
-    return t.reshape(*t.shape[:-1], *sizes)
-
+from ._attention import HEADS_LAST, MERGES, SPLITS
+from ._attention_mutants import AXES, PARTS
+from ._kept import Keeping
+from ._mutants import KEYS_NOT_TRANSPOSED, dropped_in_place, each, known, written_in
+from ._separate_qkv import KNOBS, OPTIONS, OneHead, Runs, attention_mutants, project, renamed
 
 # (B, T, C) to (B, nh, T, hd), or what was taken for it.
-SPLIT = {
-    "heads": lambda t, nh: cut(t, nh, -1).transpose(1, 2),
-    "view": lambda t, nh: t.reshape(t.shape[0], nh, t.shape[1], -1),
-    "view_turned": lambda t, nh: t.reshape(t.shape[0], nh, -1, t.shape[1]).transpose(2, 3),  # (B, nh, hd, T) at once
-    "interleaved": lambda t, nh: cut(t, -1, nh).permute(0, 3, 1, 2),
-    "sizes_swapped": lambda t, nh: cut(t, -1, nh).transpose(1, 2),
-    "heads_first": lambda t, nh: t.reshape(nh, t.shape[0], t.shape[1], -1).transpose(0, 1),
-    "batch_beside_heads": lambda t, nh: SPLIT["heads"](t, nh).transpose(0, 1).reshape(t.shape[0], nh, t.shape[1], -1),
-    "reversed": lambda t, nh: SPLIT["heads"](t, nh).flip(1),
-    "first_shared": lambda t, nh: SPLIT["heads"](t, nh)[:, :1].expand(-1, nh, -1, -1),
-    "tokens_first": lambda t, nh: cut(t, nh, -1),
-    "view_not_contiguous": lambda t, nh: SPLIT["heads"](t, nh).view(len(t) * nh, t.shape[1], -1).unflatten(0, (-1, nh)),
+SPLIT = SPLITS | {
+    "first_shared": lambda t, s: SPLITS["heads"](t, s)[:, :1].expand(-1, s.nh, -1, -1),
+    "tokens_first": lambda t, s: t.view(s.B, s.T, s.nh, -1),
+    "view_not_contiguous": lambda t, s: SPLITS["heads"](t, s).view(s.B * s.nh, s.T, -1).unflatten(0, (-1, s.nh)),
 }
-
-
-def axes(*order):
-    """A merge that moves the axes of (B, nh, T, hd) so before it flattens."""
-    return lambda y, B, T: y.permute(order).reshape(B, T, -1)
-
-
-# (B, nh, T, hd) to (B, T, C), or what was taken for it.
-MERGE = {
-    "heads": axes(0, 2, 1, 3),
-    "no_transpose": axes(0, 1, 2, 3),
-    "stacked_last": axes(0, 2, 3, 1),
-    "sizes_of_transposed": lambda y, B, T: y.transpose(1, 2).reshape(B, y.shape[1], -1),
-    "swapped_1_3": axes(0, 3, 2, 1),
-    "swapped_2_3": axes(0, 1, 3, 2),
-    "hd_nh_t": axes(0, 3, 1, 2),
-    "t_b": axes(2, 0, 1, 3),
-    "nh_b": axes(1, 0, 2, 3),
-    "nh_t_b": axes(1, 2, 0, 3),
-    "t_nh_b": axes(2, 1, 0, 3),
-    "nh_t_b_folded": lambda y, B, T: y.reshape(y.shape[1], B, T, -1).permute(1, 2, 0, 3).reshape(B, T, -1),
-    "reversed": lambda y, B, T: MERGE["heads"](y.flip(1), B, T),
-    "rolled": lambda y, B, T: MERGE["heads"](y.roll(1, 1), B, T),
-    "rolled_back": lambda y, B, T: MERGE["heads"](y.roll(-1, 1), B, T),
-    "mean": lambda y, B, T: y.mean(1),
-    "sum": lambda y, B, T: y.sum(1),
-    "mean_repeated": lambda y, B, T: y.mean(1).repeat(1, 1, y.shape[1]),
-    "sum_repeated": lambda y, B, T: y.sum(1).repeat(1, 1, y.shape[1]),
-    "mean_interleaved": lambda y, B, T: y.mean(1).repeat_interleave(y.shape[1], -1),
-    "sum_interleaved": lambda y, B, T: y.sum(1).repeat_interleave(y.shape[1], -1),
-    "view": lambda y, B, T: y.contiguous().transpose(1, 2).view(B, T, -1),
-}
-
 
 HEAD_KNOBS = KNOBS | {
     "divides": "d_out",  # what is checked: d_out, d_in, context, nothing
-    "head_values": "own",  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
     "split": "heads",
     "split_only": "qkv",  # the others are split well
     "merge": "heads",
@@ -110,21 +57,15 @@ class Heads(OneHead):
         return layers
 
     def split(self, t, which):
-        return SPLIT[self.knobs.split if which in self.knobs.split_only else "heads"](t, self.num_heads)
-
-    def mixed(self, weights, v):
-        if self.knobs.head_values == "own":
-            return weights @ v
-        each = weights @ v.transpose(1, 2).flatten(2)[:, None]  # (B, nh, T, C)
-        whole = each.mean(1) if self.knobs.head_values == "whole_mean" else each.sum(1)
-        return cut(whole, v.shape[1], v.shape[3]).transpose(1, 2)
+        way = self.knobs.split if which in self.knobs.split_only else "heads"
+        return SPLIT[way](t, SimpleNamespace(B=len(t), T=t.shape[1], nh=self.num_heads, hd=-1))
 
     def as_values(self, x, q):
         return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
 
     def merge(self, out, layers, x):
-        out = MERGE[self.knobs.merge](out, *x.shape[:2])
-        out = self.dropped(out, "merged")
+        (B, T, _), (_, nh, _, hd) = x.shape, out.shape
+        out = MERGES[self.knobs.merge](out, SimpleNamespace(B=B, T=T, nh=nh, hd=hd, C=-1))
         if self.knobs.proj == "missing":
             return out
         without_bias = self.knobs.proj == "no_bias_used"
@@ -135,90 +76,86 @@ class Heads(OneHead):
         return project(layer, out, transposed=self.knobs.proj == "transposed")
 
 
-SIGNATURES = {
-    "required": lambda self, d_in, d_out, context_length, num_heads, dropout, qkv_bias: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
-    "fourth": lambda self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
-    "bias_first": lambda self, d_in, d_out, context_length, num_heads, qkv_bias=False, dropout=0.0: Heads.__init__(self, d_in, d_out, context_length, num_heads, dropout, qkv_bias),
-    "renamed": lambda self, d_in, d_out, block_size, n_head, p=0.0, bias=False: Heads.__init__(self, d_in, d_out, block_size, n_head, p, bias),
-}  # fmt: skip
-
-
 def make(**faults):
     """The exercise's names, with these faults."""
-    return declared("MultiHeadAttention", Heads, known(faults, HEAD_KNOBS), SIGNATURES, "MHA")
+    k = known(faults, HEAD_KNOBS)
+    k.holder_in_use = k.holder
+    return {"MultiHeadAttention": type("MultiHeadAttention", (Keeping, Heads), {"knobs": k})}
 
 
-WRONG_AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
-NOT_ALL = ("v", "q", "k", "qk", "qv", "kv")
+SIZES = "context_length: int, num_heads: int"
 
-HEAD_MUTANTS = (
+MUTANTS = (
+    *attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
     *each("divisibility_unchecked", "divides", "nothing", "d_in", "context"),
-    ("wrong_view", {"split": "view"}),
-    ("wrong_view_both", {"split": "view", "merge": "no_transpose"}),
-    *each("wrong_view_values", "split_only", *NOT_ALL, split="view"),
-    *each("wrong_view_values", "split_only", *NOT_ALL, split="view", merge="no_transpose"),
-    *each("wrong_view_values", "split_only", "k", "q", "v", split="view_turned"),
-    ("merge_no_transpose", {"merge": "no_transpose"}),
-    *each("merge_wrong_axes", "merge", "swapped_1_3", "swapped_2_3", "stacked_last"),
-    ("heads_interleaved", {"merge": "stacked_last"}),
-    *each("merge_wrong_axes", "merge", "hd_nh_t", "t_b", "nh_b", "nh_t_b", "t_nh_b"),
+    ("wrong_view", {"split": "straight"}),
+    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
+    *each("wrong_view_values", "split_only", *PARTS, split="straight"),
+    *each("wrong_view_values", "split_only", *PARTS, split="straight", merge="straight"),
+    *each("wrong_view_values", "split_only", "k", "q", "v", split="straight_hd_first"),
+    ("merge_no_transpose", {"merge": "straight"}),
+    *each("merge_wrong_axes", "merge", "axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST),
+    ("heads_interleaved", {"merge": HEADS_LAST}),
+    *each(
+        "merge_wrong_axes",
+        "merge",
+        "axes_(0, 3, 1, 2)",
+        "axes_(2, 0, 1, 3)",
+        "axes_(1, 0, 2, 3)",
+        "axes_(1, 2, 0, 3)",
+        "axes_(2, 1, 0, 3)",
+    ),
     ("heads_interleaved", {"split": "interleaved"}),
-    ("heads_interleaved", {"split": "interleaved", "merge": "stacked_last"}),
-    *each("heads_interleaved", "split_only", *NOT_ALL, split="interleaved"),
-    *each("heads_and_width_swapped", "divide_by", "width", "hd", split="sizes_swapped"),
-    ("heads_missing_transpose", {"split": "tokens_first", "sliced": "fit", "merge": "no_transpose"}),
-    ("heads_missing_transpose", {"split": "tokens_first", "sliced": "fit"}),
-    ("heads_missing_transpose", {"split": "tokens_first"}),
-    ("heads_missing_transpose", {"split": "tokens_first", "mask": "none", "sliced": "fit", "merge": "no_transpose"}),
-    ("heads_missing_transpose", {"split": "tokens_first", "mask": "none", "sliced": "fit"}),
-    *each("heads_missing_transpose", "split_only", "v", "q", "k", "qk", split="tokens_first"),
+    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
+    *each("heads_interleaved", "split_only", *PARTS, split="interleaved"),
+    *each("heads_and_width_swapped", "scale", "sqrt_hd", "sqrt_heads", split="sizes_swapped"),
+    ("heads_missing_transpose", {"split": "tokens_first", "holder": "cut_to_scores", "merge": "straight"}),
+    ("heads_missing_transpose", {"split": "tokens_first", "holder": "cut_to_scores"}),
+    ("heads_missing_transpose", {"split": "tokens_first", "holder": "cut_to_tokens"}),
+    (
+        "heads_missing_transpose",
+        {"split": "tokens_first", "mask": "all", "holder": "cut_to_scores", "merge": "straight"},
+    ),
+    ("heads_missing_transpose", {"split": "tokens_first", "mask": "all", "holder": "cut_to_scores"}),
+    *each("heads_missing_transpose", "split_only", "v", "q", "k", "qk", split="tokens_first", holder="cut_to_tokens"),
     *each("heads_averaged", "merge", "mean", "sum", "mean_repeated", "sum_repeated"),
     *each("heads_averaged", "merge", "mean_interleaved", "sum_interleaved"),
-    *each("heads_averaged", "head_values", "whole_mean", "whole_sum"),
+    *each("heads_averaged", "mix", "whole_mean", "whole_sum"),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     *each("heads_reversed", "merge", "reversed", "rolled", "rolled_back"),
-    *each("heads_mix_batch", "split", "view", "heads_first", "batch_beside_heads"),
-    ("heads_mix_batch", {"merge": "nh_t_b_folded"}),
-    *each("heads_mix_batch", "split", "view", "heads_first", merge="nh_t_b_folded"),
-    ("heads_mix_batch", {"split": "heads_first", "merge": "no_transpose"}),
+    *each("heads_mix_batch", "split", "straight", "batch_after_heads", "batch_swapped"),
+    ("heads_mix_batch", {"merge": "batch_viewed"}),
+    ("heads_mix_batch", {"split": "batch_after_heads", "merge": "batch_viewed"}),
+    ("heads_mix_batch", {"split": "batch_after_heads", "merge": "straight"}),
     ("proj_missing", {"proj": "missing"}),
     ("proj_missing", {"proj": "missing", "extra": "no_layer"}),
     ("proj_transposed", {"proj": "transposed"}),
     ("proj_twice", {"proj": "twice"}),
     *each("proj_bias", "no_bias", "o", "O"),
     *each("proj_bias", "proj", "no_bias_used", "bias_each"),
-    ("view_not_contiguous", {"merge": "view"}),
+    ("view_not_contiguous", {"merge": "contiguous_too_early"}),
     ("view_not_contiguous", {"split": "view_not_contiguous"}),
-)
-
-MUTANTS = (
-    *attention_mutants(("d_out", "d_in"), WRONG_AXES, sqrt_heads=("nh",)),
-    *HEAD_MUTANTS,
-    *LAYER_MUTANTS,
-    ("dropout_on_output_only", {"drop": ("merged",)}),
-    ("dropout_extra", {"drop": ("weights", "merged")}),
-    *INPUT_MUTANTS,
+    *Runs.LAYERS,
+    *Runs.INPUT,
     ("hard_coded_shape", {"sizes": {"context": True}}),
-    *each("hard_coded_shape", "sizes", *({"C": n} for n in (4, 12, 64, 8, 16, 768))),
-    *each("hard_coded_shape", "sizes", *({"nh": n} for n in (2, 4, 3, 8, 12, 6, 1))),
-    *each("hard_coded_shape", "sizes", *({"hd": n} for n in (64, 2, 4, 8, 3, 16))),
-    *WRITTEN_IN_MUTANTS,
+    *each("hard_coded_shape", "sizes", *written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))),
+    *each("hard_coded_shape", "sizes", *written_in(hd=(64, 2, 4, 8, 3, 16))),
+    *Runs.WRITTEN_IN,
     *each("params_not_registered", "registered", "list", "tensor", "hidden", "forward", "anew"),
     *each("params_not_registered", "registered", "proj_anew", "proj_hidden"),
     ("params_not_registered", {"split": "first_shared"}),
-    ("heads_reversed", {"split": "reversed"}),
     *each("params_extra", "extra", "layer", "norm", "temperature"),
-    *(
-        ("params_extra", {"names": tuple(n.split())})
-        for n in ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
-    ),
-    ("super_init_missing", {"super_init": False}),
-    *each("interface", "interface", "class", "pair", "required", "fourth", "bias_first", "renamed"),
-    BIAS_BY_DEFAULT,
-    *each("stub_untouched", "interface", "stub", "silent"),
+    *each("params_extra", "names", ("w_q", "w_k", "w_v", "w_o"), ("W_query", "W_key", "W_value", "proj")),
+    *each("params_extra", "names", ("q_proj", "k_proj", "v_proj", "o_proj")),
+    ("interface", edit("class MultiHeadAttention(", "class MHA(")),
+    ("interface", edit("return self.out_proj(context)", "return self.out_proj(context), None")),
+    ("interface", edit("num_heads: int, dropout: float = 0.0", "dropout: float, num_heads: int")),
+    renamed(f"{SIZES}, {OPTIONS}", "block_size: int, n_head: int, p: float = 0.0, bias: bool = False"),
+    *Runs.SIGNATURES,
+    ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
     KEYS_NOT_TRANSPOSED,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
     dropped_in_place("self.dropout"),
 )
 
-FAMILIES = ATTENTION_FAMILIES
+FAMILIES = Runs.FAMILIES

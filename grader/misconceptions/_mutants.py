@@ -1,0 +1,54 @@
+"""Short forms for lists of mutants."""
+
+from types import SimpleNamespace
+
+from manyheads.checks import edit
+
+LOW_FILLS = ("below_all", "below_all_fixed", "below_row", "lowest", "minus_largest")
+OF_HEADS = ("below_head", "below_head_fixed")  # those of each head
+SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
+
+
+def known(knobs, right):
+    """These knobs, and the right value for every other one. right: the knobs that there are."""
+    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
+    return SimpleNamespace(**{**right, **knobs})
+
+
+def each(misconception, knob, *ways, **others):
+    """One mutant for each of these values of the knob; others: further knobs that all of them have."""
+    return tuple((misconception, {knob: way, **others}) for way in ways)
+
+
+def written_in(**sizes):
+    """One dict for each of these numbers: nh=(4, 2) are {"nh": 4} and {"nh": 2}."""
+    return [{name: n} for name, numbers in sizes.items() for n in numbers]
+
+
+def at(line, *groups, more=None):
+    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all of them change besides."""
+    for id_, *texts in groups:
+        for new in texts:
+            yield id_, edit(line, new, more)
+
+
+def of(id_, *edits):
+    """Mutants of one misconception."""
+    return tuple((id_, each) for each in edits)
+
+
+HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
+KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
+
+SUPER_INIT_MISSING = ("super_init_missing", edit("super().__init__()", "pass"))
+SUPER_INIT_LATE = (
+    "super_init_missing",
+    edit("super().__init__()", "self.early = nn.Identity()\n        super().__init__()"),
+)
+BIAS_BY_DEFAULT = ("interface", edit("qkv_bias: bool = False", "qkv_bias: bool = True"))
+
+
+def dropped_in_place(layer):
+    """The dropout of this name in place, an edit of every reference that makes it so."""
+    line = f"{layer} = nn.Dropout(dropout)"
+    return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))
