@@ -110,19 +110,18 @@ def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[
     return places
 
 
-def settled_places(known: Sequence[Replies], places: Sequence[Place]) -> tuple[int | None, ...]:
-    """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
-    pairs = zip(known, places, strict=True)
-    return tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+def without_rounding(
+    known: Sequence[Replies], places: Sequence[Place], broken: Broken
+) -> tuple[tuple[int | None, ...], Broken]:
+    """Return the places and the aspects that are sure, once all mutants have answered.
 
-
-def without_rounding(broken: Broken, places: Sequence[Place], settled: Sequence[int | None]) -> Broken:
-    """Return the aspects without those of calls whose reply rounding decides: on another processor it breaks others.
-
-    What chance decides is drawn from the call's seed, and is the same everywhere.
+    A reply that rounding may decide is none, unless another mutant gives it for sure: on another processor it breaks other
+    aspects. What chance decides is drawn from the call's seed, and is the same everywhere.
     """
-    of_rounding = {i for i, (one, other) in enumerate(zip(places, settled, strict=True)) if one is not other is None}
-    return frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
+    pairs = zip(known, places, strict=True)
+    sure = tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+    of_rounding = {i for i, place in enumerate(places) if place is not None and sure[i] is None}
+    return sure, frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
@@ -154,8 +153,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         heard.append((seen, result))
     mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        mutants.append(RecordedMutant(mutant.id, settled_places(known, places)))
-        sure = without_rounding(aspects, places, mutants[-1].answers)
+        answers_for_sure, sure = without_rounding(known, places, aspects)
+        mutants.append(RecordedMutant(mutant.id, answers_for_sure))
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
     replies = tuple(tuple(each.every) for each in known)
     recording = Recording(
@@ -210,8 +209,7 @@ def _checks(
             **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
             calls=asked[outcome.id],
             facets=_facets(asked[outcome.id], replies, disputed),
-            asks=chosen[outcome.id].asks,
-            is_last=chosen[outcome.id].is_last,
+            **vars(chosen[outcome.id]),
         )
         for outcome in every
     )
@@ -220,10 +218,11 @@ def _checks(
 def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
     """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
+    others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:
-        if any((i, facet) in disputed for i in calls):
-            continue
-        others = ((other, replies[i][0]) for i in calls for other in replies[i][1:])
-        if any(each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,)) for each, right in others):
+        unseen = (
+            each for each, right in others if each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,))
+        )
+        if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)
     return tuple(facets)

@@ -14,9 +14,10 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
+from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.execute import execute
-from ..box.worker.messages import Build, Call, Entries, StandIn
+from ..box.worker.messages import Build, Call
 from ..checks.cast import cast, map_call, rounded
 from ..checks.draw import Drawn
 from ..checks.local import LocalRecordingRunner
@@ -161,7 +162,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
+    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if elements(e.call) <= ELEMENTS_LIMIT]
     asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
     asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
     calls = [each.call for each in every]
@@ -185,15 +186,10 @@ def is_an_edit(first: Call, second: Call) -> bool:
     """
     if first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args):
         return False
-    if not are_alike(first.subject, second.subject):
-        return False
-    others = [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]
-    if len(others) != 1:
-        return False
-    a, b = others[0]
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or (a.shape, a.dtype) != (b.shape, b.dtype):
-        return False
-    return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
+    match [(a, b) for a, b in zip(first.given, second.given, strict=True) if not are_alike(a, b)]:
+        case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):
+            return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
+    return False
 
 
 def right_answers(
@@ -213,17 +209,10 @@ def right_answers(
     return outcomes, subject.transcript
 
 
-def _elements(call: Call) -> int:
-    def count(value: object) -> int:
-        if isinstance(value, Tensor):
-            return value.numel()
-        if isinstance(value, Build):
-            return sum(count(t) for t in (value.state or {}).values())
-        if isinstance(value, StandIn):
-            return sum(count(t) for t in value.linears.values())
-        return count(value.values) if isinstance(value, Entries) else 0
-
-    return sum(count(v) for v in (*call.given, *call.cotangents))
+def elements(call: Call) -> int:
+    """Return how many numbers a call holds in its tensors."""
+    wire.to_body(call, tensors := list[Tensor]())
+    return sum(tensor.numel() for tensor in tensors)
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:

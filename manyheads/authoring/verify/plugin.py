@@ -47,7 +47,7 @@ class Verified:
         self.judge = lru_cache(maxsize=4)(self._judge)
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
         self.trials = lru_cache(maxsize=1)(lambda exercise: Trials(self.catalogue, exercise))
-        self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, [exercise]))
+        self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -75,14 +75,6 @@ class Trials:
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
             yield self._catalogue.run(self.exercise, attempt, self._reference, PUBLIC, id_, only=[check])[0].suspect
 
-    def proves_another(self, mutant: Mutant) -> str:
-        """Return the other misconception that each of these checks proves by itself; "" where one of them does not."""
-        suspect = ""
-        for suspect in self.suspects(mutant):
-            if suspect in ("", mutant.id):
-                return ""
-        return suspect
-
     def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
         """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
         for one, other in ((first, second), (second, first)):
