@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 2992,
+    "authoring": 2910,
     "box": 5194,
     "checks": 1395,
     "cli": 2000,
@@ -22,8 +22,8 @@ LIMITS = {
     "student": 2895,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 29982,
-    "bench": 1248,
+    "tests": 29972,
+    "bench": 1236,
 }
 
 

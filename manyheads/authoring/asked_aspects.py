@@ -91,19 +91,12 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
 
 def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
-    # The reference's fingerprint itself is that of a reply which is the same to the last bit.
-    same = {i for i, one in enumerate(compared) if one.found is one.right}
-    differs = {i for i, one in enumerate(compared) if i not in same and not one.found.is_same(one.right)}
-    found = set()
-    for each in groups:
-        for aspect, of_aspect in each.items():
-            for group in of_aspect:
-                # Recording say nothing of devices, and not all of values: an answer may be rounded.
-                may_differ = aspect == "device" or not differs.isdisjoint(group)
-                may_differ = may_differ or (aspect in ("values", "values_of_a_kind") and not same.issuperset(group))
-                if may_differ and is_broken(aspect, [compared[i] for i in group]):
-                    found.add((aspect, group))
-    return frozenset(found)
+    differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
+    asked = {(aspect, group) for each in groups for aspect, found in each.items() for group in found}
+    # Recordings say nothing of devices, and not all of values: an answer may be rounded.
+    unsaid = ("device", "values", "values_of_a_kind")
+    known = (each for each in asked if each[0] in unsaid or not differs.isdisjoint(each[1]))
+    return frozenset(each for each in known if is_broken(each[0], [compared[i] for i in each[1]]))
 
 
 @dataclass(frozen=True)

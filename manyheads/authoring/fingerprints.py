@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 from ..box.worker import wire
@@ -26,7 +26,7 @@ from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, is_same_reply, recorded_calls
+from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, recorded_calls
 from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 
@@ -87,11 +87,11 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
         for i, asked in enumerate(recorded.every):
             call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
-            reply = settled(call, whole)
-            right, is_right = recorded.right[i], is_same_reply(reply, recorded.replies[i])  # as most of them are
-            fingerprint = right if is_right else fingerprint_beside(right, call, reply)
-            told = Observed(call, right, recorded.expected[i], reply, fingerprint)
-            answers.append(Asked(told, whole, asked if whole is first else asked.in_single))
+            reply, right = settled(call, whole), recorded.right[i]
+            told = Observed(call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply))
+            answers.append(
+                Asked(told, whole, asked if whole is first else RecordedCall(replace(call, dtype="float32")))
+            )
     return answers
 
 
@@ -102,9 +102,8 @@ def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[
     """
     places = list[Place]()
     for replies, asked in zip(known, answers, strict=True):
-        found, right = asked.told.found, asked.told.right
-        place = 0 if found is right else replies.find(found)  # the same as one that is known to be fixed
-        if place is None and asked.call.is_fixed(namespace, found, right):
+        found, place = asked.told.found, replies.find(asked.told.found)  # the same as one that is known to be fixed
+        if place is None and asked.call.is_fixed(namespace, found, asked.told.right):
             place = replies.add(found)
         places.append(found if place is None and not asked.call.is_drawn else place)
     return places

@@ -24,7 +24,7 @@ def calls(call: Call) -> RecordedCalls:
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], expected)}
-    return RecordedCalls((), ("check",), (RecordedCall(call),), (reply,), (fingerprint_of(reply),), (expected,), groups)
+    return RecordedCalls((), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups)
 
 
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:

@@ -64,7 +64,7 @@ def replies_of(names: dict[str, object]) -> list[Observed]:
 def recording() -> Recording:
     right = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
-    recorded = RecordedCalls((), ids, tuple(map(RecordedCall, CALLS)), (), tuple(each.right for each in right), (), {})
+    recorded = RecordedCalls((), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {})
     scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))

@@ -100,9 +100,4 @@ def _stub(*arguments: object, **named: object) -> None:
 def with_other_weights() -> AbstractContextManager[object]:
     """Let every linear layer begin with other weights, as where layers are made in another order."""
     begin = nn.Linear.reset_parameters
-
-    def begin_otherwise(layer: nn.Linear) -> None:
-        torch.rand(1)
-        begin(layer)
-
-    return mock.patch.object(nn.Linear, "reset_parameters", begin_otherwise)
+    return mock.patch.object(nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer)))
