@@ -161,7 +161,7 @@ def written(id_: str, every: int, kept: Path | None = None) -> list[str]:
     exercise = next(e for e in course.exercises if e.id == id_)
     with ExitStack() as stack:
         real: Box = stack.enter_context(open_box(Level.NAMESPACES, course.limits.for_worker(), course.root))
-        box = real if kept is None else stack.enter_context(KeptBox(real, kept / f"{id_}.sqlite"))
+        box = real if kept is None else stack.enter_context(KeptBox(real, kept / id_))
         plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
         searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
         lines = []
