@@ -65,9 +65,8 @@ class Hearing:
     """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
-        self._catalogue, self._exercise = catalogue, exercise
+        self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
-        self._held = recorded.calls
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
         """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
@@ -183,11 +182,8 @@ def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
 def words_of(bank: Bank) -> dict[str, Words]:
     """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
-    return {
-        id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
-        for id_, t in sorted(bank.texts.items())
-        if id_ in wanted
-    }
+    texts = {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
+    return {id_: Words(title=t.title, explanation=t.explanation, hints=t.hints) for id_, t in texts.items()}
 
 
 def _checks(

@@ -45,8 +45,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     paths = [path for path in sorted(ENGINE.rglob("*")) if templates or HERE not in path.parents or path.parent == HERE]
     own = (p for p in paths if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial"))
     files = {f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in own}
-    said = {name: distribution.read_text(name) for name in _ABOUT}
-    files |= {f"{about}/{name}": text.encode() for name, text in said.items() if text is not None}
+    files |= {f"{about}/{name}": text.encode() for name in _ABOUT if (text := distribution.read_text(name)) is not None}
     files[f"{about}/WHEEL"] = _WHEEL
     digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in files.items()}
     record = [f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}" for name, digest in digests.items()]

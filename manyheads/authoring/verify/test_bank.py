@@ -81,15 +81,10 @@ def test_numbers(trials: Trials, number: tuple[Family, dict[str, object]]) -> No
 @claim("let a check that asks one function alone tell these from others", share=UNFINISHED_SHARE)
 def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None:
     """A mistake keeps its name while later functions are stubs."""
-    cases, lost = 0, []
-    for first, stubs, right in trials.unfinished:
-        told = trials.told({**some_mutant.namespace, **stubs})
-        if told.seen == right.seen:
-            continue  # its fault is in a function that is a stub here
-        cases += 1
-        if not told.is_first(some_mutant.id):
-            lost.append(f"{_label(some_mutant)} before {first}: {told.names}")
-    report(cases, lost)
+    every = [(name, trials.told({**some_mutant.namespace, **stubs}), right) for name, stubs, right in trials.unfinished]
+    seen = {name: told for name, told, right in every if told.seen != right.seen}  # else its fault is in a stub
+    lost = {name: told.names for name, told in seen.items() if not told.is_first(some_mutant.id)}
+    report(len(seen), [f"{_label(some_mutant)} before {name}: {named}" for name, named in lost.items()])
 
 
 @claim("let no check compare weights that nobody gave, then course verify {id}")
