@@ -1,6 +1,6 @@
 """What docs/attention.md says of grading on a GPU, measured here. Run: python -m bench.gpu
 
-What an attempt's start costs in the box, and one student graded on both devices. `course bench --device cuda` measures attention.
+What an attempt's start costs in the box, and one student graded on both devices. `course bench` measures attention.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ def main() -> None:
         sys.exit(f"bench.gpu: no box: {fault}")
     print(f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} s (of {STARTS}).")
     on_gpu, on_cpu = (student(course, device) for device in ("cuda", "cpu"))
-    print(
-        f"One right student of the first assignment: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU, start included."
-    )
+    print(f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU.")
 
 
 def starts(course: Course) -> tuple[float, float]:

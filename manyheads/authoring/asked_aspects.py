@@ -69,8 +69,7 @@ def groups_of(
     pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
     numbers = [i for i, answer in known.items() if not answer.dim()]
     # Two calls, and another, before or after them, whose answer is the largest difference of theirs.
-    found = [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
-    groups["difference"] = [*found]
+    groups["difference"] = [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}

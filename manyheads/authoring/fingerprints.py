@@ -113,8 +113,8 @@ def without_rounding(
 ) -> tuple[tuple[int | None, ...], Broken]:
     """Return the places and the aspects that are sure, once all mutants have answered.
 
-    A reply that rounding may decide is none, unless another mutant gives it for sure: on another processor it breaks other
-    aspects. What chance decides is drawn from the call's seed, and is the same everywhere.
+    A reply that rounding may decide is none, unless another mutant gives it for sure: other processors compute
+    others. What chance decides is drawn from the call's seed, and is the same everywhere.
     """
     pairs = zip(known, places, strict=True)
     sure = tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)

@@ -48,7 +48,7 @@ def recorded_pairs(
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
-        # Members of a class answer alike alone, but perhaps not in combination with another fault; some exclude each other.
+        # Members of a class answer alike alone, but perhaps not with another fault; some exclude each other.
         pairs = product(members[:MEMBERS], others[:MEMBERS])
         made = next(filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None)
         if made is not None:

@@ -51,7 +51,7 @@ def write_release(
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> dict[Path, bool]:
-    """Write exercises/, and remove files that no longer belong there. Returns of each file whether it was another before.
+    """Write exercises/, and remove files that no longer belong there. Returns for each file whether it was written.
 
     exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
     """

@@ -96,8 +96,8 @@ def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
 def _finish(cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
-    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a grader
-    reads of it. The checksum, by which nbgrader recognises edited cells, is computed here, so a release needs no nbgrader.
+    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a
+    grader reads of it. The checksum, by which nbgrader sees edits, is computed here, so a release needs no nbgrader.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:
