@@ -65,9 +65,8 @@ def write_release(
     def write(files: Files) -> None:
         written.update((path, write_changed(path, content)) for path, content in files.items())
 
-    for exercise in named:
-        if exercise not in stale:
-            write(texts[exercise.id])
+    for exercise in (exercise for exercise in named if exercise not in stale):
+        write(texts[exercise.id])
     with shown(len(stale)) as one_more:
         for exercise, made in _record_all(course, catalogue, stale, jobs):
             write({**texts[exercise.id], **made})

@@ -174,3 +174,4 @@ ONE = Call(Build("Layer", (3, 3), state=W), (X, KEEP, None))
 ])  # fmt: skip
 def test_an_edit_of_one_argument(other: Call, expected: bool) -> None:
     assert is_an_edit(ONE, other) is expected
+    assert not is_an_edit(*(Call(name, (torch.empty(size, device="meta"),)) for name, size in (("f", 2), ("g", 3))))

@@ -73,7 +73,6 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     assert "@@" not in readme + (whole / "Makefile").read_text() + owners
     owned = [line.split() for line in owners.splitlines() if line and line[0] != "#"]
     assert owned == [["*", "@school"], [f"/{SCRIPT}"], [f"/{SCRIPT.replace('.py', '.ipynb')}"]]
-    # A torch.py beside them would be imported by everybody.
 
 
 def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(whole: Path) -> None:
