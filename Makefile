@@ -6,7 +6,7 @@
 # make verify  set up, then hold the course to its own promises
 # make docs    set up, then make a site of docs/ in .cache/docs/site; a link or an anchor that leads nowhere is an error
 # make bench   set up, then measure what grading costs, beside the floor, pytest and nbgrader (a quarter of an hour)
-# make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements as Markdown
+# make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements
 #
 # TORCH_INDEX  the wheel index to take torch from: PyTorch's CPU one, as its page Start Locally shows for Pip and CPU
 # PYTHON       the interpreter to build .venv with (3.11 or newer)
@@ -61,6 +61,7 @@ soak: setup
 gpu: setup
 	@$(RUN)/course doctor
 	@$(RUN)/python -m pytest -m gpu -rs
+	@$(RUN)/course bench --device cuda
 	@$(RUN)/python -m bench.gpu
 
 setup: $(READY)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-import types
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import torch
 
-from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.submission import Submission, find_submissions
@@ -42,19 +41,12 @@ def main(root: Path, submitted: Path) -> None:
 
 def _judge(catalogue: Catalogue, submission: Submission) -> None:
     for exercise in submission.assignment.exercises:
-        subject = LocalRecordingRunner(_imported(submission.folder / f"{exercise.stem}.py"))
+        subject = LocalRecordingRunner(namespace_of(submission.folder / f"{exercise.stem}.py"))
         reference = catalogue.reference(exercise)
         outcomes = catalogue.run(exercise, subject, reference, b"floor", submission.student, exercise.id)
         failed = [o.id for o in outcomes if o.outcome != "passed"]
         if failed:
             raise SystemExit(f"{submission.student}'s {exercise.id} is not right: {failed}")
-
-
-def _imported(path: Path) -> dict[str, object]:
-    module = types.ModuleType("attempt")
-    sys.modules["attempt"] = module  # where dataclasses look for their module
-    exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), vars(module))
-    return vars(module)
 
 
 if __name__ == "__main__":

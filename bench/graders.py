@@ -147,27 +147,16 @@ class Nbgrader(Class):
             return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
 
 
-GRADERS: dict[str, type[Ours | Pytest | Nbgrader]] = {
-    "course grade": Ours,
-    "plain pytest": Pytest,
-    "nbgrader autograde": Nbgrader,
-}
+GRADERS: dict[str, type[Ours | Pytest | Nbgrader]]
+GRADERS = {"course grade": Ours, "plain pytest": Pytest, "nbgrader autograde": Nbgrader}
 
 
 def _cell(name: str, source: str, *, is_solution: bool = False) -> dict[str, object]:
     marks: dict[str, object] = {"grade_id": name, "grade": not is_solution, "locked": not is_solution, "task": False}
-    marks |= {"schema_version": 3, "cell_type": "code", "solution": is_solution} | (
-        {} if is_solution else {"points": 1}
-    )
-    metadata = {"nbgrader": marks}
-    return {
-        "cell_type": "code",
-        "id": name,
-        "source": source,
-        "metadata": metadata,
-        "execution_count": None,
-        "outputs": [],
-    }
+    marks |= {"schema_version": 3, "cell_type": "code", "solution": is_solution}
+    metadata = {"nbgrader": marks if is_solution else marks | {"points": 1}}
+    cell = {"cell_type": "code", "id": name, "source": source, "metadata": metadata}
+    return {**cell, "execution_count": None, "outputs": []}
 
 
 def _notebook(cells: list[dict[str, object]]) -> str:

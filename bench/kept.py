@@ -8,7 +8,7 @@ bytes: whatever reads them is part of what is compared.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
+import shelve
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,33 +31,29 @@ class KeptBox:
         self.level = box.level
         self.start, self.asked = box.attempt, 0
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = sqlite3.connect(path)
-        self._file.execute("CREATE TABLE IF NOT EXISTS replies (message BLOB PRIMARY KEY, end TEXT, reply BLOB)")
+        self._file: shelve.Shelf[tuple[str, bytes]] = shelve.DbfilenameShelf(str(path))
 
     def attempt(self, limits: Limits) -> Connection:
         """Return a connection that looks into the file first."""
         return _KeptConnection(self, limits)
 
-    def reply(self, message: bytes, ask: Callable[[], bytes]) -> bytes:
+    def reply(self, message: str, ask: Callable[[], bytes]) -> bytes:
         """Return the reply to what this digest stands for. Raises AttemptEnded where it ended the process."""
-        kept = self._file.execute("SELECT end, reply FROM replies WHERE message = ?", (message,)).fetchone()
-        if kept is None:
+        if message not in self._file:
             self.asked += 1
             try:
-                kept = ("", ask())
+                self._file[message] = "", ask()
             except AttemptEnded as ended:
-                kept = (ended.end.value, str(ended).encode())
-            self._file.execute("INSERT INTO replies VALUES (?, ?, ?)", (message, *kept))
-        end, reply = kept
+                self._file[message] = ended.end.value, str(ended).encode()
+        end, reply = self._file[message]
         if end:
-            raise AttemptEnded(End(end), bytes(reply).decode())
+            raise AttemptEnded(End(end), reply.decode())
         return bytes(reply)
 
     def __enter__(self) -> KeptBox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.commit()
         self._file.close()
 
 
@@ -90,7 +86,7 @@ class _KeptConnection(Connection):
         self._counts[data] += 1
         loaded = self._loaded.copy()
         loaded.update(b"%d %s" % (self._counts[data], data))
-        reply = self._box.reply(loaded.digest(), lambda: ask(self._process()))
+        reply = self._box.reply(loaded.hexdigest(), lambda: ask(self._process()))
         self._sent.append(ask)
         self.spent.received += len(reply)
         try:

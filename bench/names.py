@@ -86,16 +86,17 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
         for path in paths:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
-    faults = FaultBench(course, box, [exercise]).faults(exercise)
+    faults = FaultBench(course, box, exercise).faults()
     for number, fault in enumerate(itertools.islice(faults, EDITS)):
         yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
 
 
 def pairs_of(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
     """Return pairs of mutants with two ids and no fault in common, the same ones in each run."""
+    every = itertools.combinations(bank.mutants, 2)
     pairs = [
         (a, b)
-        for a, b in itertools.combinations(bank.mutants, 2)
+        for a, b in every
         if a.id != b.id and not a.faults.keys() & b.faults.keys() and bool(a.source) == bool(b.source)
     ]
     return random.Random(exercise.id).sample(pairs, min(PAIRS, len(pairs)))
@@ -146,25 +147,10 @@ def _without(text: str, names: set[str]) -> str:
     return "\n".join(lines)
 
 
-def said_of(
-    exercise: Exercise, course: Course, box: Box, judge: Judge, attempt: Attempt, bounds: Bounds
-) -> dict[str, object]:
-    """Return what both sides say of an attempt."""
-    source = AttemptSource(f"{exercise.stem}.py", attempt.text)
-    home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
-    graded = judge.grade_attempt("golden", exercise, source)
-    return {
-        "attempt": f"{exercise.id}: {attempt.kind} {attempt.label}",
-        "graded": _said(graded),
-        "home": _said(home),
-    }
-
-
 def _said(result: ExerciseResult) -> dict[str, list[str]]:
-    names = [
-        f"{d.id}{''.join(f'|{other}' for other in d.alternatives)} in {', '.join(filter(None, (d.function, *d.also_in)))}"
-        for d in result.diagnosis
-    ]
+    functions = [", ".join(filter(None, (d.function, *d.also_in))) for d in result.diagnosis]
+    ids = ["|".join((d.id, *d.alternatives)) for d in result.diagnosis]
+    names = [f"{id_} in {where}" for id_, where in zip(ids, functions, strict=True)]
     said = {"names": names, "also": [d.id for d in result.also], "lines": [str(line.line) for line in result.lines]}
     return {kind: values for kind, values in said.items() if values}
 
@@ -175,14 +161,18 @@ def written(id_: str, every: int, kept: Path | None = None) -> list[str]:
     exercise = next(e for e in course.exercises if e.id == id_)
     with ExitStack() as stack:
         real: Box = stack.enter_context(open_box(Level.NAMESPACES, course.limits.for_worker(), course.root))
-        box = real if kept is None else stack.enter_context(KeptBox(real, kept / f"{id_}.sqlite"))
+        box = real if kept is None else stack.enter_context(KeptBox(real, kept / id_))
         plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
         searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
         lines = []
         for attempt in attempts(course, real, exercise, every):
             searched = attempt.has_lines and kept is None
             judge, bounds = (searching, BY_COUNT) if searched else (plain, NO_LINES)
-            lines.append(json.dumps(said_of(exercise, course, box, judge, attempt, bounds), ensure_ascii=False))
+            source = AttemptSource(f"{exercise.stem}.py", attempt.text)
+            home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
+            sides = {"graded": _said(judge.grade_attempt("golden", exercise, source)), "home": _said(home)}
+            said = {"attempt": f"{exercise.id}: {attempt.kind} {attempt.label}", **sides}
+            lines.append(json.dumps(said, ensure_ascii=False))
         if isinstance(box, KeptBox):
             print(f"{id_}: {box.asked} messages were asked anew", file=sys.stderr, flush=True)
         return lines
@@ -280,25 +270,16 @@ def _read(path: Path) -> dict[str, Mapping[str, object]]:
 def main() -> None:
     """Write, compare or count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    writing = commands.add_parser("write")
-    writing.add_argument("file", type=Path)
-    writing.add_argument("--only", nargs="*", default=[], dest="exercises")
-    writing.add_argument("--every", type=int, default=1)
-    writing.add_argument("--kept", type=Path)
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("old", type=Path)
-    comparing.add_argument("new", type=Path)
-    counting = commands.add_parser("figures")
-    counting.add_argument("file", type=Path)
+    parser.add_argument("command", choices=["write", "compare", "figures"])
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--kept", type=Path)
     given = parser.parse_args()
     if given.command == "write":
-        write(given.file, given.exercises, given.every, given.kept)
-        return
-    if given.command == "figures":
-        print("\n".join(figures(_read(given.file))))
-        return
-    print("\n".join(compare(_read(given.old), _read(given.new))))
+        write(given.files[0], given.only, given.every, given.kept)
+    else:
+        print("\n".join((compare if given.command == "compare" else figures)(*map(_read, given.files))))
 
 
 if __name__ == "__main__":

@@ -34,12 +34,6 @@ THEME = TerminalTheme(  # every colour at 4.5 to 1 or more on the background
 FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 
 
-def main() -> int:
-    """Exit status 0."""
-    PICTURE.write_text(picture(), encoding="utf-8")
-    return 0
-
-
 def picture() -> str:
     """The SVG: text, in fonts that every system has, and nothing to load."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
@@ -56,26 +50,11 @@ def printed() -> list[str]:
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
-        colours = {
-            "FORCE_COLOR": "1",
-            "COLUMNS": str(COLUMNS),
-            "TERM": "xterm-256color",
-            "TTY_INTERACTIVE": "0",
-            "PYTHONPATH": str(REPOSITORY),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # as where .venv is activated
-        }
-        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | colours
-        return [
-            subprocess.run(
-                [sys.executable, "-m", "manyheads", *arguments],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            for arguments in COMMANDS
-        ]
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as where .venv is activated
+        known = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"PYTHONPATH": str(REPOSITORY), "PATH": path}
+        known |= {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "TTY_INTERACTIVE": "0"}
+        commands = ([sys.executable, "-m", "manyheads", *arguments] for arguments in COMMANDS)
+        return [subprocess.check_output(command, cwd=folder, env=known, text=True) for command in commands]
 
 
 def _without_fonts() -> str:
@@ -86,4 +65,4 @@ def _without_fonts() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    PICTURE.write_text(picture(), encoding="utf-8")

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3070,
+    "authoring": 2900,
     "box": 5194,
     "checks": 1395,
     "cli": 2000,
@@ -22,8 +22,8 @@ LIMITS = {
     "student": 2895,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 30216,
-    "bench": 1423,
+    "tests": 29949,
+    "bench": 1234,
 }
 
 

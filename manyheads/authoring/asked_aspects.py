@@ -38,9 +38,9 @@ Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
 Broken = frozenset[tuple[Aspect, tuple[int, ...]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Subject:
-    """Trusted code whose verdicts are known. id: its misconception, "" of a right attempt."""
+    """Trusted code whose verdicts are known; none equals another. id: its misconception, "" of a right attempt."""
 
     fails: frozenset[str]
     is_right: bool
@@ -68,14 +68,10 @@ def groups_of(
     groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
     pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
     numbers = [i for i, answer in known.items() if not answer.dim()]
-    groups[
-        "difference"
-    ] = [  # two calls, and another, before or after them, whose answer is the largest difference of theirs
-        (a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])
-    ]
+    # Two calls, and another, before or after them, whose answer is the largest difference of theirs.
+    groups["difference"] = [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
-    of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
-    groups |= dict.fromkeys(OF_COPIES, of_copies)
+    groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
 
 
@@ -94,19 +90,12 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
 
 def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
-    # The reference's fingerprint itself is that of a reply which is the same to the last bit.
-    same = {i for i, one in enumerate(compared) if one.found is one.right}
-    differs = {i for i, one in enumerate(compared) if i not in same and not one.found.is_same(one.right)}
-    found = set()
-    for each in groups:
-        for aspect, of_aspect in each.items():
-            for group in of_aspect:
-                # Recording say nothing of devices, and not all of values: an answer may be rounded.
-                may_differ = aspect == "device" or not differs.isdisjoint(group)
-                may_differ = may_differ or (aspect in ("values", "values_of_a_kind") and not same.issuperset(group))
-                if may_differ and is_broken(aspect, [compared[i] for i in group]):
-                    found.add((aspect, group))
-    return frozenset(found)
+    differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
+    asked = {(aspect, group) for each in groups for aspect, found in each.items() for group in found}
+    # Recordings say nothing of devices, and not all of values: an answer may be rounded.
+    unsaid = ("device", "values", "values_of_a_kind")
+    known = (each for each in asked if each[0] in unsaid or not differs.isdisjoint(each[1]))
+    return frozenset(each for each in known if is_broken(each[0], [compared[i] for i in each[1]]))
 
 
 @dataclass(frozen=True)
@@ -124,9 +113,10 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
     _ask_last(chosen, groups, subjects)
     for check, found in groups.items():
         others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
-        if chosen[check].asks and not chosen[check].is_last:
-            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
-            chosen[check] = Chosen((*chosen[check].asks, *more))
+        if (asks := chosen[check].asks) and not chosen[check].is_last:
+            chosen[check] = Chosen(
+                (*asks, *_asked_of_unseen(check, found, subjects, _passing(subjects, *others), asks))
+            )
     alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
     # What the aspects mean; of a check that is asked last, to those that alone fail it then.
     last = {check: [s for s in alone if s.fails == {check}] for check, each in chosen.items() if each.is_last}
@@ -143,13 +133,10 @@ def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects:
     leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
     """
     for check, found in groups.items():
-        others = [each.asks for id_, each in chosen.items() if id_ != check]
-        alone = _passing(subjects, *others)
+        alone = _passing(subjects, *(each.asks for id_, each in chosen.items() if id_ != check))
         failing = [subject for subject in alone if check in subject.fails]
         seen = len(failing) - len(_passing(failing, chosen[check].asks))
-        if len(failing) < MORE_IF_LAST * seen:
-            continue
-        asks = choose(check, found, alone)
+        asks = choose(check, found, alone) if len(failing) >= MORE_IF_LAST * seen else ()
         if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
             chosen[check] = Chosen(asks, is_last=True)
 
@@ -162,28 +149,29 @@ def _asked_of_unseen(
     Some who pass it may break them, fewer than those that fail it, as long as another check sees each of these. alone:
     the subjects that no other check sees.
     """
-    unseen = {id(subject) for subject in _passing(alone, asks) if check in subject.fails}
-    known, found = {id(subject) for subject in alone}, []
-    for aspect in ASPECTS:
-        for group in groups[aspect]:
-            broken = [subject for subject in subjects if (aspect, group) in subject.broken]
-            mistakes = [subject for subject in broken if check not in subject.fails]
-            is_fair = not any(subject.is_right or id(subject) in known for subject in mistakes)
-            if is_fair and 2 * len(mistakes) < len(broken) and not unseen.isdisjoint(map(id, broken)):
-                found.append(Ask(aspect=aspect, calls=(group,)))
-                unseen -= {id(subject) for subject in broken}
+    unseen = {subject for subject in _passing(alone, asks) if check in subject.fails}
+    unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
+    found = list[Ask]()
+    for aspect, group in ((a, g) for a in ASPECTS for g in groups[a]):
+        broken = _breaking(aspect, group, subjects)
+        mistakes = {subject for subject in broken if check not in subject.fails}
+        if unseen & broken and not unfair & mistakes and 2 * len(mistakes) < len(broken):
+            found.append(Ask(aspect=aspect, calls=(group,)))
+            unseen -= broken
     return found
 
 
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
-    found, before = [], set[int]()  # who breaks an aspect may break those that come after it for the same cause
+    found, before = [], set[Subject]()  # who breaks an aspect may break those that come after it for the same cause
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
-        others = set[int]().union(*(_breaking("kind", call, subjects) for call in of_calls))
-        broken = set[int]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
+        others = set[Subject]().union(*(_breaking("kind", call, subjects) for call in of_calls))
+        broken = (
+            set[Subject]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
+        )
         before |= broken
-        names = {subjects[i].id for i in broken} if ask.aspect in TELLING else set()
+        names = {subject.id for subject in broken} if ask.aspect in TELLING else set()
         found.append(ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask)
     return tuple(found)
 
@@ -196,29 +184,28 @@ def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]
 
 def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
-    failing = {i for i, subject in enumerate(subjects) if check in subject.fails}
+    failing = {subject for subject in subjects if check in subject.fails}
     if not failing:  # whatever nobody lacks
         asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
         return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
-    right = {i for i, subject in enumerate(subjects) if subject.is_right}
-    left, wrongly, asks = set(failing), set[int](), []
+    left, wrongly, asks = failing, set[Subject](), []
     for aspect in ASPECTS:
         breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
         fair = {  # who breaks it is no right attempt, and few mutants that pass the hidden check
             group: who
             for group, who in breaking.items()
-            if not who & right and len(who - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(who & failing)
+            if not any(subject.is_right for subject in who)
+            and len(who - failing - wrongly) * HITS_FOR_A_MISTAKE <= len(who & failing)
         }
-        broken = set[int]().union(*fair.values())
+        broken = set[Subject]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
         is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
-            left -= broken
-            wrongly |= mistakes
+            left, wrongly = left - broken, wrongly | mistakes
     return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
 
 
-def _breaking(aspect: Aspect, group: tuple[int, ...], subjects: Sequence[Subject]) -> set[int]:
-    return {i for i, subject in enumerate(subjects) if (aspect, group) in subject.broken}
+def _breaking(aspect: Aspect, group: tuple[int, ...], subjects: Sequence[Subject]) -> set[Subject]:
+    return {subject for subject in subjects if (aspect, group) in subject.broken}

@@ -56,7 +56,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
     files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
-    manifest = json.dumps({"owner": owner, "files": _digests(files)}, indent=1)
+    manifest = json.dumps({"owner": owner, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
 
@@ -178,7 +178,8 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
         raise CourseError(f"not every solution passes `course check` as it is released: {said[0]}. Next: course verify")
 
 
-def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+def digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the digest of every file but the manifest, which holds them."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
 
 
@@ -188,10 +189,6 @@ class Earlier:
 
     files: Mapping[str, str]
     owner: str | None = None
-
-    def holds(self, files: Mapping[str, bytes]) -> bool:
-        """Return whether it wrote just these files."""
-        return _digests(files) == self.files
 
 
 def earlier_release(folder: Path) -> Earlier:

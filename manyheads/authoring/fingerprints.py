@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 from ..box.worker import wire
@@ -26,7 +26,7 @@ from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, is_same_reply, recorded_calls
+from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, recorded_calls
 from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 
@@ -65,9 +65,8 @@ class Hearing:
     """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
-        self._catalogue, self._exercise = catalogue, exercise
+        self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
-        self._held = recorded.calls
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
         """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
@@ -87,11 +86,11 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
         for i, asked in enumerate(recorded.every):
             call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
-            reply = settled(call, whole)
-            right, is_right = recorded.right[i], is_same_reply(reply, recorded.replies[i])  # as most of them are
-            fingerprint = right if is_right else fingerprint_beside(right, call, reply)
-            told = Observed(call, right, recorded.expected[i], reply, fingerprint)
-            answers.append(Asked(told, whole, asked if whole is first else asked.in_single))
+            reply, right = settled(call, whole), recorded.right[i]
+            told = Observed(call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply))
+            answers.append(
+                Asked(told, whole, asked if whole is first else RecordedCall(replace(call, dtype="float32")))
+            )
     return answers
 
 
@@ -102,27 +101,25 @@ def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[
     """
     places = list[Place]()
     for replies, asked in zip(known, answers, strict=True):
-        found, right = asked.told.found, asked.told.right
-        place = 0 if found is right else replies.find(found)  # the same as one that is known to be fixed
-        if place is None and asked.call.is_fixed(namespace, found, right):
+        found, place = asked.told.found, replies.find(asked.told.found)  # the same as one that is known to be fixed
+        if place is None and asked.call.is_fixed(namespace, found, asked.told.right):
             place = replies.add(found)
         places.append(found if place is None and not asked.call.is_drawn else place)
     return places
 
 
-def settled_places(known: Sequence[Replies], places: Sequence[Place]) -> tuple[int | None, ...]:
-    """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
-    pairs = zip(known, places, strict=True)
-    return tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+def without_rounding(
+    known: Sequence[Replies], places: Sequence[Place], broken: Broken
+) -> tuple[tuple[int | None, ...], Broken]:
+    """Return the places and the aspects that are sure, once all mutants have answered.
 
-
-def without_rounding(broken: Broken, places: Sequence[Place], settled: Sequence[int | None]) -> Broken:
-    """Return the aspects without those of calls whose reply rounding decides: on another processor it breaks others.
-
-    What chance decides is drawn from the call's seed, and is the same everywhere.
+    A reply that rounding may decide is none, unless another mutant gives it for sure: other processors compute
+    others. What chance decides is drawn from the call's seed, and is the same everywhere.
     """
-    of_rounding = {i for i, (one, other) in enumerate(zip(places, settled, strict=True)) if one is not other is None}
-    return frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
+    pairs = zip(known, places, strict=True)
+    sure = tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+    of_rounding = {i for i, place in enumerate(places) if place is not None and sure[i] is None}
+    return sure, frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
@@ -154,8 +151,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         heard.append((seen, result))
     mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
-        mutants.append(RecordedMutant(mutant.id, settled_places(known, places)))
-        sure = without_rounding(aspects, places, mutants[-1].answers)
+        answers_for_sure, sure = without_rounding(known, places, aspects)
+        mutants.append(RecordedMutant(mutant.id, answers_for_sure))
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
     replies = tuple(tuple(each.every) for each in known)
     recording = Recording(
@@ -185,11 +182,8 @@ def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
 def words_of(bank: Bank) -> dict[str, Words]:
     """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
-    return {
-        id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
-        for id_, t in sorted(bank.texts.items())
-        if id_ in wanted
-    }
+    texts = {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
+    return {id_: Words(title=t.title, explanation=t.explanation, hints=t.hints) for id_, t in texts.items()}
 
 
 def _checks(
@@ -210,8 +204,7 @@ def _checks(
             **{name: getattr(outcome, name) for name in ("id", "title", "layer", "hint", "points")},
             calls=asked[outcome.id],
             facets=_facets(asked[outcome.id], replies, disputed),
-            asks=chosen[outcome.id].asks,
-            is_last=chosen[outcome.id].is_last,
+            **vars(chosen[outcome.id]),
         )
         for outcome in every
     )
@@ -220,10 +213,11 @@ def _checks(
 def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
     """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
+    others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:
-        if any((i, facet) in disputed for i in calls):
-            continue
-        others = ((other, replies[i][0]) for i in calls for other in replies[i][1:])
-        if any(each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,)) for each, right in others):
+        unseen = (
+            each for each, right in others if each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,))
+        )
+        if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)
     return tuple(facets)

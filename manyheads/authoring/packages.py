@@ -29,15 +29,6 @@ _ABOUT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def engine_files(*, templates: bool) -> Iterator[tuple[str, bytes]]:
-    """Yield every file of the package, by its path in the wheel. templates: include those of `course init` and `course new`."""
-    for path in sorted(ENGINE.rglob("*")):
-        if not templates and HERE in path.parents and path.parent != HERE:
-            continue
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".pyc", ".partial"):
-            yield f"{NAME}/{path.relative_to(ENGINE).as_posix()}", path.read_bytes()
-
-
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     """Return the wheel and the file with its hash, by their file names.
 
@@ -51,9 +42,10 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
         following = "pip install -e . in its repository, or pip install its wheel"
         raise CourseError(f"{NAME} is not installed here. Next: {following}")
     about = f"{NAME}-{distribution.version}.dist-info"
-    files = dict(engine_files(templates=templates))
-    said = {name: distribution.read_text(name) for name in _ABOUT}
-    files |= {f"{about}/{name}": text.encode() for name, text in said.items() if text is not None}
+    paths = [path for path in sorted(ENGINE.rglob("*")) if templates or HERE not in path.parents or path.parent == HERE]
+    own = (p for p in paths if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial"))
+    files = {f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in own}
+    files |= {f"{about}/{name}": text.encode() for name in _ABOUT if (text := distribution.read_text(name)) is not None}
     files[f"{about}/WHEEL"] = _WHEEL
     digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in files.items()}
     record = [f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}" for name, digest in digests.items()]

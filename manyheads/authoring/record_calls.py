@@ -5,18 +5,18 @@ What chance or rounding decides is not recorded: every machine would record anot
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import combinations
 
 import torch
 from torch import Tensor
 
+from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.execute import execute
-from ..box.worker.messages import Build, Call, Entries, StandIn
+from ..box.worker.messages import Build, Call
 from ..checks.cast import cast, map_call, rounded
 from ..checks.draw import Drawn
 from ..checks.local import LocalRecordingRunner
@@ -24,17 +24,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import (
-    FACETS,
-    PLAIN,
-    SMALLEST,
-    TOLERANCE,
-    Facet,
-    ReplyFingerprint,
-    fingerprint_beside,
-    fingerprint_of,
-    has_no_numbers,
-)
+from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
@@ -71,11 +61,6 @@ class RecordedCall:
     def answer(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return what is recorded of the reply: of many copies, the extremes."""
         return settled(self.call, self.whole(namespace, only_values))
-
-    @cached_property
-    def in_single(self) -> RecordedCall:
-        """The same call in float32."""
-        return RecordedCall(replace(self.call, dtype="float32"))
 
     @property
     def is_drawn(self) -> bool:
@@ -132,7 +117,7 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """The calls, in the order in which the checks ask them, and for each the check, the reply, and its fingerprint.
+    """The calls, in the order in which the checks ask them, and for each the check, and the reply's fingerprint.
 
     outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
     groups: of each check, the calls to which each aspect can be put.
@@ -141,7 +126,6 @@ class RecordedCalls:
     outcomes: tuple[CheckOutcome, ...]
     asked_by: tuple[str, ...]
     every: tuple[RecordedCall, ...]
-    replies: tuple[Reply, ...]
     right: tuple[ReplyFingerprint, ...]
     expected: tuple[Expected, ...]
     groups: Mapping[str, Groups]
@@ -161,7 +145,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
+    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if elements(e.call) <= ELEMENTS_LIMIT]
     asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
     asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
     calls = [each.call for each in every]
@@ -175,7 +159,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
         groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
     right = tuple(map(fingerprint_of, replies))
-    return RecordedCalls(tuple(outcomes), asked_by, every, replies, right, expected, groups, tuple(sorted(drawn)))
+    return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, tuple(sorted(drawn)))
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
@@ -183,17 +167,13 @@ def is_an_edit(first: Call, second: Call) -> bool:
 
     A check of who hears whom asks such calls.
     """
-    if first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args):
+    has_more = first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args)
+    if has_more or not are_alike(first.subject, second.subject):  # first, for only then their arguments can be compared
         return False
-    if not are_alike(first.subject, second.subject):
-        return False
-    others = [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]
-    if len(others) != 1:
-        return False
-    a, b = others[0]
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or (a.shape, a.dtype) != (b.shape, b.dtype):
-        return False
-    return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
+    match [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]:
+        case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):
+            return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
+    return False
 
 
 def right_answers(
@@ -213,37 +193,10 @@ def right_answers(
     return outcomes, subject.transcript
 
 
-def _elements(call: Call) -> int:
-    def count(value: object) -> int:
-        if isinstance(value, Tensor):
-            return value.numel()
-        if isinstance(value, Build):
-            return sum(count(t) for t in (value.state or {}).values())
-        if isinstance(value, StandIn):
-            return sum(count(t) for t in value.linears.values())
-        return count(value.values) if isinstance(value, Entries) else 0
-
-    return sum(count(v) for v in (*call.given, *call.cotangents))
-
-
-def is_same_reply(a: Reply, b: Reply) -> bool:
-    """Return whether both have the same fingerprint because they are the same to the last bit, which is seen sooner.
-
-    False proves nothing: NaN equals nothing.
-    """
-    if a.raised is not None or b.raised is not None:
-        return False
-    (form, tensors), (other_form, others) = _parts_of(a), _parts_of(b)
-    return form == other_form and all(map(are_alike, tensors, others))
-
-
-def _parts_of(reply: Reply) -> tuple[object, list[Tensor | None]]:
-    """Return what of a reply is no number, and its tensors. One without numbers is as no other."""
-    names = sorted(reply.gradients)
-    tensors = [*(out.tensor for out in reply.outputs), *(reply.gradients[name] for name in names)]
-    kinds = [None if t is None else object() if t.device.type == "meta" else (t.dtype, t.device) for t in tensors]
-    form = [(out.kind, out.dtype, out.shape) for out in reply.outputs], names, [of(reply) for of in PLAIN.values()]
-    return (form, kinds), tensors
+def elements(call: Call) -> int:
+    """Return how many numbers a call holds in its tensors."""
+    wire.to_body(call, tensors := list[Tensor]())
+    return sum(tensor.numel() for tensor in tensors)
 
 
 class Replies:
@@ -251,30 +204,13 @@ class Replies:
 
     def __init__(self, *first: ReplyFingerprint, facets: tuple[Facet, ...] = FACETS) -> None:
         """facets: in which replies must agree to be the same."""
-        self._facets, self.every, self._marks = facets, [*first], [*map(_mark, first)]
+        self._facets, self.every = facets, [*first]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
-        """Return the index of the first reply that is the same, numbers to rounding; None if there is none.
-
-        Only those are compared whose first number does not tell them from this one: few of hundreds. What has no number, or
-        one that is not finite, is near everything.
-        """
-        number, norm = _mark(fingerprint)
-        norm = max(norm, SMALLEST)
-        for i, (other, size) in enumerate(self._marks):
-            is_near = not abs(other - number) > TOLERANCE * (size if size > norm else norm)
-            if is_near and self.every[i].is_same(fingerprint, self._facets):
-                return i
-        return None
+        """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
+        return next((i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)), None)
 
     def add(self, reply: ReplyFingerprint) -> int:
         """Add a reply. Returns its index."""
         self.every.append(reply)
-        self._marks.append(_mark(reply))
         return len(self.every) - 1
-
-
-def _mark(reply: ReplyFingerprint) -> tuple[float, float]:
-    """Return the first number of the first output, and the output's norm: the same replies have them the same, to rounding."""
-    first = reply.outputs[0] if reply.outputs and not reply.raised else None
-    return (first.projections[0], first.norm) if first and first.projections else (math.nan, 0.0)

@@ -16,7 +16,7 @@ from ..checks.projection import PROJECTIONS
 from ..checks.transcript import target_of
 from ..diagnosis.agree import is_comparable
 from ..diagnosis.bank import Bank
-from ..diagnosis.family import Curve, Family, Form, Namespace, form_of, numbers_of
+from ..diagnosis.family import Curve, Family, Namespace, form_of, numbers_of
 from ..diagnosis.fingerprint import ReplyFingerprint, as_due, fingerprint_beside
 from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
@@ -48,7 +48,10 @@ def recorded_pairs(
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
-        if (made := _combined(bank, members, others)) is not None:
+        # Members of a class answer alike alone, but perhaps not with another fault; some exclude each other.
+        pairs = product(members[:MEMBERS], others[:MEMBERS])
+        made = next(filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None)
+        if made is not None:
             reply = execute(made, asked[best], "", only_values=True)
             answers.append(brief(as_due(reply, replies[compared[best]][0])))
             asked_of.append((members[0], others[0], compared[best]))
@@ -83,23 +86,9 @@ def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
 
 def _worth(rows: Sequence[Row], calls: Sequence[Call]) -> list[int]:
     """Return the places of the calls, first those that tell most pairs of classes apart for each run and step."""
-
-    def told_apart(k: int) -> float:
-        sizes = Counter(row[k] for row in rows)
-        pairs = len(rows) ** 2 - sum(size**2 for size in sizes.values())
-        return pairs / (calls[k].runs * len(calls[k].steps))
-
-    return sorted(range(len(calls)), key=told_apart, reverse=True)
-
-
-def _combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Namespace | None:
-    """Return the first combination of the first members of two classes, likeliest first; None if their faults exclude each other.
-
-    Members of a class answer alike alone, but perhaps not in combination with another fault.
-    """
-    pairs = product(first[:MEMBERS], second[:MEMBERS])
-    made = (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)
-    return next((namespace for namespace in made if namespace is not None), None)
+    sizes = [Counter(row[k] for row in rows) for k in range(len(calls))]
+    pairs = [len(rows) ** 2 - sum(size**2 for size in each.values()) for each in sizes]
+    return sorted(range(len(calls)), key=lambda k: pairs[k] / (calls[k].runs * len(calls[k].steps)), reverse=True)
 
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
@@ -120,7 +109,13 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     columns = [[_answer(each, recorded, i) for each in mutants] for i in chosen]
     every_form = [[form_of(each) for each in column] for column in columns]
     forms = [max(column, key=column.count) for column in every_form]  # the commonest
-    answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
+    answers = list[
+        Tensor
+    ]()  # (points, N): the projections of the replies that have the form, and NaN in place of others
+    for column, form in zip(columns, forms, strict=True):
+        none = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
+        rows = [numbers_of(each) if each.raised is None and form_of(each) == form else none for each in column]
+        answers.append(torch.tensor(rows, dtype=torch.float64))
     return Curve(family.id, family.step, tuple(chosen), tuple(forms), tuple(answers), speaks)
 
 
@@ -152,10 +147,3 @@ def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerpri
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
     call = recorded.every[index].call
     return {(target_of(call), size) for size in sizes_of(call)}
-
-
-def _numbers(replies: Sequence[ReplyFingerprint], form: Form) -> Tensor:
-    """Return (points, N): the projections of the replies that have this form, and NaN in place of others."""
-    none = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
-    rows = [numbers_of(each) if each.raised is None and form_of(each) == form else none for each in replies]
-    return torch.tensor(rows, dtype=torch.float64)

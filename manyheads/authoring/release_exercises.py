@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -45,22 +44,14 @@ GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 
 
-@dataclass(frozen=True)
-class Written:
-    """The files of exercises/, and those of all files that were written: the others lay there as they must be."""
-
-    files: list[Path]
-    written: list[Path]
-
-
 def write_release(
     course: Course,
     catalogue: Catalogue,
     exercises: Sequence[Exercise] | None = None,
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
-) -> Written:
-    """Write exercises/, and remove files that no longer belong there.
+) -> dict[Path, bool]:
+    """Write exercises/, and remove files that no longer belong there. Returns for each file whether it was written.
 
     exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
     """
@@ -69,15 +60,20 @@ def write_release(
     stale = [exercise for exercise in named if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
-    written = [path for e in named if e not in stale for path in _write(texts[e.id])]
+    written = {path: False for exercise in named for path in (*texts[exercise.id], *recorded_files(exercise))}
+
+    def write(files: Files) -> None:
+        written.update((path, write_changed(path, content)) for path, content in files.items())
+
+    for exercise in (exercise for exercise in named if exercise not in stale):
+        write(texts[exercise.id])
     with shown(len(stale)) as one_more:
         for exercise, made in _record_all(course, catalogue, stale, jobs):
-            written += _write({**texts[exercise.id], **made})
+            write({**texts[exercise.id], **made})
             one_more()
-    files = [path for exercise in named for path in (*texts[exercise.id], *recorded_files(exercise))]
-    for stray in stray_files(course, files) if exercises is None else ():
+    for stray in stray_files(course, [*written]) if exercises is None else ():
         stray.unlink()
-    return Written(files, written)
+    return written
 
 
 def is_current(exercise: Exercise) -> bool:
@@ -96,9 +92,8 @@ def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
     """Return the files of an exercise that are made from its source alone. Raises CourseFault."""
     stub = stub_of(exercise)
     notebook = stub_notebook(stub, exercise.id, catalogue.checks(exercise))
-    figures = {
-        path: source.read_bytes() for path, source in zip(exercise.figures, exercise.figure_sources, strict=True)
-    }
+    sources = [source.read_bytes() for source in exercise.figure_sources]
+    figures = dict(zip(exercise.figures, sources, strict=True))
     return {exercise.script: stub.encode(), exercise.notebook: notebook.encode(), **figures}
 
 
@@ -114,10 +109,6 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
 def recorded_files(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that are computed."""
     return (exercise.fingerprints,) if exercise.train is None else (exercise.fingerprints, exercise.trained)
-
-
-def _write(files: Files) -> list[Path]:
-    return [path for path, content in files.items() if write_changed(path, content)]
 
 
 def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:

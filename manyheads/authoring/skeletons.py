@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from textwrap import indent
 
 from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
 
@@ -52,14 +53,14 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     }
     made = {name: content.decode() for name, content in filled("exercise", words)}
     files = {
-        course.root / "solutions" / assignment / f"{number:02d}_{exercise}.py": made["solution.py"],
+        course.root / "solutions" / assignment / f"{words['stem']}.py": made["solution.py"],
         course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],
         course.root / "grader" / "misconceptions" / f"{exercise}.py": made["misconceptions.py"],
         course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
     }
     if (path := next(filter(Path.exists, files), None)) is not None:
         raise CourseError(f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere")
-    row = made["row.yaml"] if there else made["assignment.yaml"] + _indented(made["row.yaml"], 4)
+    row = made["row.yaml"] if there else made["assignment.yaml"] + indent(made["row.yaml"], " " * 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
     files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made["texts.yaml"]
@@ -109,7 +110,7 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
         raise CourseError(f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}")
     lines = (text if text.endswith("\n") else f"{text}\n").splitlines(keepends=True)
     end = _end(lines, rows.value[-1])
-    return "".join([*lines[:end], _indented(row, rows.start_mark.column), *lines[end:]])
+    return "".join([*lines[:end], indent(row, " " * rows.start_mark.column), *lines[end:]])
 
 
 def _child(node: Node | None, key: str) -> Node:
@@ -121,10 +122,6 @@ def _child(node: Node | None, key: str) -> Node:
         if _child(row, "id").value == key:
             return row  # type: ignore[no-any-return]
     raise CourseError(f"course.yaml has no {key!r} where it is needed. {_BY_HAND}")
-
-
-def _indented(text: str, columns: int) -> str:
-    return "".join(f"{' ' * columns}{line}\n" for line in text.splitlines())
 
 
 def init_course(folder: Path, title: str) -> list[Path]:

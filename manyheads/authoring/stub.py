@@ -22,14 +22,8 @@ STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # n
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
-_NOTHING = (
-    "import ",
-    "from ",
-    "def ",
-    "class ",
-    "super ( ) . __init__",
-    '" " "',
-)  # how lines begin that reveal nothing
+# How lines begin that reveal nothing.
+_NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
 Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ..checks.outcome import CheckOutcome
@@ -22,7 +22,6 @@ from ..submission.read import METADATA_KEY
 
 GRAMMAR = "rfc3987_syntax"
 
-_known = GRAMMAR in sys.modules
 sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type] # what Python itself writes there to refuse an import
 try:
     import jupytext
@@ -30,7 +29,7 @@ try:
     from nbformat import NotebookNode
     from nbformat.v4 import new_code_cell
 finally:
-    if not _known:
+    if sys.modules[GRAMMAR] is None:
         del sys.modules[GRAMMAR]
 
 __all__ = ["NotebookNode", "jupytext", "nbformat", "new_code_cell"]
@@ -71,57 +70,42 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
     """
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
-        tags = cell.metadata.get("tags", [])
-        solution = "solution" in tags
-        _finish(cell, exercise, str(index), solution=solution, locked=not solution and bool(LOCKED.intersection(tags)))
+        tags = {*cell.metadata.get("tags", [])}
+        _finish(cell, f"{exercise}-{index}", "solution" if "solution" in tags else "locked" if tags & LOCKED else "")
     # It loads the magics, and tells them which exercise this notebook is.
-    first = _finish(new_code_cell(_FIRST.replace("EXERCISE", exercise)), exercise, MAGICS, locked=True)
+    first = _finish(new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked")
     # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is missing it says so on
     # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
-    visible = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
-    _finish(visible, exercise, "visible", locked=True, points=0, about={"visible": True})
+    last = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
+    visible = _finish(last, f"{exercise}-visible", "locked", 0, visible=True)
     by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
-    graded = [_graded_cell(exercise, layer.name.lower(), list(checks)) for layer, checks in by_layer]
+    graded = [_graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer]
     notebook.cells = [first, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return str(nbformat.writes(notebook)) + "\n"
 
 
-def _graded_cell(exercise: str, layer: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
+def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
     points = sum(check.points for check in checks)
     head = f"# Graded, {points:g} points. `course grade` runs these checks on this notebook's code:"
     cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {check.title}" for check in checks)]))
-    return _finish(cell, exercise, layer, locked=True, points=points, about={"checks": [check.id for check in checks]})
+    return _finish(cell, id_, "locked", points, checks=[check.id for check in checks])
 
 
-def _finish(
-    cell: NotebookNode,
-    exercise: str,
-    suffix: str,
-    *,
-    solution: bool = False,
-    locked: bool = False,
-    points: float | None = None,
-    about: Mapping[str, object] | None = None,
-) -> NotebookNode:
-    """Give a cell its id, and nbgrader's metadata (schema 3): students write in solution cells, and locked ones are read-only.
+def _finish(cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object) -> NotebookNode:
+    """Give a cell its id, and nbgrader's metadata (schema 3).
 
-    points: of an autograded cell. about: what a grader reads of it. The checksum, by which nbgrader recognises edited cells,
-    is computed here, so a release needs no nbgrader.
+    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a
+    grader reads of it. The checksum, by which nbgrader sees edits, is computed here, so a release needs no nbgrader.
     """
-    cell["id"], cell.metadata = f"{exercise.replace('_', '-')}-{suffix}", NotebookNode()
-    if not solution and not locked:
-        return cell
-    is_graded, grade_id, worth = (
-        points is not None,
-        f"{exercise}-{suffix}",
-        {} if points is None else {"points": points},
-    )
-    parts = [cell.source, cell.cell_type, is_graded, solution, locked, grade_id, *map(float, worth.values())]
-    checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
-    marks = {"grade": is_graded, "solution": solution, "locked": locked, "task": False, "schema_version": 3}
-    known = {"grade_id": grade_id, "checksum": checksum, "cell_type": cell.cell_type}
-    cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
-    cell.metadata |= ({"editable": False} if locked else {}) | ({METADATA_KEY: about} if about else {})
+    cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
+    if role:
+        marks = {"grade": points is not None, "solution": role == "solution", "locked": role == "locked"}
+        worth = {} if points is None else {"points": points}
+        parts = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
+        checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
+        known = {"grade_id": id_, "checksum": checksum, "cell_type": cell.cell_type, "task": False, "schema_version": 3}
+        cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
+        cell.metadata |= ({"editable": False} if role == "locked" else {}) | ({METADATA_KEY: about} if about else {})
     return cell

@@ -64,11 +64,11 @@ def release(
     catalogue, where = Catalogue(loaded), "" if course is None else f" --course {quote(str(course))}"
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    files, mine = written.files, len({*written.written} & {*written.files})
+    files, mine = [*written], sum(written.values())
     said = f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, {len(files) - mine} left as they were"
     console.say(f"{said}. Next: {following}{where}")
     if out is not None:
-        console.say(_class_repository(loaded, catalogue, written.files, out, owner, where))
+        console.say(_class_repository(loaded, catalogue, files, out, owner, where))
     if gradescope is not None and autograder_for is not None:
         write_autograder(autograder_of(loaded, autograder_for, torch_index), gradescope)
         size = f"{gradescope} ({gradescope.stat().st_size / 1e6:.1f} MB)"
@@ -88,13 +88,13 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 def _class_repository(
     course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, where: str
 ) -> str:
-    from ..authoring.class_repository import bundle, earlier_release, hand_over, try_out
+    from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
     earlier, there = earlier_release(out), quote(str(out))
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
-        try_out(course, catalogue, files, usable(), is_handed_over=earlier.holds(files))
+        try_out(course, catalogue, files, usable(), is_handed_over=earlier.files == digests(files))
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")

@@ -91,7 +91,7 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
         return nullcontext(lambda: None)
 
     made = write_release(course, catalogue, assignment.exercises, usable(), told)
-    files = {folder / path.relative_to(exercises): path.read_bytes() for path in made.files}
+    files = {folder / path.relative_to(exercises): path.read_bytes() for path in made}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
         whole = stub_notebook(source, exercise.id, catalogue.checks(exercise))

@@ -73,7 +73,6 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     assert "@@" not in readme + (whole / "Makefile").read_text() + owners
     owned = [line.split() for line in owners.splitlines() if line and line[0] != "#"]
     assert owned == [["*", "@school"], [f"/{SCRIPT}"], [f"/{SCRIPT.replace('.py', '.ipynb')}"]]
-    # A torch.py beside them would be imported by everybody.
 
 
 def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(whole: Path) -> None:
@@ -214,7 +213,7 @@ def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_tries_them(two_means, jobs):
     course = load_course(two_means)
-    files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
+    files = bundle(course, [*write_release(course, Catalogue(course))], "@ada")
     try_out(course, Catalogue(course), files, jobs=jobs)
     path = two_means / "solutions" / "averages" / "02_last_mean.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))

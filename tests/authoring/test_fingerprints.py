@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
-from manyheads.authoring.fingerprints import answers_of, places_of, settled_places, without_rounding
+from manyheads.authoring.fingerprints import answers_of, places_of, without_rounding
 from manyheads.authoring.record_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
@@ -24,7 +24,7 @@ def calls(call: Call) -> RecordedCalls:
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], expected)}
-    return RecordedCalls((), ("check",), (RecordedCall(call),), (reply,), (fingerprint_of(reply),), (expected,), groups)
+    return RecordedCalls((), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups)
 
 
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
@@ -32,7 +32,7 @@ def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | Non
     recorded = calls(call)
     known = [*map(Replies, recorded.right)]
     found = [places_of(known, {"f": f}, answers_of(recorded, {"f": f})) for f in functions]
-    return [settled_places(known, each)[0] for each in found], len(known[0].every)
+    return [without_rounding(known, each, frozenset())[0][0] for each in found], len(known[0].every)
 
 
 def print_of(f: Function) -> ReplyFingerprint:
@@ -91,7 +91,8 @@ def broken(call: Call, f: Function) -> tuple[int | None, Broken]:
     known, given = [*map(Replies, recorded.right)], answers_of(recorded, {"f": f})
     found = places_of(known, {"f": f}, given)
     every = broken_aspects([each.told for each in given], list(recorded.groups.values()))
-    return (settled := settled_places(known, found))[0], without_rounding(every, found, settled)
+    (stored,), aspects = without_rounding(known, found, every)
+    return stored, aspects
 
 
 def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:

@@ -70,13 +70,6 @@ def test_another_layout_hides_nothing(tiny: Course, line: str, disguise: Callabl
     assert len(leaks(tiny, {"a.py": script(disguise(line))})) == 1
 
 
-def test_a_line_of_the_real_course_is_found_in_a_hint(repository: Path) -> None:
-    """As it once was released."""
-    text = b"        hint: y = y.transpose(1, 2).reshape(B, T, C)\n"
-    (sentence,) = leaks(load_course(repository), {"course.yaml": text})
-    assert sentence.startswith("course.yaml holds a hidden line: 'y = ")
-
-
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])
 def test_the_instructors_files_are_never_released_whatever_they_hold(tiny: Course, name: str) -> None:
     assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)

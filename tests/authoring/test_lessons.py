@@ -49,7 +49,7 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     course = load_course(tiny_copy)
     written = write_release(course, Catalogue(course))
     there = tiny_copy / "exercises" / "averages" / FIGURE
-    assert there in written.files
+    assert there in written
     assert there.read_bytes() == SVG
     (tiny_copy / "solutions" / "averages" / FIGURE).unlink()
     write_release(course, Catalogue(course))

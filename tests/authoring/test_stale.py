@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release_exercises import Written, write_release
+from manyheads.authoring.release_exercises import write_release
 from manyheads.box.procstat import has_ended
 from manyheads.checks.local import namespace_of
 from manyheads.course import CourseError, load_course
@@ -32,8 +32,8 @@ SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def release(folder: Path) -> tuple[int, Written]:
-    """How many steps it took, and what was written."""
+def release(folder: Path) -> tuple[int, dict[Path, bool]]:
+    """How many steps it took, and the files, with whether each was another before."""
     load_bank.cache_clear()  # as in a process of its own
     namespace_of.cache_clear()
     steps = []
@@ -58,9 +58,8 @@ def released(tiny_copy: Path) -> Path:
 def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:
     before = content(released)
     steps, written = release(released)
-    assert (steps, written.written) == (0, [])
-    files = [str(path.relative_to(released)) for path in written.files]
-    assert files == [SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS]
+    files = [released / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)]
+    assert (steps, written) == (0, dict.fromkeys(files, False))
     assert content(released) == before
 
 
@@ -79,6 +78,7 @@ NO_MUTANTS_WORDS = "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n
     pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), True, id="a hint"),
     pytest.param(edit("course.yaml", "How many numbers have", "How many have"), True, id="the row of course.yaml"),
     pytest.param(edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"),
+    pytest.param(edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"),
     pytest.param(add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"),
     pytest.param(lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"),
 ])  # fmt: skip
@@ -91,13 +91,13 @@ def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_do
 
 def test_a_remark_that_students_read_is_released(released: Path) -> None:
     edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released)
-    assert release(released)[1].written == [released / SCRIPT, released / SCRIPT.replace(".py", ".ipynb")]
+    assert list(release(released)[1].values()) == [True, True, False], "but the recording"
 
 
 def test_an_exercise_that_another_engine_made_is_made_anew(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
     steps, written = release(released)
-    assert (steps, written.written) == (1, [released / FINGERPRINTS])
+    assert (steps, list(written.values())) == (1, [False, False, True])
     assert release(released)[0] == 0
 
 
@@ -106,7 +106,7 @@ def test_an_exercise_that_another_engine_made_is_made_anew(released: Path, monke
 def test_what_is_missing_or_damaged_is_made_again_as_it_was(released, name, harm):
     before = content(released)
     harm(released / name)
-    assert release(released)[1].written == [released / name]
+    assert [path for path, is_new in release(released)[1].items() if is_new] == [released / name]
     assert content(released) == before
 
 

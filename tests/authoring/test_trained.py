@@ -49,9 +49,9 @@ def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkey
     assert save_blocks(blocks) == made[exercise.trained]
     assert record(catalogue, exercise).keys() == {exercise.fingerprints}
     written = release_exercises.write_release(with_module, catalogue)
-    assert exercise.trained in written.files
+    assert exercise.trained in written
     assert exercise.trained.read_bytes() == made[exercise.trained]
-    others = [path for path in written.files if path != exercise.trained]
+    others = [path for path in written if path != exercise.trained]
     assert stray_files(with_module, others) == [exercise.trained]
 
 

@@ -343,13 +343,11 @@ def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(lines_of, 
 
 @pytest.fixture
 def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
-    return FaultBench(tiny, box, [running_mean])
+    return FaultBench(tiny, box, running_mean)
 
 
-def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
-    lines_of, running_mean, bench, monkeypatch
-):
-    first, again = (list(islice(bench.faults(running_mean), 5)) for _ in range(2))
+def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(lines_of, bench, monkeypatch):
+    first, again = (list(islice(bench.faults(), 5)) for _ in range(2))
     assert first == again
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
     found, wrong = lines_of(TINY, "line")
@@ -362,12 +360,12 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
     pytest.param(1, None, "wrong", id="another line with the same edit"),
     pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
 ])  # fmt: skip
-def test_a_line_that_is_told_is_tried_on_other_inputs(bench, running_mean, monkeypatch, line, edit, said):
-    fault = bench.undone(running_mean)[0]
-    (found,) = bench.lines(running_mean, fault.edit.after)
+def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, edit, said):
+    fault = bench.undone[0]
+    (found,) = bench.lines(fault.edit.after)
     told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (told,))
-    assert bench.told(running_mean, fault) == said
+    assert bench.told(fault) == said
 
 
 def line(held: int, total: int, share: float = 1.0) -> Line:

@@ -9,7 +9,7 @@ from bench.cost import measured
 from bench.graders import GRADERS
 from bench.mixed_class import class_of
 from bench.names import Attempt, compare, text_of, unfinished, written
-from bench.six_checks import RIGHT, SETUP, WRONG, WRONG_EARNS, plain
+from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 from bench.terminal import PICTURE, picture
 from manyheads.authoring.stub import STUB
 from manyheads.course import load_course
@@ -75,21 +75,6 @@ def test_kept_replies_are_judged_again_without_asking(tmp_path, capfd):
     asked = [line.split(" ")[1] for line in capfd.readouterr().err.splitlines() if "asked anew" in line]
     assert asked[0] != "0"
     assert asked[1] == "0"
-
-
-@pytest.mark.parametrize(("attempt", "points"), [(RIGHT, 18), (WRONG, WRONG_EARNS)], ids=["right", "wrong"])
-def test_the_plain_form_of_the_checks_gives_what_is_earned(attempt, points):
-    names: dict[str, object] = {}
-    exec(SETUP, names)
-    exec(attempt, names)
-    earned = 0
-    for statements in plain().values():
-        try:
-            exec(statements, dict(names))
-            earned += 1
-        except AssertionError:
-            pass
-    assert earned == points
 
 
 @pytest.mark.journey

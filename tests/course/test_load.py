@@ -40,7 +40,6 @@ assignments:
         points: 2.5
         hint: Sort first.
 """
-DATE = "is no date and time of 1990 to 2100, such as "
 
 
 def write(folder: Path, text: str | bytes) -> Path:

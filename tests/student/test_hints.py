@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.diagnosis.recording import Words
 from manyheads.report.words import function_reports
-from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
+from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.student.hints import NOTE, Hint, next_hint, next_step
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
@@ -32,13 +32,10 @@ WORDS = {
 }
 
 
-def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
+def two_functions() -> ExerciseResult:
     """Both are wrong, each with a mistake of its own; that of the second stands first in the diagnosis."""
     named = {"merge": "missing", "split": "reversed"}
-    checks = tuple(
-        make.check(name, outcome=end, evidence=f"{name} {end}.", function=name)
-        for name, end in (("split", split), ("merge", "failed"))
-    )
+    checks = tuple(make.check(name, evidence=f"{name} failed.", function=name) for name in ("split", "merge"))
     functions = tuple(FunctionResult(name=check.id, state="wrong", check=check.title) for check in checks)
     diagnosis = tuple(Diagnosed(id=id_, title=f"{id_}.", hint="", function=name) for name, id_ in named.items())
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
@@ -58,11 +55,6 @@ def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -
     gone = FunctionResult(name="split", state="undefined", near="splits")
     result = unnamed("", named="interface").model_copy(update={"functions": (gone,)})
     assert hint_on(result, tmp_path).title == "split: the file has no such name; is splits meant?"
-
-
-def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(tmp_path: Path) -> None:
-    hint = hint_on(two_functions(split="timeout"), tmp_path)
-    assert (hint.title, hint.sentence[:36]) == ("split timeout.", "Hint 1 of 2: Which loop has no end? ")
 
 
 def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> None:
@@ -121,8 +113,3 @@ def test_a_mistake_is_told_in_the_words_of_its_kind(tmp_path, named, evidence, t
     assert hint in said.sentence
     if title != f"{named}.":
         assert hint in report.hint
-
-
-def test_where_nothing_is_written_the_exercises_own_hint_is_the_first_of_the_steps(tmp_path: Path) -> None:
-    result = make.exercise("dance", make.check("split"), functions=(FunctionResult(name="split", state="unwritten"),))
-    assert [hint_on(result, tmp_path).sentence for _ in range(2)] == ["Hint 1 of 3: Begin.", "Hint 2 of 3: 2"]

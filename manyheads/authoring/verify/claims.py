@@ -21,6 +21,7 @@ from ...judge.run_checks import Catalogue, points_fault
 HERE = Path(__file__).parent
 CLAIMS = ["test_files.py", "test_bank.py", "test_attempts.py", "test_answers.py"]  # in the order of their trial
 SHOWN = 10  # how many failures of a claim are listed
+Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"
 LOST = "a process of course verify ended before it was done. Next: course verify"
 _OPTIONS = (
@@ -70,9 +71,6 @@ class Line:
             return []
         more = len(self.failures) - SHOWN
         return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
-
-
-Shown = Callable[[Line], object]
 
 
 def verify_course(

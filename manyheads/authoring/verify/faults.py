@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import islice
 
 from ...box.level import Box
@@ -99,18 +99,18 @@ class Fault:
 
 
 class FaultBench:
-    """Makes faults, and asks for their lines."""
+    """Makes an exercise's faults, and asks for their lines."""
 
-    def __init__(self, course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> None:
-        ids = tuple(e.id for e in exercises)
-        self._judge = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, lines=False))
-        self._searching = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, bounds=bounds))
-        self.told, self.undone = lru_cache(self._told), lru_cache(self._undone)  # which several claims ask
+    def __init__(self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT) -> None:
+        settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
+        self._exercise, self._searching = exercise, Judge(course, box, settings)
+        self._judge = Judge(course, box, replace(settings, lines=False))
+        self.told = cache(self._told)  # which two claims ask
 
-    def faults(self, exercise: Exercise) -> Iterator[Fault]:
+    def faults(self) -> Iterator[Fault]:
         """Faults in an order that is always the same: every kind of edit as often as it can be, in attempts drawn at random."""
-        drawn = random.Random(exercise.id)
-        paths = [exercise.solution, *exercise.right_attempts()]
+        drawn = random.Random(self._exercise.id)
+        paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
         by_kind: dict[str, dict[str, list[Edit]]] = {name: {} for name in texts}
         for name, text in texts.items():
@@ -122,38 +122,39 @@ class FaultBench:
             if not by_kind[name]:
                 continue
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
-            if edit.after not in tried and self._fails(exercise, edit.after):
+            if edit.after not in tried and self._fails(edit.after):
                 yield Fault(name, edit, any(e.after == texts[name] for e in candidates(edit.after, ())))
             tried.add(edit.after)
 
-    def _undone(self, exercise: Exercise) -> list[Fault]:
-        return list(islice((fault for fault in self.faults(exercise) if fault.undone), FAULTS))
+    @cached_property
+    def undone(self) -> list[Fault]:
+        """The first faults that one edit undoes."""
+        return list(islice((fault for fault in self.faults() if fault.undone), FAULTS))
 
-    def _told(self, exercise: Exercise, fault: Fault) -> str:
+    def _told(self, fault: Fault) -> str:
         """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as well, "wrong", or "nothing"."""
-        lines = self.lines(exercise, fault.edit.after)
+        lines = self.lines(fault.edit.after)
         if not lines:
             return "nothing"
-        if not all(self._mends(exercise, fault.edit.after, line) for line in lines):
+        if not all(self._mends(fault.edit.after, line) for line in lines):
             return "wrong"
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
-    def lines(self, exercise: Exercise, text: str) -> tuple[ProvedLine, ...]:
+    def lines(self, text: str) -> tuple[ProvedLine, ...]:
         """Return what a search finds."""
-        return _graded(self._searching, exercise, text).lines
+        return self._graded(self._searching, text).lines
 
-    def _mends(self, exercise: Exercise, text: str, line: ProvedLine) -> bool:
+    def _mends(self, text: str, line: ProvedLine) -> bool:
         """Return whether the edit that is told makes every check pass on inputs that the search has not seen."""
         edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
-        return any(_graded(self._judge, exercise, e.after, ANOTHER_SEED).is_done for e in edits)
+        return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
-    def _fails(self, exercise: Exercise, text: str) -> bool:
+    def _fails(self, text: str) -> bool:
         """Return whether it is imported, and fails a check by what it answers."""
-        result = _graded(self._judge, exercise, text)
+        result = self._graded(self._judge, text)
         ends = {check.outcome for check in result.checks}
         imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
         return imported and not result.is_done and not ends & _LOST
 
-
-def _graded(judge: Judge, exercise: Exercise, text: str, seed: int | None = None) -> ExerciseResult:
-    return judge.grade_attempt("fault", exercise, AttemptSource(f"{exercise.stem}.py", text), seed)
+    def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
+        return judge.grade_attempt("fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed)

@@ -47,7 +47,7 @@ class Verified:
         self.judge = lru_cache(maxsize=4)(self._judge)
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
         self.trials = lru_cache(maxsize=1)(lambda exercise: Trials(self.catalogue, exercise))
-        self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, [exercise]))
+        self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -73,6 +73,7 @@ class Verified:
 
 
 VERIFIED = pytest.StashKey[Verified]()
+Report = Callable[[int, Sequence[str]], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -203,12 +204,13 @@ def trials(verified: Verified, exercise: Exercise) -> Trials:
 
 
 @pytest.fixture
-def of(record_property: Callable[[str, object], None]) -> Callable[[int], None]:
-    """Return what says how many cases a test has, where that is not one. Each line of its failure is one that does not hold."""
+def report(record_property: Callable[[str, object], None]) -> Report:
+    """Return what says how many cases a test has, where that is not one, and of each that does not hold a line."""
 
-    def say(cases: int) -> None:
+    def say(cases: int, wrong: Sequence[str]) -> None:
         if not cases:
             pytest.skip(NOTHING)
         record_property("cases", cases)
+        assert not wrong, "\n".join(wrong)
 
     return say

@@ -60,11 +60,11 @@ def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> No
 def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
     """Return what the fault with this number is, and what is told of it. An exercise with few edits may not have it."""
     bench = verified.faults(exercise)
-    if number >= len(bench.undone(exercise)):
+    if number >= len(bench.undone):
         pytest.skip(NOTHING)
-    fault = bench.undone(exercise)[number]
+    fault = bench.undone[number]
     place = f"{fault.attempt}, line {fault.edit.line} ({fault.edit.kind})"
-    return f"{exercise.id}: {place}: {fault.edit.described}", bench.told(exercise, fault)
+    return f"{exercise.id}: {place}: {fault.edit.described}", bench.told(fault)
 
 
 def _assert_nothing_earned(way: str, result: ExerciseResult) -> None:

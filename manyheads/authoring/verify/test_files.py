@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from os.path import normpath
 from pathlib import Path
@@ -23,10 +23,9 @@ from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
 from ..stub import leaks, stub_of
 from ..stub_notebook import PREDICT, NotebookNode, jupytext
-from .plugin import Verified
+from .plugin import Report, Verified
 
 claim = pytest.mark.claim
-Of = Callable[[int], None]
 MEND_POINTS = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
 
 
@@ -38,24 +37,21 @@ def test_points(verified: Verified, exercise: Exercise) -> None:
 
 
 @claim("write them, then course release", about="words")
-def test_words(exercise: Exercise, of: Of) -> None:
+def test_words(exercise: Exercise, report: Report) -> None:
     """Every misconception has its words."""
     bank = load_bank(exercise)
     ids = dict.fromkeys(mutant.id for mutant in bank.mutants)
-    of(len(ids))
     whole = {id_ for id_, text in bank.texts.items() if text.title and text.explanation and all(text.hints)}
-    wrong = [id_ for id_ in ids if id_ not in whole]
     says = "has no title, explanation and three hints in texts.yaml"
-    assert not wrong, "\n".join(f"{exercise.id}: {id_} {says}" for id_ in wrong)
+    report(len(ids), [f"{exercise.id}: {id_} {says}" for id_ in ids if id_ not in whole])
 
 
 @claim("write what each asks for, in its place", about="fill")
-def test_filled(verified: Verified, exercise: Exercise, of: Of) -> None:
+def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
     """Nothing is left to fill."""
     paths = [*exercise.recorded_from(), exercise.root / "course.yaml", verified.course.texts]
     there = [path for path in dict.fromkeys(paths) if path.exists()]
-    of(len(there))
-    assert not (left := [said for path in there if (said := _unfilled(path, exercise.root))]), "\n".join(left)
+    report(len(there), [said for path in there if (said := _unfilled(path, exercise.root))])
 
 
 def _unfilled(path: Path, root: Path) -> str:
@@ -71,7 +67,7 @@ MEND_LESSON = "mend the lesson, then course release"
 
 
 @claim(MEND_LESSON, about="lessons")
-def test_links(verified: Verified, exercise: Exercise, of: Of) -> None:
+def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
     """What a lesson links to is released, and figures have words."""
     every = (path for other in verified.course.exercises for path in (other.script, other.notebook, *other.figures))
     released = {*every, *linked_pages(verified.course)}
@@ -82,9 +78,8 @@ def test_links(verified: Verified, exercise: Exercise, of: Of) -> None:
         elif token.type == "image" and not token.content.strip():
             broken.append(f"{exercise.stem}: {target} has no words for who cannot see it")
     unseen = [path for path in exercise.figures if path not in {folder / target for _, target in links}]
-    of(len(links) + len(unseen))
     broken += [f"{path.relative_to(exercise.root)} is named in no lesson" for path in unseen]
-    assert not broken, "\n".join(broken)
+    report(len(links) + len(unseen), broken)
 
 
 def _links(exercise: Exercise) -> Iterator[tuple[Token, str]]:
@@ -102,12 +97,10 @@ def _cells(exercise: Exercise) -> list[NotebookNode]:
 
 
 @claim("catch NotImplementedError in that cell, and print one line in any case", about="lessons")
-def test_predictions(exercise: Exercise, of: Of) -> None:
+def test_predictions(exercise: Exercise, report: Report) -> None:
     """A prediction waits for its function, and then is answered."""
     asked = [str(cell.source) for cell in _cells(exercise) if PREDICT in cell.metadata.get("tags", [])]
-    of(len(asked))
-    wrong = [f"{exercise.stem}: {said}" for cell in asked if (said := _unanswered(exercise, cell))]
-    assert not wrong, "\n".join(wrong)
+    report(len(asked), [f"{exercise.stem}: {said}" for cell in asked if (said := _unanswered(exercise, cell))])
 
 
 def _unanswered(exercise: Exercise, cell: str) -> str:
@@ -127,10 +120,9 @@ def _unanswered(exercise: Exercise, cell: str) -> str:
 
 
 @claim("course release", about="release")
-def test_released(verified: Verified, exercise: Exercise, of: Of) -> None:
+def test_released(verified: Verified, exercise: Exercise, report: Report) -> None:
     """Exercises/ is exactly what solutions/ yields."""
     texts = verified.texts(exercise)
-    of(len(texts) + len(recorded_files(exercise)))
     wrong = [path for path, text in texts.items() if not path.exists() or path.read_bytes() != text]
     wrong += [] if is_current(exercise) else [exercise.fingerprints]
     stale = [f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in wrong]
@@ -139,26 +131,24 @@ def test_released(verified: Verified, exercise: Exercise, of: Of) -> None:
         files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
         strays = stray_files(verified.course, [path for each in files for path in each])
         stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]
-    assert not stale, "\n".join(stale)
+    report(len(texts) + len(recorded_files(exercise)), stale)
 
 
 @claim("mend them in course.yaml", about="shapes")
-def test_shapes(exercise: Exercise, of: Of) -> None:
+def test_shapes(exercise: Exercise, report: Report) -> None:
     """The shapes of course.yaml fit the recorded calls."""
     if not is_current(exercise):
         pytest.skip("its recording is stale")
-    of(len(exercise.shapes))
     shown = {example.target for example in examples(exercise, read(exercise.fingerprints))}
-    unknown = [name for name in exercise.shapes if name not in shown]
-    assert not unknown, "\n".join(f"{exercise.id}: the shapes of {name} fit no recorded call" for name in unknown)
+    says = f"{exercise.id}: the shapes of {{}} fit no recorded call"
+    report(len(exercise.shapes), [says.format(name) for name in exercise.shapes if name not in shown])
 
 
 @claim("take that line out of its source, then course release", about="release")
-def test_no_leak(verified: Verified, exercise: Exercise, of: Of) -> None:
+def test_no_leak(verified: Verified, exercise: Exercise, report: Report) -> None:
     """No line of a solution is released."""
     files = dict(verified.texts(exercise))
     if is_current(exercise):
         files |= {path: path.read_bytes() for path in recorded_files(exercise)}
-    of(len(files))
-    hidden = leaks(verified.course, {str(path.relative_to(exercise.root)): each for path, each in files.items()})
-    assert not hidden, "\n".join(hidden)
+    named = {str(path.relative_to(exercise.root)): content for path, content in files.items()}
+    report(len(named), leaks(verified.course, named))

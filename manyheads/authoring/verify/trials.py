@@ -75,14 +75,6 @@ class Trials:
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
             yield self._catalogue.run(self.exercise, attempt, self._reference, PUBLIC, id_, only=[check])[0].suspect
 
-    def proves_another(self, mutant: Mutant) -> str:
-        """Return the other misconception that each of these checks proves by itself; "" where one of them does not."""
-        suspect = ""
-        for suspect in self.suspects(mutant):
-            if suspect in ("", mutant.id):
-                return ""
-        return suspect
-
     def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
         """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
         for one, other in ((first, second), (second, first)):
@@ -108,9 +100,4 @@ def _stub(*arguments: object, **named: object) -> None:
 def with_other_weights() -> AbstractContextManager[object]:
     """Let every linear layer begin with other weights, as where layers are made in another order."""
     begin = nn.Linear.reset_parameters
-
-    def begin_otherwise(layer: nn.Linear) -> None:
-        torch.rand(1)
-        begin(layer)
-
-    return mock.patch.object(nn.Linear, "reset_parameters", begin_otherwise)
+    return mock.patch.object(nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer)))
