@@ -52,3 +52,23 @@ def shares_out(weighed):
         first = weighed(1.0, 1).flatten(1)
         told = "where all keys are the same their weights go by their score, up to a limit: a softmax would share out one unit"
         expect(not same(first, small[: len(first)]), told)
+
+
+def weighs_one_key(name, *rest):
+    """The condition for a function that makes weights of scores: all scores of a query are the same. rest: more arguments."""
+
+    def condition(attempt, draw):
+        scores = alike(draw)[:, None].expand(-1, TOKENS, -1).contiguous()
+        shares_out(lambda factor, n: attempt.call(name, factor**2 * scores[:n], *rest).output)
+
+    return condition
+
+
+def attends_to_one_key(name, *rest, width=7):
+    """The condition for a function of q, k and v: all keys are the same. rest: more arguments."""
+
+    def condition(attempt, draw):
+        q, k, v = (alike(draw, width) for _ in "qkv")
+        shares_out(lambda factor, n: next(attempt.call(name, factor**2 * q[:n], k[:n], v[:n], *rest).leaves()).output)
+
+    return condition
