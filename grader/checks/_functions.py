@@ -189,6 +189,13 @@ def stays_on_the_device(calls_of, attempt, reference, draw):
         expect(not mixed, told, "hard_coded_device")
 
 
+def sizes_written_in(works, lesson, others):
+    """Which of the other sizes (B, T, n_head, head_dim) does not work, where the lesson's stand beside it."""
+    single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
+    names = ("B", "T", "n_head", "head_dim")
+    return [f"{name} = {size}" for name, size, each in zip(names, others, single, strict=True) if not works(each)]
+
+
 def on_meta(args):
     def there(a):
         if isinstance(a, StandIn):

@@ -4,8 +4,6 @@ So who weighs by something else in its place, such as a sigmoid, is known by wha
 These are conditions (COUNTS_IF): a check of form does not count for a function that uses no softmax.
 """
 
-import torch
-
 from manyheads.checks import expect
 
 from ._functions import same
@@ -23,12 +21,6 @@ def alike(draw, *shape, scale=1.0, tokens=TOKENS):
 def heads_alike(weight, heads):
     """The weight, (heads · hd, C), with its first head in every place: a softmax over heads shares out evenly, too."""
     return weight.unflatten(0, (heads, -1))[:1].expand(heads, -1, -1).flatten(0, 1)
-
-
-def qkv_alike(qkv, heads):
-    """The weight, (3 C, C), with queries alike in every head, and keys."""
-    q, k, v = qkv.chunk(3)
-    return torch.cat([heads_alike(q, heads), heads_alike(k, heads), v])
 
 
 def by_head(output, heads):
