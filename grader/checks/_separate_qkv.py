@@ -144,8 +144,9 @@ def future(subject, attempt, reference, draw):
         expect(not early, told)
 
 
-def judge_sees_past(subject, attempt, draw):
-    """A token is seen by itself and by the later ones of its sequence, and by no other sequence."""
+@check(points=0.25, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
+def sees_past(subject, attempt, reference, draw):
+    """lets each token see itself and all of its past, and no other sequence"""
     s, state, (x,) = subject.case(draw)
     module, edited = subject.module(attempt, s, state), x.clone()
     edited[0, 1] = draw(s.C)
@@ -175,8 +176,16 @@ def hidden_for_good(subject, attempt, reference, draw):
     expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
-def judge_values(subject, attempt, reference, draw, first_token):
-    """The numbers are the reference's. first_token: what is said where token 0, which sees itself alone, is wrong."""
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="Do the second token of a short sentence by hand, and print scores and weights beside it.",
+)
+def values(subject, attempt, reference, draw):
+    """mixes the values by the softmax of the scaled scores"""
+    alone = "sees only itself and should become its own value row"
+    if subject.several:
+        alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
     # As many tokens as channels of a head: there a product without the transpose fits, too.
     tied = changed(ordinary, T=ordinary.d_out // subject.heads(ordinary))
@@ -189,7 +198,7 @@ def judge_values(subject, attempt, reference, draw, first_token):
         got, want = (answer.output for answer in subject.both(attempt, reference, s, *given))
         assert_shape(got, want.shape)
         own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
-        assert_matches(got, want, "the output" if own else f"{first_token}; the output")
+        assert_matches(got, want, "the output" if own else f"token 0 {alone}; the output")
 
 
 def judge_square(subject, attempt, reference, draw, s):

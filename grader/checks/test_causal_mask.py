@@ -202,8 +202,6 @@ def test_gradients(attempt, reference, draw):
 
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
-
-
 test_device = asked_of(
     partial(all_of, square=True),
     device,

@@ -236,5 +236,4 @@ def test_gpt2_refuses(attempt):
 
 test_half_precision = asked_of(FUSED, _modules.half_precision)
 
-
 COUNTS_IF = {"CausalSelfAttention": partial(_modules.attends_to_itself, FUSED)}

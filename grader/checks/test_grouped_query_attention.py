@@ -226,5 +226,4 @@ def test_cache_bytes(attempt, draw):
 
 test_half_precision = asked_of(GQA, half_precision)
 
-
 COUNTS_IF = {"GroupedQueryAttention": partial(_modules.attends_to_itself, GQA)}

@@ -309,5 +309,4 @@ test_device = asked_of(
     hint="A mask, or any other new tensor, needs device=x.device.",
 )
 
-
 COUNTS_IF = {TARGET: partial(attends_to_itself, LOOP)}

@@ -268,8 +268,6 @@ test_dtype = asked_of(
     "returns the dtype that it is given",
     hint="A new tensor is float32 unless you say otherwise; better to make none.",
 )
-
-
 test_device = asked_of(
     calls_of,
     stays_on_the_device,

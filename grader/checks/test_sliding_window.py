@@ -225,8 +225,6 @@ def test_leading_dimensions(attempt, draw):
 test_gradients = asked_of(calls_of, gradients, "lets the right gradients through to q, k and v")
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
-
-
 test_device = asked_of(
     both_of,
     device,

@@ -38,14 +38,7 @@ def test_shape(attempt, draw):
 test_shorter = asked_of(LAYER, shared.shorter)
 test_finite = asked_of(LAYER, shared.finite)
 test_future = asked_of(LAYER, shared.future)
-
-
-@check(points=0.25, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
-def test_sees_past(attempt, draw):
-    """lets each token see itself and all of its past, and no other sequence"""
-    shared.judge_sees_past(LAYER, attempt, draw)
-
-
+test_sees_past = asked_of(LAYER, shared.sees_past)
 test_hidden_for_good = asked_of(LAYER, shared.hidden_for_good)
 
 
@@ -71,14 +64,12 @@ def test_heads_apart(attempt, draw):
     expect(not own, f"{of_head}, and its own channels {own[:8]} stayed")
 
 
-@check(
-    points=0.75,
-    layer=Layer.VALUES,
+test_values = asked_of(
+    LAYER,
+    shared.values,
+    "attends in every head, joins the heads and projects",
     hint="Let out_proj be the identity, take one head, and do the second token by hand.",
 )
-def test_values(attempt, reference, draw):
-    """attends in every head, joins the heads and projects"""
-    shared.judge_values(LAYER, attempt, reference, draw, "token 0 should be out_proj of its own value row and is not")
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="Which sizes does your code read from the wrong place when d_in = d_out?")
@@ -90,8 +81,6 @@ def test_square(attempt, reference, draw):
 
 
 test_gradients = asked_of(LAYER, shared.gradients)
-
-
 test_parameters = asked_of(
     LAYER,
     shared.parameters,
@@ -117,6 +106,5 @@ test_again = asked_of(LAYER, shared.again)
 test_moves = asked_of(LAYER, shared.moves)
 test_dtype_and_argument = asked_of(LAYER, shared.dtype_and_argument)
 test_half_precision = asked_of(LAYER, half_precision)
-
 
 COUNTS_IF = {"MultiHeadAttention": partial(_modules.attends_to_itself, LAYER, bias=False)}
