@@ -46,11 +46,14 @@ def shares_out(weighed):
         expect(not same(first, small[: len(first)]), told)
 
 
-def weighs_one_key(name, *rest):
-    """The condition for a function that makes weights of scores: all scores of a query are the same. rest: more arguments."""
+def weighs_one_key(name, *rest, queries=(TOKENS,)):
+    """The condition for a function that makes weights of scores: all scores of a text are the same.
+
+    rest: more arguments. queries: how many a text has, one axis for each number; with none a text is a row of scores.
+    """
 
     def condition(attempt, draw):
-        scores = alike(draw)[:, None].expand(-1, TOKENS, -1).contiguous()
+        scores = alike(draw).view(ALIKE, *[1 for _ in queries], TOKENS).expand(ALIKE, *queries, TOKENS).contiguous()
         shares_out(lambda factor, n: attempt.call(name, factor**2 * scores[:n], *rest).output)
 
     return condition

@@ -304,4 +304,4 @@ test_device = asked_of(
     calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
 )
 
-COUNTS_IF = {ONLINE: weighs_one_key(ONLINE, 3), TILED: attends_to_one_key(TILED, 2, 3, width=HD)}
+COUNTS_IF = {ONLINE: weighs_one_key(ONLINE, 3, queries=()), TILED: attends_to_one_key(TILED, 2, 3, width=HD)}
