@@ -16,13 +16,16 @@ class Cached(Subject):
         """Sizes that differ pairwise, none of them usual in lessons."""
         return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
 
-    def inputs(self, draw, s):
+    def inputs(self, draw, s, scale=1.0):
         return (draw(s.B, 9, s.C),)
 
-    def weights(self, draw, s, scale=1.5):
-        """scale: of queries and keys, so that the weights are far from even."""
+    def output(self, answer):
+        return answer["y"]
+
+    def weights(self, draw, s, **options):
+        """Queries and keys are large, so that the weights are far from even."""
         weights = super().weights(draw, s)
-        weights["qkv.weight"][: 2 * s.C] *= scale
+        weights["qkv.weight"][: 2 * s.C] *= 1.5
         return weights
 
 

@@ -9,13 +9,13 @@ import torch
 
 from manyheads.checks import Layer, assert_finite, assert_refused, assert_same, assert_shape, check, expect
 
-from . import _again, _modules
+from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import weights_without_effect
-from ._modules import changed, climbing, directions, on
-from ._shares import alike, by_head, qkv_alike, shares_out
+from ._modules import changed, on
 
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
+FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 
 def sizes_of(draw):
@@ -47,8 +47,11 @@ class Subject(_modules.Subject):
     def arguments(self, s):
         return {"n_embd": s.C, "n_head": s.nh, "block_size": s.block}
 
-    def shapes(self, s):
+    def shapes(self, s, **options):
         return {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
+
+    def projections(self, weights, s):
+        return [(rows, s.nh) for rows in weights["qkv.weight"].chunk(3)]
 
     def mask(self, s):
         return s.block, s.block
@@ -60,29 +63,9 @@ class Subject(_modules.Subject):
     def sizes(self, draw):
         return sizes_of(draw)
 
-    def inputs(self, draw, s):
-        return (draw(s.B, s.T, s.C),)
-
-    def passing_on(self, draw, s):
-        """Weights with the identity for proj."""
-        return {**self.weights(draw, s), "proj.weight": torch.eye(s.C, dtype=torch.float64)}
-
-    def deep(self, draw, s):
-        """Weights and an input with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
-        weights, x, read = self.weights(draw, s), draw(s.B, s.T, s.C), directions(draw, s.nh, s.C // s.nh)
-        weights["qkv.weight"][: 2 * s.C] *= 0.1
-        weights["qkv.weight"][: 2 * s.C, 0] = torch.cat([read.flatten(), -read.flatten()])
-        x[..., 0] = 1.0
-        return weights, x
-
     def steep(self, draw, s):
-        """Weights and an input whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
-        q, k = torch.zeros(s.C, s.C, dtype=torch.float64), torch.zeros(s.C, s.C, dtype=torch.float64)
-        q[:: s.hd, 0] = 44.5 * s.hd**0.5
-        k[:: s.hd, 1] = 1.0
-        x = draw(s.B, s.T, s.C)
-        x[..., 0], x[..., 1] = 1.0, climbing(s.T)
-        return {"qkv.weight": torch.cat([q, k, draw.weights(s.C, s.C)]), "proj.weight": draw.weights(s.C, s.C)}, x
+        inputs, v, proj = self.inputs(draw, s), draw.weights(s.C, s.C), draw.weights(s.C, s.C)
+        return self.climb(s, {"qkv.weight": v.repeat(3, 1), "proj.weight": proj}, inputs)
 
 
 def judge_shape(subject, attempt, draw, s, others):
@@ -146,8 +129,8 @@ def works_for_one_size_only(fault, wrong):
 @check(points=0.25, layer=Layer.CAUSALITY)
 def independent(subject, attempt, reference, draw):
     """keeps batch entries apart, and heads apart"""
-    s = sizes_of(draw)
-    weights, x = subject.passing_on(draw, s), draw(s.B, s.T, s.C)
+    s, weights, (x,) = subject.case(draw)
+    weights = subject.passing_on(weights)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     h = s.nh - 1  # the last one: with heads in another order its channels are others
@@ -173,11 +156,11 @@ def independent(subject, attempt, reference, draw):
 def gradients(subject, attempt, reference, draw):
     """lets gradients through to x and to both weights"""
     s = sizes_of(draw)
-    (weights, x), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
+    (weights, inputs), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
     for path, options in subject.paths.items():
-        _modules.judge_gradients(subject, attempt, reference, s, weights, (x,), g, path, random=True, **options)
+        _modules.judge_gradients(subject, attempt, reference, s, weights, inputs, g, path, random=True, **options)
         awake = subject.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
-        expect_gradients_awake(awake, x)
+        expect_gradients_awake(awake, *inputs)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
@@ -190,25 +173,6 @@ def refuses_too_long(subject, attempt, reference, draw):
         answer = made(draw(s.B, T, s.C))
         what = f"T = {T} with block_size = {s.block}" + (f" and {path}" if path else "")
         assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def dtype_and_argument(subject, attempt, reference, draw):
-    """follows the dtype of x, and leaves x as it was"""
-    _modules.judge_dtype_and_argument(subject, attempt, *subject.case(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE)
-def moves(subject, attempt, reference, draw):
-    """works where .to(device) has put it"""
-    s = sizes_of(draw)
-    for options in subject.paths.values():
-        for device in {"meta", attempt.device} - {"cpu"}:
-            moved = subject.module(attempt.asking(watch=True), s, subject.weights(draw, s), **options).on(device)
-            answer = moved(torch.empty(s.B, s.T, s.C, device="meta") if device == "meta" else draw(s.B, s.T, s.C))
-            _modules.expect_moved(answer, device, subject.is_registered(answer, s))
-            if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
-                subject.module(attempt, s, subject.weights(draw, s), **options)(draw(s.B, s.T, s.C)).must_return()
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="What turns your dropout off when training is over?")
@@ -240,24 +204,6 @@ def eval_is_calm(subject, attempt, reference, draw):
             expect(False, on(path, f"{said} it drops in training all the same"), "dropout_rate_fixed")
         differs = "eval mode with dropout differs from training without: eval should do nothing at all"
         assert_same(awake, first, on(path, differs))
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
-def again(subject, attempt, reference, draw):
-    """answers every call as a fresh instance would"""
-    s = sizes_of(draw)
-    weights = subject.weights(draw, s)
-    inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
-    for options in subject.paths.values():
-        _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
-
-
-def judge_modes_again(subject, attempt, draw):
-    """Of one instance dropout comes back after eval mode, and goes after training."""
-    s = sizes_of(draw)
-    passing, x = subject.passing_on(draw, s), draw(1, 1, s.C)
-    for options in subject.paths.values():
-        _again.judge_modes_again(subject.module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 
 DROP = 0.25
@@ -362,12 +308,3 @@ def expect_written_out(answer, fused, unseen):
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()
     expect(seen.made, unseen, "delegated")
-
-
-def attends_to_itself(subject, attempt, draw, **options):
-    """Where all tokens are the same."""
-    s = sizes_of(draw)
-    qkv, x = qkv_alike(subject.weights(draw, s)["qkv.weight"], s.nh), alike(draw, s.C)
-    passing = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
-    made = subject.module(attempt, s, passing, **options)
-    shares_out(lambda factor, n: by_head(made(factor * x[:n]).output / factor, s.nh))

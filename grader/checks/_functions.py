@@ -4,16 +4,17 @@
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
 
+from manyheads.box.worker.messages import DeviceArgument
 from manyheads.checks import (
     CheckFailed,
     Layer,
     StandIn,
     assert_gradients_match,
+    assert_matches,
     assert_refused,
     assert_shape,
     assert_unmutated,
@@ -83,11 +84,62 @@ def is_cut_in_part(attempt, got, want, g):
     return is_cut(answer_to, held, got.call.args[0], g, got, want)
 
 
+def agree(attempt, reference, name, calls):
+    """The function gives what the reference gives. calls: its arguments, by what the evidence calls the output."""
+    for what, args in calls.items():
+        assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
+
+
+def is_none_of(got, guesses):
+    """Fail with what the values are instead, where one of the guesses says it."""
+    for phrase, values in guesses.items():
+        expect(not same(got, values), phrase)
+
+
+def are_scaled(got, want):
+    """The scores are not the right ones, times a number."""
+    if got.shape == want.shape:
+        factor = float((got * want).sum() / (want * want).sum())
+        wrong = abs(factor - 1) > TOLERANCE and same(got, want * factor)
+        expect(not wrong, f"every score is {factor:.3g} times what it should be")
+
+
+def seen_in(mask, like=None):
+    """Where a query may look: the dtype is a check of its own, so here a mask that is added to scores is read as it is meant.
+
+    like: a mask of the same function that hides something, where this one may not.
+    """
+    like = mask if like is None else like
+    additive = like.dtype.is_floating_point and bool((like < -1).any())
+    return mask > -1 if additive else mask != 0
+
+
 @check(points=0.25, layer=Layer.SHAPE)
 def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
     for name, kwargs in calls_of(draw).items():
-        gives_one_tensor(attempt, name, kwargs, reference.call(name, *kwargs.values()).output.shape)
+        gives_one_tensor(attempt, name, kwargs, reference.call(name, **kwargs).output.shape)
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def gradients(calls_of, attempt, reference, draw):
+    """lets the right gradients through to every argument"""
+    for name, kwargs in calls_of(draw).items():
+        tensors = [argument for argument, value in kwargs.items() if is_float(value)]
+        lets_gradients_through(attempt, reference, draw, name, kwargs, tensors)
+
+
+def is_float(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="What is the dtype of a comparison, or of torch.ones without dtype=?")
+def mask_is_boolean(calls_of, attempt, reference, draw):
+    """makes a boolean mask"""
+    for name, kwargs in calls_of(draw).items():
+        answer = attempt.call(name, *kwargs.values())
+        expect(answer.kind == "tensor", f"{name} should return a tensor; yours is {answer.returned}", "interface")
+        expect(answer.dtype == "bool", f"the mask should be of dtype bool; yours is {answer.dtype}", "mask_not_bool")
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
@@ -117,7 +169,7 @@ def dtype(calls_of, attempt, reference, draw):
 def device(calls_of, attempt, reference, draw):
     """works on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():
-        keeps_the_device(attempt, name, on_meta(kwargs.values()), kwargs.values())
+        keeps_the_device(attempt, name, kwargs.values())
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
@@ -137,6 +189,13 @@ def stays_on_the_device(calls_of, attempt, reference, draw):
         expect(not mixed, told, "hard_coded_device")
 
 
+def sizes_written_in(works, lesson, others):
+    """Which of the other sizes (B, T, n_head, head_dim) does not work, where the lesson's stand beside it."""
+    single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
+    names = ("B", "T", "n_head", "head_dim")
+    return [f"{name} = {size}" for name, size, each in zip(names, others, single, strict=True) if not works(each)]
+
+
 def on_meta(args):
     def there(a):
         if isinstance(a, StandIn):
@@ -146,22 +205,20 @@ def on_meta(args):
     return list(map(there, args))
 
 
-def keeps_the_device(
-    attempt, name, there, here, asked="the arguments are", devices: tuple[Mapping, Mapping] = ({}, {})
-):
-    """The function computes where it is asked to; there: its arguments on meta, here: those with numbers."""
-    answer = attempt.asking(watch=True).call(name, *there, **devices[0])
+def keeps_the_device(attempt, name, args):
+    """The function computes where its arguments are; without a tensor among them, where it is asked to by device=."""
+    follows = any(isinstance(a, torch.Tensor) for a in args)
+    there, here = ({} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device))
+    answer = attempt.asking(watch=True).call(name, *on_meta(args), **there)
     seen = answer.reply.operations
-    mixed = TWO_DEVICES.search(answer.message) or (
-        seen is not None and seen.mixed
-    )  # not every operation raises at that
+    mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)  # not every operation raises at that
     met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
     expect(not mixed, met, "hard_coded_device")
     if answer.raised is None:
-        on = answer.device or "meta"
+        on, asked = answer.device or "meta", "the arguments are" if follows else "it is asked for"
         expect(on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device")
         return
-    attempt.call(name, *here, **devices[1]).must_return()  # meta has no numbers: who looks at them may raise
+    attempt.call(name, *args, **here).must_return()  # meta has no numbers: who looks at them may raise
 
 
 def treats_leading_alone(attempt, name, tensors, others, shape):

@@ -11,6 +11,7 @@ from manyheads.checks import (
     Layer,
     assert_finite,
     assert_gradients_match,
+    assert_matches,
     assert_near,
     assert_refused,
     assert_same,
@@ -20,7 +21,9 @@ from manyheads.checks import (
     expect,
 )
 
+from . import _again
 from ._gradients import is_cut, weights_without_effect
+from ._shares import alike, by_head, heads_alike, shares_out
 
 DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
 ONE_PATH = {"": {}}
@@ -30,17 +33,23 @@ class Subject:
     """The module that an exercise asks for. Each exercise says in a class of its own how it is made.
 
     paths: by name, as the evidence writes it, the options that choose a path. A single path has no name.
+    calm: what is left of the weights of queries and keys where scores should lie close together.
     """
 
     name: str
     paths = ONE_PATH
+    calm = 0.1
 
     def arguments(self, s):
         """The constructor's, by name, by sizes."""
         raise NotImplementedError
 
-    def shapes(self, s):
-        """The shapes of its parameters, by name, by sizes."""
+    def shapes(self, s, **options):
+        """The shapes of its parameters, by name, by sizes. options: more arguments of the constructor."""
+        raise NotImplementedError
+
+    def projections(self, weights, s):
+        """The rows that make queries, keys and values, each with its number of heads: (heads · hd, C), views of the weights."""
         raise NotImplementedError
 
     def mask(self, s):
@@ -50,33 +59,87 @@ class Subject:
         """Sizes that differ pairwise, so that no two axes can be mixed up unseen. None is usual in lessons."""
         raise NotImplementedError
 
-    def inputs(self, draw, s):
+    def inputs(self, draw, s, scale=1.0):
         """What forward is given, by sizes."""
-        raise NotImplementedError
+        return (draw(s.B, s.T, s.C, scale=scale),)
 
-    def given(self, draw, s):
-        """Weights and inputs, by sizes."""
-        return self.weights(draw, s), self.inputs(draw, s)
+    def sides(self, inputs):
+        """What queries are made of, and what keys and values."""
+        return inputs[0], inputs[0]
+
+    def heads(self, s):
+        """How many heads give the output."""
+        return s.nh
+
+    def output(self, answer):
+        """What is compared of an answer."""
+        return answer
+
+    def weights(self, draw, s, **options):
+        """Weights by name, every bias non-zero."""
+        return {
+            name: draw.weights(*shape) if len(shape) > 1 else draw(*shape, scale=0.5 if "W_" in name else 1.0)
+            for name, shape in self.shapes(s, **options).items()
+        }
+
+    def given(self, draw, s, scale=1.0, **options):
+        """Weights and inputs, by sizes. scale: of the inputs."""
+        return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
     def case(self, draw):
         """Sizes, weights and inputs."""
         s = self.sizes(draw)
         return s, *self.given(draw, s)
 
-    def weights(self, draw, s, **options):
-        """Weights by name, every bias non-zero. options: of `shapes`."""
-        return {
-            name: draw.weights(*shape) if len(shape) > 1 else draw(*shape, scale=0.5 if "W_" in name else 1.0)
-            for name, shape in self.shapes(s, **options).items()
-        }
+    def deep(self, draw, s, **options):
+        """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
+        weights, inputs = self.given(draw, s, **options)
+        (q, heads), (k, of_keys), _ = self.projections(weights, s)
+        read = directions(draw, of_keys, len(k) // of_keys)
+        for rows in (q, k):
+            rows *= self.calm
+        q[:, 0], k[:, 0] = read.repeat_interleave(heads // of_keys, dim=0).flatten(), -read.flatten()
+        for x in self.sides(inputs):
+            x[..., 0] = 1.0
+        return weights, inputs
+
+    def steep(self, draw, s):
+        """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
+        return self.climb(s, *self.given(draw, s))
+
+    def climb(self, s, weights, inputs):
+        """The same weights and inputs, but for queries and keys."""
+        (q, _), (k, _), _ = self.projections(weights, s)
+        q.zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
+        k.zero_()[:: s.hd, 1] = 1.0
+        x, context = self.sides(inputs)
+        x[..., 0], context[..., 1] = 1.0, climbing(context.shape[1])
+        return weights, inputs
+
+    def passing_on(self, weights):
+        """The same weights with an output projection that changes nothing."""
+        last = {name: torch.zeros_like(w) for name, w in weights.items() if "proj." in name}
+        for w in last.values():
+            if w.dim() > 1:
+                w.fill_diagonal_(1.0)
+        return {**weights, **last}
 
     def made(self, implementation, s, **options):
-        """The module of these sizes, its weights as it draws them. options: more arguments."""
+        """The module of these sizes, its weights as it draws them."""
         return implementation.module(self.name, *self.arguments(s).values(), **options)
 
     def module(self, implementation, s, weights, **options):
         """The module of these sizes with these weights."""
         return self.made(implementation, s, **options).loaded(weights)
+
+    def both(self, attempt, reference, s, weights, inputs, **options):
+        """What both give."""
+        modules = (self.module(each, s, weights, **options) for each in (attempt, reference))
+        return [self.output(module(*inputs)) for module in modules]
+
+    def assert_matches(self, attempt, reference, s, weights, inputs, what="", **options):
+        """The attempt gives what the reference gives."""
+        assert_matches(*self.both(attempt, reference, s, weights, inputs, **options), what)
 
     def is_registered(self, answer, s):
         """Whether all weights are parameters, and were when they were loaded: a layer that is made anew in every call
@@ -124,12 +187,32 @@ def climbing(T):
     return (2 * torch.arange(T, dtype=torch.float64) - (T - 1)) / (T - 1)
 
 
+def alike_in_heads(subject, implementation, draw, **options):
+    """Sizes, and a module with the first head in every place, whose output is the heads'."""
+    s = subject.sizes(draw)
+    weights = subject.passing_on(subject.weights(draw, s, **options))
+    for rows, heads in subject.projections(weights, s):
+        rows.copy_(heads_alike(rows, heads))
+    return s, subject.module(implementation, s, weights, **options)
+
+
+def attends_to_itself(subject, attempt, draw, **options):
+    """Where all tokens are the same."""
+    s, module = alike_in_heads(subject, attempt, draw, **options)
+    x = alike(draw, s.C)
+
+    def weighed(factor, n):
+        return by_head(subject.output(module(factor * x[:n])).output / factor, subject.heads(s))
+
+    shares_out(weighed)
+
+
 @check(points=0.25, layer=Layer.FINITE, hint="Which row of the mask hides everything? What is softmax of nothing?")
 def finite(subject, attempt, reference, draw):
     """gives numbers, however large the scores"""
     s = subject.sizes(draw)
-    weights, x = subject.steep(draw, s)
-    assert_finite(subject.module(attempt, s, weights)(x))
+    weights, inputs = subject.steep(draw, s)
+    assert_finite(subject.module(attempt, s, weights)(*inputs))
 
 
 @check(
@@ -137,9 +220,9 @@ def finite(subject, attempt, reference, draw):
 )
 def causal(subject, attempt, reference, draw):
     """does not see the future"""
-    s, weights, (x,) = subject.case(draw)
-    ordinary, large = (weights, x), subject.steep(draw, s)
-    for start, kind, (weights, x) in (
+    s, *ordinary = subject.case(draw)
+    large = subject.steep(draw, s)
+    for start, kind, (weights, (x,)) in (
         (1, "", ordinary),
         (s.T - 2, "", ordinary),
         (s.T // 2, " of large scores", large),
@@ -160,11 +243,11 @@ def causal(subject, attempt, reference, draw):
 def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="", random=False, **options):
     """They reach the inputs and every weight, and are the reference's. The first input is what an edit is tried with.
 
-    random: whether chance may decide about them.
+    g: the cotangents of the output. random: whether chance may decide about them.
     """
     x, others = inputs[0], inputs[1:]
-    both = (each.asking(cotangent=g, random=random) for each in (attempt, reference))
-    got, want = (subject.module(each, s, weights, **options)(*inputs) for each in both)
+    asked = (each.asking(cotangent=g, random=random) for each in (attempt, reference))
+    got, want = (subject.module(each, s, weights, **options)(*inputs) for each in asked)
     names = [f"args.{i}" for i, each in enumerate(inputs) if each is not None and each.is_floating_point()]
     try:
         assert_gradients_match(got, want, *names, *weights)
@@ -173,9 +256,9 @@ def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="",
             raise
 
         def output(weights, x):
-            return subject.module(attempt, s, weights, **options)(x, *others).output
+            return subject.output(subject.module(attempt, s, weights, **options)(x, *others)).output
 
-        cut = is_cut(output, weights, x, g, got, want)
+        cut = is_cut(output, weights, x, g[0] if isinstance(g, tuple) else g, got, want)
         raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
 
 
@@ -217,14 +300,38 @@ def refuses_indivisible(subject, attempt, reference, draw):
         made(draw(2, 8, even.C)).must_return()  # an attempt that refuses everything fails
 
 
-def judge_moves(subject, attempt, s, weights, inputs):
-    """The module works on the device that it was moved to."""
-    for device in {"meta", attempt.device} - {"cpu"}:
-        given = [torch.empty_like(each, device="meta") if device == "meta" else each for each in inputs]
-        answer = subject.module(attempt.asking(watch=True), s, weights).on(device)(*given)
-        expect_moved(answer, device, subject.is_registered(answer, s))
-        if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
-            subject.module(attempt, s, weights)(*inputs).must_return()
+def judge_refused(subject, attempt, draw, s, *cases):
+    """The constructor refuses these arguments, by name each, and no others."""
+    weights, inputs = subject.given(draw, s)
+    subject.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
+    for case in cases:
+        made = attempt.module(subject.name, *{**subject.arguments(s), **case}.values()).built()
+        what = " with ".join(f"{name} = {value}" for name, value in case.items())
+        assert_refused(made, what, suspect="divisibility_unchecked")
+
+
+def judge_too_long(subject, attempt, draw, room):
+    """One token more than the block holds is refused. room: what the evidence calls the block."""
+    s = subject.sizes(draw)
+    weights, (x,) = subject.given(draw, changed(s, T=s.block + 1))
+    module = subject.module(attempt, s, weights)
+    module(x[:, 1:]).must_return()
+    what = f"T = {s.block + 1} with {room} {s.block}"
+    assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def moves(subject, attempt, reference, draw):
+    """works where .to(device) has put it"""
+    s = subject.sizes(draw)
+    for options in subject.paths.values():
+        weights, inputs = subject.given(draw, s)
+        for device in {"meta", attempt.device} - {"cpu"}:
+            given = [torch.empty_like(each, device="meta") if device == "meta" else each for each in inputs]
+            answer = subject.module(attempt.asking(watch=True), s, weights, **options).on(device)(*given)
+            expect_moved(answer, device, subject.is_registered(answer, s))
+            if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
+                subject.module(attempt, s, weights, **options)(*inputs).must_return()
 
 
 def expect_moved(answer, device, registered):
@@ -245,6 +352,12 @@ def expect_moved(answer, device, registered):
     expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
 
 
+@check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
+def dtype_and_argument(subject, attempt, reference, draw):
+    """follows the dtype of its input, and leaves the input as it was"""
+    judge_dtype_and_argument(subject, attempt, *subject.case(draw))
+
+
 def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
     """In each dtype the output has that of x, and no argument changes. Returns the answers on the last path."""
     for options in subject.paths.values():
@@ -260,6 +373,25 @@ def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
             expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
             assert_unmutated(answer, suspect="input_mutated")
     return answers.values()
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def again(subject, attempt, reference, draw):
+    """answers every call as a fresh instance would"""
+    s = subject.sizes(draw)
+    weights = subject.weights(draw, s)
+    inputs = [subject.inputs(draw, each) for each in (s, s, changed(s, B=3, T=s.block))]
+    for options in subject.paths.values():
+        _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
+
+
+def judge_modes_again(subject, attempt, draw):
+    """Of one instance dropout comes back after eval mode, and goes after training."""
+    s = subject.sizes(draw)
+    passing, x = subject.passing_on(subject.weights(draw, s)), draw(1, 1, s.C)
+    for options in subject.paths.values():
+        module = subject.module(attempt, s, passing, **options, dropout=_again.P)
+        _again.judge_modes_again(module, x, subject.heads(s))
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")

@@ -10,18 +10,16 @@ from manyheads.checks import (
     assert_finite,
     assert_gradients_match,
     assert_matches,
-    assert_refused,
     assert_shape,
     check,
     expect,
     moved,
 )
 
-from . import _again, _modules, _shares
+from . import _again, _modules
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import contradicts_itself, weights_without_effect
-from ._modules import changed, directions
-from ._shares import alike
+from ._modules import changed
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -32,56 +30,44 @@ STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 class Subject(_modules.Subject):
     """The module that an exercise asks for, and the sizes that it is tried with.
 
-    sizes: pairwise different, so that no two axes can be mixed up unseen; T is shorter than the context, ctx. None is
-    usual in lessons: whoever hard-codes one is found in every check.
+    sizes: pairwise different, so that no two axes can be mixed up unseen; T is shorter than the context, block. None is
+    usual in lessons: whoever hard-codes one is found in every check. C: of the input.
     large_sizes: the same, larger than anybody tries by hand.
     several: heads, nh of them, with an output projection.
     """
+
+    calm = 0.05
 
     def __init__(self, name, sizes, large_sizes, several=False):
         self.name, self.sizes, self.large_sizes, self.several = name, sizes, large_sizes, several
 
     def arguments(self, s):
         heads = {"num_heads": s.nh} if self.several else {}
-        return {"d_in": s.d_in, "d_out": s.d_out, "context_length": s.ctx, **heads}
+        return {"d_in": s.C, "d_out": s.d_out, "context_length": s.block, **heads}
 
-    def shapes(self, s, bias=True):
-        return shapes_of(self, s, bias)
+    def shapes(self, s, bias=True, **options):
+        shapes = {f"{name}.weight": (s.d_out, s.C) for name in LAYERS}
+        shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
+        return shapes | ({"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)} if self.several else {})
 
-    def weights(self, draw, s, bias=True):
-        return super().weights(draw, s, bias=bias)
+    def projections(self, weights, s):
+        return [(weights[f"{name}.weight"], self.heads(s)) for name in LAYERS]
 
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
 
-    def drawn(self, draw, tokens="T", more=0):
-        """Sizes, weights and an input of T or ctx tokens, or a few more."""
-        s = self.sizes(draw)
-        return s, self.weights(draw, s), draw(s.B, getattr(s, tokens) + more, s.d_in)
-
-    def inputs(self, draw, s):
-        return (draw(s.B, s.T, s.d_in),)
-
     def heads(self, s):
         return s.nh if self.several else 1
 
-    def deep(self, draw, s, T, bias=True):
-        """Weights and an input with which every score, in every head, lies near −DEEP.
+    def full(self, draw, more=0):
+        """Sizes, weights and an input of as many tokens as the context has, or a few more."""
+        s = self.sizes(draw)
+        return s, *self.given(draw, changed(s, T=s.block + more))
 
-        Channel 0 of the input is 1 in every token.
-        """
-        state, x = self.weights(draw, s, bias=bias), draw(s.B, T, s.d_in)
-        x[..., 0] = 1.0
-        read = directions(draw, self.heads(s), s.d_out // self.heads(s))
-        for name, sign in (("W_query", 1.0), ("W_key", -1.0)):
-            state |= {key: 0.05 * tensor for key, tensor in state.items() if key.startswith(name)}
-            state[f"{name}.weight"][:, 0] = sign * read.flatten()
-        return state, x
-
-    def passing_on(self, state, s):
-        """The same weights with an out_proj that changes nothing."""
-        eye, zeros = torch.eye(s.d_out, dtype=torch.float64), torch.zeros(s.d_out, dtype=torch.float64)
-        return state | ({"out_proj.weight": eye, "out_proj.bias": zeros} if self.several else {})
+    def deep(self, draw, s, **options):
+        state, inputs = super().deep(draw, s, **options)
+        small = {name: self.calm * state[name] for name in ("W_query.bias", "W_key.bias") if name in state}
+        return state | small, inputs
 
 
 def works(answer, shape):
@@ -104,8 +90,8 @@ def judge_shape(subject, attempt, draw, familiar):
     """The output has the right shape. familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in."""
     s = subject.sizes(draw)
     state = subject.weights(draw, s, bias=False)
-    for B, T, *nh in ((s.B, s.ctx, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.ctx), (1, 1)):
-        answer = attempt.module(subject.name, s.d_in, s.d_out, T, *nh).loaded(state)(draw(B, T, s.d_in))
+    for B, T, *nh in ((s.B, s.block, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.block), (1, 1)):
+        answer = attempt.module(subject.name, s.C, s.d_out, T, *nh).loaded(state)(draw(B, T, s.C))
         refused = answer.raised is not None and answer.raised.stage == "build"
         wrong = not works(answer, (B, T, s.d_out)) and not STRIDES.search(answer.message) and not refused
         if wrong and has_fixed_sizes(subject, attempt, draw, familiar):
@@ -121,12 +107,12 @@ def judge_shape(subject, attempt, draw, familiar):
 )
 def shorter(subject, attempt, reference, draw):
     """takes fewer tokens than the context holds"""
-    s, state, x = subject.drawn(draw, "ctx")
+    s, state, (x,) = subject.full(draw)
     module = subject.module(attempt, s, state)
     answer = module(x[:, : s.T])
-    if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.ctx, s.d_out)):
+    if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.block, s.d_out)):
         misfit = MISFIT.search(answer.message)
-        evidence = f"a full context of {s.ctx} tokens works; {s.T} tokens do not"
+        evidence = f"a full context of {s.block} tokens works; {s.T} tokens do not"
         expect(False, evidence, "mask_not_sliced" if misfit else "")
     assert_shape(answer, (s.B, s.T, s.d_out))
 
@@ -134,8 +120,8 @@ def shorter(subject, attempt, reference, draw):
 @check(points=0.25, layer=Layer.FINITE, hint="Can a row of the mask be hidden whole? And what is 0 · ∞?")
 def finite(subject, attempt, reference, draw):
     """gives no NaN"""
-    s, state, x = subject.drawn(draw)
-    assert_finite(subject.module(attempt, s, state)(x))
+    s, state, inputs = subject.case(draw)
+    assert_finite(subject.module(attempt, s, state)(*inputs))
 
 
 @check(
@@ -146,11 +132,11 @@ def finite(subject, attempt, reference, draw):
 def future(subject, attempt, reference, draw):
     """keeps the past as it was when the future is edited"""
     s = subject.sizes(draw)
-    state, x = subject.deep(draw, s, s.T)
+    state, (x,) = subject.deep(draw, s)
     module = subject.module(attempt, s, state)
     for cut in (1, s.T - 2):
         edited = x.clone()
-        edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.d_in - 1)
+        edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
         before, after = module(x).output, module(edited).output
         assert_shape(before, (s.B, s.T, s.d_out))
         early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
@@ -158,11 +144,12 @@ def future(subject, attempt, reference, draw):
         expect(not early, told)
 
 
-def judge_sees_past(subject, attempt, draw):
-    """A token is seen by itself and by the later ones of its sequence, and by no other sequence."""
-    s, state, x = subject.drawn(draw)
+@check(points=0.25, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
+def sees_past(subject, attempt, reference, draw):
+    """lets each token see itself and all of its past, and no other sequence"""
+    s, state, (x,) = subject.case(draw)
     module, edited = subject.module(attempt, s, state), x.clone()
-    edited[0, 1] = draw(s.d_in)
+    edited[0, 1] = draw(s.C)
     before, after = module(x).output, module(edited).output
     assert_shape(before, (s.B, s.T, s.d_out))
     moves = moved(before, after)
@@ -182,42 +169,49 @@ def judge_sees_past(subject, attempt, draw):
 def hidden_for_good(subject, attempt, reference, draw):
     """hides the future even where all scores are low"""
     s = subject.sizes(draw)
-    state, x = subject.deep(draw, s, s.T)
+    state, (x,) = subject.deep(draw, s)
     module, edited = subject.module(attempt, s, state), x.clone()
-    edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.d_in - 1)
+    edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.C - 1)
     leak = moved(module(x).output, module(edited).output)[:, :2].max()
     expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
-def judge_values(subject, attempt, reference, draw, first_token):
-    """The numbers are the reference's. first_token: what is said where token 0, which sees itself alone, is wrong."""
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="Do the second token of a short sentence by hand, and print scores and weights beside it.",
+)
+def values(subject, attempt, reference, draw):
+    """mixes the values by the softmax of the scaled scores"""
+    alone = "sees only itself and should become its own value row"
+    if subject.several:
+        alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
     # As many tokens as channels of a head: there a product without the transpose fits, too.
     tied = changed(ordinary, T=ordinary.d_out // subject.heads(ordinary))
-    for s, (state, x) in (
-        (ordinary, (subject.weights(draw, ordinary), draw(ordinary.B, ordinary.T, ordinary.d_in))),
-        (low, subject.deep(draw, low, low.T)),
-        (tied, (subject.weights(draw, tied), draw(tied.B, tied.T, tied.d_in))),
-        (large, (subject.weights(draw, large), draw(large.B, large.T, large.d_in))),
+    for s, given in (
+        (ordinary, subject.given(draw, ordinary)),
+        (low, subject.deep(draw, low)),
+        (tied, subject.given(draw, tied)),
+        (large, subject.given(draw, large)),
     ):
-        got, want = (subject.module(implementation, s, state)(x).output for implementation in (attempt, reference))
+        got, want = (answer.output for answer in subject.both(attempt, reference, s, *given))
         assert_shape(got, want.shape)
         own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
-        assert_matches(got, want, "the output" if own else f"{first_token}; the output")
+        assert_matches(got, want, "the output" if own else f"token 0 {alone}; the output")
 
 
 def judge_square(subject, attempt, reference, draw, s):
     """The same without biases, for as many tokens as the context. s: sizes with d_in = d_out."""
-    state, x = subject.deep(draw, s, s.ctx, bias=False)
-    got, want = (subject.module(implementation, s, state, bias=False)(x) for implementation in (attempt, reference))
-    assert_matches(got, want)
+    given = subject.deep(draw, changed(s, T=s.block), bias=False)
+    subject.assert_matches(attempt, reference, s, *given, bias=False)
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
 def gradients(subject, attempt, reference, draw):
     """lets gradients through to x and to every weight"""
     s = subject.sizes(draw)
-    (state, x), g = subject.deep(draw, s, s.T), draw(s.B, s.T, s.d_out)
+    (state, (x,)), g = subject.deep(draw, s), draw(s.B, s.T, s.d_out)
     got, want = (subject.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
     assert_shape(got, g.shape)
     names = [*(name for name in state if name in got.module.parameters), "args.0"]
@@ -246,19 +240,12 @@ def parameters_of(subject, attempt, draw, s, bias):
         asked = attempt.module(subject.name, **given, qkv_bias=False).built()
         expect("W_query.bias" in asked.module.parameters, told, "interface")
     if not facts.parameters:
-        module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
+        module(draw(s.B, s.block, s.C)).must_return()  # perhaps nothing is written yet
     by_position = attempt.module(subject.name, *subject.arguments(s).values(), 0.0, True).built()
     if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
         found = "W_query.bias" in by_position.module.parameters
         expect(found, "given by position, the last two arguments are not dropout and qkv_bias", "interface")
     return facts.parameters
-
-
-def shapes_of(subject, s, bias):
-    """The shapes that the parameters should have, by name."""
-    shapes = {f"{name}.weight": (s.d_out, s.d_in) for name in LAYERS}
-    shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
-    return shapes | ({"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)} if subject.several else {})
 
 
 def judge_names(found, wanted, ctx, asked):
@@ -279,6 +266,35 @@ def judge_names(found, wanted, ctx, asked):
     expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
 
 
+@check(points=0.25, layer=Layer.HYGIENE)
+def parameters(subject, attempt, reference, draw):
+    """learns W_query, W_key and W_value and nothing else"""
+    s = subject.sizes(draw)
+    for bias in (False, True):
+        found, wanted = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
+        if subject.several and "out_proj.weight" not in found:
+            judge_last(subject, attempt, draw, s, found, wanted)
+        judge_names(found, wanted, s.block, f"qkv_bias is {bias}")
+        for name, shape in wanted.items():
+            strange = set(found[name].shape) - {size for other in wanted.values() for size in other}
+            said = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}, whatever is asked for"
+            expect(subject.several or not strange, said, "hard_coded_shape")
+            assert_shape(torch.empty(found[name].shape, device="meta"), shape, name)
+        state, x = subject.weights(draw, s, bias=bias), draw(s.B, s.block, s.C)
+        subject.module(attempt, s, state, bias=bias)(x).must_return()
+
+
+def judge_last(subject, attempt, draw, s, found, wanted):
+    """out_proj is not made anew in every call, and does not hide from parameters()."""
+    x, state = draw(s.B, s.block, s.C), subject.weights(draw, s)
+    first, second = (subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1))
+    differ = first.raised is None and second.raised is None and not torch.equal(first.output, second.output)
+    expect(not differ, "out_proj is made anew in every call: nothing is learnt", "params_not_registered")
+    hidden = found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
+    told = "out_proj has a weight, and no optimiser will ever see it: it is not among the parameters"
+    expect(not hidden, told, "params_not_registered")
+
+
 @check(
     points=0.25,
     layer=Layer.HYGIENE,
@@ -286,11 +302,7 @@ def judge_names(found, wanted, ctx, asked):
 )
 def refuses_beyond_context(subject, attempt, reference, draw):
     """refuses more tokens than the context holds"""
-    s, state, x = subject.drawn(draw, "ctx", more=1)
-    module = subject.module(attempt, s, state)
-    module(x[:, 1:]).must_return()
-    what = f"T = {s.ctx + 1} with a context of {s.ctx}"
-    assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
+    _modules.judge_too_long(subject, attempt, draw, "a context of")
 
 
 @check(
@@ -300,7 +312,7 @@ def refuses_beyond_context(subject, attempt, reference, draw):
 )
 def dropout_sleeps(subject, attempt, reference, draw):
     """leaves dropout out in eval mode"""
-    s, state, x = subject.drawn(draw)
+    s, state, (x,) = subject.case(draw)
     answer = subject.module(attempt.asking(runs=2), s, state)(x)
     plain, again = answer.outputs
     steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
@@ -328,17 +340,17 @@ def dropout_on_weights(subject, attempt, reference, draw):
     heads = subject.heads(s)
 
     def asking(s):
-        return partial(subject.module, attempt.asking(random=True), s, subject.passing_on(subject.weights(draw, s), s))
+        return partial(subject.module, attempt.asking(random=True), s, subject.passing_on(subject.weights(draw, s)))
 
     ask = asking(s)
-    awake, asleep = dropped(ask, draw(1, 1, s.d_in))  # one token: one weight a head, 1 or struck out
-    x = draw(1, 2, s.d_in)
+    awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: one weight a head, 1 or struck out
+    x = draw(1, 2, s.C)
     two = dropped(ask, x)
     without_dropout(ask, x)
     if (
         subject.several
     ):  # of an only head a part is left where channels are dropped one by one: `course check` sees that
-        dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.d_in))
+        dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
     struck, kept = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
     whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**heads
     if not whole:
@@ -433,12 +445,8 @@ def judge_mean(awake, asleep):
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
 def again(subject, attempt, reference, draw):
     """answers every call as a fresh instance would"""
-    s = subject.sizes(draw)
-    state = subject.weights(draw, s)
-    inputs = [(draw(B, T, s.d_in),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.ctx))]
-    _again.judge_again(subject.module(attempt, s, state), *inputs)
-    dropping = subject.module(attempt, s, subject.passing_on(state, s), dropout=_again.P)
-    _again.judge_modes_again(dropping, draw(1, 1, s.d_in), subject.heads(s))
+    _modules.again(subject, attempt, reference, draw)
+    _modules.judge_modes_again(subject, attempt, draw)
 
 
 @check(
@@ -448,16 +456,14 @@ def again(subject, attempt, reference, draw):
 )
 def moves(subject, attempt, reference, draw):
     """moves to another device as a whole"""
-    s = subject.sizes(draw)
-    state = subject.weights(draw, s)
-    subject.module(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
-    module = subject.module(attempt.asking(watch=True), s, state).on("meta")
-    answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
+    s, state, (x,) = subject.full(draw)
+    subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
+    answer = subject.module(attempt.asking(watch=True), s, state).on("meta")(torch.empty_like(x, device="meta"))
     seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
     if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
-    plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
+    plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.block in t.shape[-2:]]
     expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
     registered = subject.is_registered(answer, s)
     evidence = "the module moved, and some tensor is made on, or stays on, another device"
@@ -474,12 +480,3 @@ def dtype_and_argument(subject, attempt, reference, draw):
     s, state, inputs = subject.case(draw)
     for answer in _modules.judge_dtype_and_argument(subject, attempt, s, state, inputs):
         assert_shape(answer, (s.B, s.T, s.d_out))
-
-
-def shares_out(subject, attempt, draw):
-    """Where all tokens are the same, the weights are shared out in every head."""
-    s = subject.sizes(draw)
-    drawn, heads = subject.weights(draw, s, bias=False), subject.heads(s)
-    passing = {f"{name}.weight": _shares.heads_alike(drawn[f"{name}.weight"], heads) for name in LAYERS}
-    module, x = subject.module(attempt, s, subject.passing_on(passing, s), bias=False), alike(draw, s.d_in)
-    _shares.shares_out(lambda factor, n: _shares.by_head(module(factor * x[:n]).output / factor, heads))

@@ -4,8 +4,6 @@ So who weighs by something else in its place, such as a sigmoid, is known by wha
 These are conditions (COUNTS_IF): a check of form does not count for a function that uses no softmax.
 """
 
-import torch
-
 from manyheads.checks import expect
 
 from ._functions import same
@@ -23,12 +21,6 @@ def alike(draw, *shape, scale=1.0, tokens=TOKENS):
 def heads_alike(weight, heads):
     """The weight, (heads · hd, C), with its first head in every place: a softmax over heads shares out evenly, too."""
     return weight.unflatten(0, (heads, -1))[:1].expand(heads, -1, -1).flatten(0, 1)
-
-
-def qkv_alike(qkv, heads):
-    """The weight, (3 C, C), with queries alike in every head, and keys."""
-    q, k, v = qkv.chunk(3)
-    return torch.cat([heads_alike(q, heads), heads_alike(k, heads), v])
 
 
 def by_head(output, heads):
@@ -52,3 +44,26 @@ def shares_out(weighed):
         first = weighed(1.0, 1).flatten(1)
         told = "where all keys are the same their weights go by their score, up to a limit: a softmax would share out one unit"
         expect(not same(first, small[: len(first)]), told)
+
+
+def weighs_one_key(name, *rest, queries=(TOKENS,)):
+    """The condition for a function that makes weights of scores: all scores of a text are the same.
+
+    rest: more arguments. queries: how many a text has, one axis for each number; with none a text is a row of scores.
+    """
+
+    def condition(attempt, draw):
+        scores = alike(draw).view(ALIKE, *[1 for _ in queries], TOKENS).expand(ALIKE, *queries, TOKENS).contiguous()
+        shares_out(lambda factor, n: attempt.call(name, factor**2 * scores[:n], *rest).output)
+
+    return condition
+
+
+def attends_to_one_key(name, *rest, width=7):
+    """The condition for a function of q, k and v: all keys are the same. rest: more arguments."""
+
+    def condition(attempt, draw):
+        q, k, v = (alike(draw, width) for _ in "qkv")
+        shares_out(lambda factor, n: next(attempt.call(name, factor**2 * q[:n], k[:n], v[:n], *rest).leaves()).output)
+
+    return condition

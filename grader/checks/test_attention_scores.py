@@ -2,12 +2,12 @@
 
 import torch
 
-from manyheads.checks import CheckFailed, Layer, assert_matches, assert_same, assert_shape, check, expect
+from manyheads.checks import Layer, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
-from ._functions import device, dtype, leaves_its_arguments, lets_gradients_through, same, shapes
+from ._functions import agree, are_scaled, device, dtype, gradients, is_none_of, leaves_its_arguments, same, shapes
 from ._modules import asked_of
-from ._shares import alike, shares_out
+from ._shares import alike, attends_to_one_key, shares_out, weighs_one_key
 
 
 def sizes_of(draw):
@@ -23,8 +23,7 @@ def large_sizes_of(draw):
 def assert_matches_when_large(attempt, reference, draw, name):
     """One call with many tokens."""
     args = list(calls_of(draw, large_sizes_of(draw))[name].values())
-    what = f"for {args[0].shape[-2]} tokens, the output of {name}"
-    assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
+    agree(attempt, reference, name, {f"for {args[0].shape[-2]} tokens, the output of {name}": args})
 
 
 def calls_of(draw, s=None):
@@ -36,12 +35,6 @@ def calls_of(draw, s=None):
         "attention_weights": {"scores": draw(s.B, s.Tq, s.Tk)},
         "attend": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd), "v": draw(s.B, s.Tk, s.hv)},
     }
-
-
-def assert_is_none_of(got, guesses):
-    """Fail with what the values are instead, where one of the guesses says it."""
-    for phrase, values in guesses.items():
-        expect(not same(got, values), phrase)
 
 
 test_shapes = asked_of(calls_of, shapes)
@@ -81,7 +74,7 @@ def test_simplified_attention(attempt, reference, draw):
         "later tokens are masked: nothing is masked here": torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x,
         "the shares of each key sum to 1, not those of each query": torch.softmax(table, -1).mT @ x,
     }
-    assert_is_none_of(got.output, guesses)
+    is_none_of(got.output, guesses)
     assert_matches(got, want)
     assert_matches_when_large(attempt, reference, draw, "simplified_attention")
 
@@ -92,14 +85,11 @@ def test_attention_scores(attempt, reference, draw):
     s = sizes_of(draw)
     q, k = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)
     got, want = attempt.call("attention_scores", q, k).output, reference.call("attention_scores", q, k).output
-    if got.shape == want.shape:
-        factor = float((got * want).sum() / (want * want).sum())
-        if abs(factor - 1) > TOLERANCE and same(got, want * factor):
-            raise CheckFailed(f"every score is {factor:.3g} times what it should be")
+    are_scaled(got, want)
     assert_matches(got, want, "the scores")
     q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)  # where a product without the transpose fits, and one with .T
-    got, want = (c.call("attention_scores", q, k) for c in (attempt, reference))
-    assert_matches(got, want, "with as many keys and tables as channels, the scores")
+    as_many = "with as many keys and tables as channels, the scores"
+    agree(attempt, reference, "attention_scores", {as_many: (q, k)})
     assert_matches_when_large(attempt, reference, draw, "attention_scores")
 
 
@@ -132,10 +122,10 @@ def test_attend(attempt, reference, draw):
         "the queries are mixed, not the values": reference.call("attend", q, k, q).output,
         "the plain mean of the values comes out": v.mean(-2, keepdim=True).expand_as(v),
     }
-    assert_is_none_of(got.output, guesses)
+    is_none_of(got.output, guesses)
     assert_matches(got, want)
     q, k, v = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    assert_matches(attempt.call("attend", q, k, v), reference.call("attend", q, k, v), "with keys of another number")
+    agree(attempt, reference, "attend", {"with keys of another number": (q, k, v)})
     assert_matches_when_large(attempt, reference, draw, "attend")
 
 
@@ -144,22 +134,15 @@ def test_single_token(attempt, reference, draw):
     """works where there is one token, one query or one key"""
     s = sizes_of(draw)
     one, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
+    agree(attempt, reference, "simplified_attention", {"the output for a single token": (one,)})
     calls = {
-        "a single token": ("simplified_attention", one),
-        "a single query": ("attend", one, keys, values),
-        "a single key": ("attend", keys, one, values[:, :1].clone()),
+        "the output for a single query": (one, keys, values),
+        "the output for a single key": (keys, one, values[:, :1].clone()),
     }
-    for what, call in calls.items():
-        assert_matches(attempt.call(*call), reference.call(*call), f"the output for {what}")
+    agree(attempt, reference, "attend", calls)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets the right gradients through to every argument"""
-    for name, kwargs in calls_of(draw).items():
-        lets_gradients_through(attempt, reference, draw, name, kwargs, kwargs)
-
-
+test_gradients = asked_of(calls_of, gradients)
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(calls_of, device)
@@ -171,16 +154,8 @@ def mixes_itself(attempt, draw):
     shares_out(lambda factor, n: attempt.call("simplified_attention", factor * x[:n]).output / factor)
 
 
-def weighs_one_key(attempt, draw):
-    """Where all keys are the same."""
-    scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
-    shares_out(lambda factor, n: attempt.call("attention_weights", factor**2 * scores[:n]).output)
-
-
-def attends_to_one_key(attempt, draw):
-    """Where all keys are the same."""
-    q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
-    shares_out(lambda factor, n: attempt.call("attend", factor**2 * q[:n], k[:n], v[:n]).output)
-
-
-COUNTS_IF = {"simplified_attention": mixes_itself, "attention_weights": weighs_one_key, "attend": attends_to_one_key}
+COUNTS_IF = {
+    "simplified_attention": mixes_itself,
+    "attention_weights": weighs_one_key("attention_weights"),
+    "attend": attends_to_one_key("attend"),
+}

@@ -1,14 +1,15 @@
 """Hidden checks of the causal mask: who may see whom, and what is written where nobody may look."""
 
+from functools import partial
+
 import torch
 
-from manyheads.box.worker.messages import DeviceArgument
 from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import dtype, is_cut_in_part, keeps_the_device, leaves_its_arguments, on_meta
+from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes
 from ._modules import asked_of
-from ._shares import alike, shares_out
+from ._shares import weighs_one_key
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
@@ -19,13 +20,24 @@ def sizes_of(draw):
     return draw.sizes(B=[5], H=[3], T=[9], U=[11])
 
 
-def calls_of(draw):
-    """The functions of scores with arguments for them by name."""
+def calls_of(draw, mask=None):
+    """The functions of scores with arguments for them by name. mask: by default a random one."""
     s = sizes_of(draw)
-    return {
-        "mask_scores": {"scores": draw(s.B, s.T, s.U), "mask": random_mask(draw, s.T, s.U)},
-        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
-    }
+    scores = draw(s.B, s.T, s.U if mask is None else mask.shape[1])
+    mask = random_mask(draw, s.T, s.U) if mask is None else mask
+    return {"mask_scores": {"scores": scores, "mask": mask}, "causal_weights": {"scores": draw(s.B, s.T, s.T)}}
+
+
+def masks_of(draw):
+    """The function that makes a mask with arguments for it by name."""
+    return {"causal_mask": {"T": sizes_of(draw).T}}
+
+
+def all_of(draw, square=False):
+    """All functions with arguments for them by name. square: as many keys as queries, and nothing is hidden."""
+    s = sizes_of(draw)
+    mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
+    return {**masks_of(draw), **calls_of(draw, mask)}
 
 
 def large(draw):
@@ -49,11 +61,6 @@ def after_softmax(scores):
     return torch.softmax(scores.double(), dim=-1)
 
 
-def is_additive(mask):
-    """Whether it is made to be added to the scores: 0 where a query may look."""
-    return mask.dtype.is_floating_point and bool((mask < -1).any())
-
-
 def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest):
     """The gradient of the scores arrives, and is right where a query may look."""
     got, want = (c.asking(cotangent=cotangent).call(name, scores, *rest) for c in (attempt, reference))
@@ -74,29 +81,8 @@ def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest)
         raise CheckFailed(str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, cotangent) else "") from None
 
 
-@check(points=0.25, layer=Layer.SHAPE)
-def test_shapes(attempt, draw):
-    """takes its arguments by name and gives one tensor of the right shape"""
-    s = sizes_of(draw)
-    mask = random_mask(draw, s.T, s.U)
-    calls = {
-        "causal_mask": ({"T": s.T}, (s.T, s.T)),
-        "mask_scores": ({"scores": draw(s.B, s.T, s.U), "mask": mask}, (s.B, s.T, s.U)),
-        "causal_weights": ({"scores": draw(s.B, s.T, s.T)}, (s.B, s.T, s.T)),
-    }
-    for name, (kwargs, shape) in calls.items():
-        answer = attempt.call(name, **kwargs)
-        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
-        assert_shape(answer, shape, f"the output of {name}")
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="What is the dtype of a comparison, or of torch.ones without dtype=?")
-def test_mask_is_boolean(attempt, draw):
-    """makes a boolean mask"""
-    answer = attempt.call("causal_mask", sizes_of(draw).T)
-    dtype = answer.dtype
-    expect(answer.kind == "tensor", f"causal_mask should return a tensor; yours is {answer.returned}", "interface")
-    expect(dtype == "bool", f"the mask should be of dtype bool; yours is {dtype}", "mask_not_bool")
+test_shapes = asked_of(all_of, shapes)
+test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="Rows look, columns are looked at, and True means: may look.")
@@ -105,10 +91,9 @@ def test_causal_mask(attempt, draw):
     s = sizes_of(draw)
     sizes = (s.T, s.U, 1, large(draw))
     masks = [attempt.call("causal_mask", size).output for size in sizes]
-    additive = is_additive(masks[0])  # its dtype is a check of its own: here it is read as it is meant
     for size, mask in zip(sizes, masks, strict=True):
         assert_shape(mask, (size, size), f"causal_mask({size})")
-        seen, right = mask > -1 if additive else mask != 0, may_look(size, size)
+        seen, right = seen_in(mask, masks[0]), may_look(size, size)
         own, past = bool(seen.diagonal().all()), bool(seen[right].all())
         at = [f"for T = {size}, row {i}, column {j}" for i, j in (seen != right).nonzero().tolist()]
         expect(not at or size == 1 or not torch.equal(seen, right.mT), "past and future are swapped: rows look")
@@ -217,23 +202,11 @@ def test_gradients(attempt, reference, draw):
 
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
+test_device = asked_of(
+    partial(all_of, square=True),
+    device,
+    "makes the mask on the device that is asked for",
+    hint="The mask belongs where the scores are.",
+)
 
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")
-def test_device(attempt, draw):
-    """makes the mask on the device that is asked for"""
-    s = sizes_of(draw)
-    scores, mask = draw(s.B, s.T, s.T), torch.ones(s.T, s.T, dtype=torch.bool)
-    devices = {"device": DeviceArgument("meta")}, {"device": DeviceArgument(attempt.device)}
-    keeps_the_device(attempt, "causal_mask", (s.T,), (s.T,), "it is asked for", devices)
-    keeps_the_device(attempt, "mask_scores", on_meta((scores, mask)), (scores, mask))
-    keeps_the_device(attempt, "causal_weights", on_meta((scores,)), (scores,))
-
-
-def weighs_one_token(attempt, draw):
-    """Where all scores of a text are the same."""
-    scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
-    shares_out(lambda factor, n: attempt.call("causal_weights", factor**2 * scores[:n]).output)
-
-
-COUNTS_IF = {"causal_weights": weighs_one_token}
+COUNTS_IF = {"causal_weights": weighs_one_key("causal_weights")}

@@ -5,8 +5,6 @@ import torch
 from manyheads.checks import (
     Layer,
     assert_finite,
-    assert_matches,
-    assert_refused,
     assert_same,
     assert_shape,
     check,
@@ -15,8 +13,8 @@ from manyheads.checks import (
 )
 
 from . import _again, _modules
-from ._modules import asked_of, changed, climbing, directions, half_precision, parameters, steady
-from ._shares import alike, by_head, heads_alike, shares_out
+from ._modules import alike_in_heads, asked_of, changed, half_precision, parameters, steady
+from ._shares import alike, by_head, shares_out
 
 
 def sizes_of(draw, **fixed):
@@ -55,7 +53,7 @@ class Cross(_modules.Subject):
     def arguments(self, s):
         return {"d_query": s.d_query, "d_context": s.d_context, "d_out": s.d_out, "num_heads": s.nh}
 
-    def shapes(self, s):
+    def shapes(self, s, **options):
         return {
             "W_query.weight": (s.d_out, s.d_query),
             "W_key.weight": (s.d_out, s.d_context),
@@ -64,38 +62,22 @@ class Cross(_modules.Subject):
             "out_proj.bias": (s.d_out,),
         }
 
+    def projections(self, weights, s):
+        return [(weights[f"W_{name}.weight"], s.nh) for name in ("query", "key", "value")]
+
     def sizes(self, draw):
         return sizes_of(draw)
 
-    def given(self, draw, s, scale=1.0):
+    def given(self, draw, s, scale=1.0, **options):
         """Weights, and x, context and keep."""
         x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
         return self.weights(draw, s), (x, context, kept(draw, s))
 
-    def deep(self, draw, s):
-        """The same, with scores near −DEEP in every head: channel 0 is 1 in every token."""
-        weights, (x, context, keep) = self.given(draw, s)
-        read = directions(draw, s.nh, s.hd)
-        for name, sign in (("W_query.weight", 1.0), ("W_key.weight", -1.0)):
-            weights[name] *= 0.1
-            weights[name][:, 0] = sign * read.flatten()
-        x[..., 0], context[..., 0] = 1.0, 1.0
-        return weights, (x, context, keep)
-
-    def steep(self, draw, s):
-        """The same, with scores that climb from -44.5 to 44.5 with the key's place, in every head."""
-        weights, (x, context, keep) = self.given(draw, s)
-        weights["W_query.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
-        weights["W_key.weight"].zero_()[:: s.hd, 1] = 1.0
-        x[..., 0], context[..., 1] = 1.0, climbing(s.T_k)
-        return weights, (x, context, keep)
+    def sides(self, inputs):
+        return inputs[:2]
 
 
 CROSS = Cross()
-
-
-def both(attempt, reference, s, weights, inputs):
-    return (CROSS.module(each, s, weights)(*inputs) for each in (attempt, reference))
 
 
 @check(points=0.25, layer=Layer.SHAPE, hint="T_q comes from x and T_k from the context: which of them has the answer?")
@@ -188,7 +170,7 @@ def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
     weights, inputs = CROSS.given(draw, s)
-    weights["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
+    weights = CROSS.passing_on(weights)
     before = CROSS.module(attempt, s, weights)(*inputs).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
     h = s.nh - 1
@@ -208,16 +190,15 @@ def test_heads_apart(attempt, draw):
 def test_values(attempt, reference, draw):
     """attends to the whole context where there is no padding"""
     s = sizes_of(draw)
-    weights, (x, context, _) = CROSS.given(draw, s, scale=1.5)
-    assert_matches(*both(attempt, reference, s, weights, (x, context)))
-    everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
-    got, want = both(attempt, reference, s, weights, (x, context, everyone))
-    assert_matches(got, want, "with a keep that is True throughout, the output")
+    weights, (x, context, _) = CROSS.given(draw, s, 1.5)
+    CROSS.assert_matches(attempt, reference, s, weights, (x, context))
+    everyone, what = torch.ones(s.B, s.T_k, dtype=torch.bool), "with a keep that is True throughout, the output"
+    CROSS.assert_matches(attempt, reference, s, weights, (x, context, everyone), what)
     for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
         tied = sizes_of(draw, T_q=T, T_k=T)
-        weights, (x, context, _) = CROSS.given(draw, tied, scale=1.5)
-        got, want = both(attempt, reference, tied, weights, (x, context))
-        assert_matches(got, want, f"with {T} tokens on both sides, the output")
+        weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
+        what = f"with {T} tokens on both sides, the output"
+        CROSS.assert_matches(attempt, reference, tied, weights, (x, context), what)
 
 
 @check(
@@ -226,10 +207,10 @@ def test_values(attempt, reference, draw):
 def test_values_with_padding(attempt, reference, draw):
     """shares the whole unit among the real tokens"""
     s = sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
+    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
     s = large_sizes_of(draw)
-    got, want = both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5))
-    assert_matches(got, want, f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
+    what = f"with T_q = {s.T_q} and T_k = {s.T_k}, the output"
+    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5), what)
 
 
 @check(
@@ -240,15 +221,14 @@ def test_values_with_padding(attempt, reference, draw):
 def test_low_scores(attempt, reference, draw):
     """hides padding for good, where all scores are low"""
     s = sizes_of(draw)
-    got, want = both(attempt, reference, s, *CROSS.deep(draw, s))
-    assert_matches(got, want, "with low scores, the output")
+    CROSS.assert_matches(attempt, reference, s, *CROSS.deep(draw, s), "with low scores, the output")
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="Which of your tensors come from x, and which from the context?")
 def test_square(attempt, reference, draw):
     """is right where both sides have one length and one width"""
     s = square_sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *CROSS.given(draw, s, scale=1.5)))
+    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between input and output?")
@@ -276,23 +256,18 @@ test_parameters = asked_of(
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
     s = sizes_of(draw)
-    weights, inputs = CROSS.given(draw, s)
-    CROSS.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
-    for d_out, nh in ((s.d_out + 1, s.nh), (s.nh, s.d_out)):
-        made = attempt.module("CrossAttention", s.d_query, s.d_context, d_out, nh).built()
-        assert_refused(made, f"d_out = {d_out} with num_heads = {nh}", suspect="divisibility_unchecked")
+    odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
+    _modules.judge_refused(CROSS, attempt, draw, s, odd, swapped)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Make new tensors on the device of x.")
-def test_moves(attempt, draw):
-    """moves to another device as a whole"""
-    _modules.judge_moves(CROSS, attempt, *CROSS.case(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
-def test_dtype_and_argument(attempt, draw):
-    """follows the dtype of its input, and leaves its arguments as they were"""
-    _modules.judge_dtype_and_argument(CROSS, attempt, *CROSS.case(draw))
+test_moves = asked_of(
+    CROSS, _modules.moves, "moves to another device as a whole", hint="Make new tensors on the device of x."
+)
+test_dtype_and_argument = asked_of(
+    CROSS,
+    _modules.dtype_and_argument,
+    "follows the dtype of its input, and leaves its arguments as they were",
+)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
@@ -311,10 +286,7 @@ test_half_precision = asked_of(CROSS, half_precision)
 
 def shares_the_context_out(attempt, draw):
     """Where all tokens of the context are the same."""
-    s = sizes_of(draw)
-    weights = CROSS.weights(draw, s)
-    kept = {name: heads_alike(weights[name], s.nh) for name in weights if "out_proj" not in name}
-    module = CROSS.module(attempt, s, {**kept, "out_proj.weight": torch.eye(s.d_out, dtype=torch.float64)})
+    s, module = alike_in_heads(CROSS, attempt, draw)
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))
 

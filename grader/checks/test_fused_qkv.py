@@ -34,8 +34,8 @@ test_independent = asked_of(FUSED, shared.independent)
 def test_single_token(attempt, reference, draw):
     """gives a single token its own value, projected"""
     s = shared.sizes_of(draw)
-    weights, x = FUSED.weights(draw, s), draw(s.B, 1, s.C)
-    answer, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
+    weights, (x,) = FUSED.given(draw, changed(s, T=1))
+    answer, want = FUSED.both(attempt, reference, s, weights, (x,))
     assert_shape(answer, x.shape)
     if difference(answer.output, want.output) <= TOLERANCE:
         return
@@ -58,31 +58,31 @@ def test_single_token(attempt, reference, draw):
 def test_single_head(attempt, reference, draw):
     """attends right with a single head"""
     s = shared.sizes_of(draw)
-    for weights, x in ((FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)), FUSED.deep(draw, changed(s, nh=1))):
-        assert_matches(*(FUSED.module(c, changed(s, nh=1), weights)(x) for c in (attempt, reference)))
+    one = changed(s, nh=1)
+    for given in (FUSED.given(draw, s, 1.5), FUSED.deep(draw, one)):
+        FUSED.assert_matches(attempt, reference, one, *given)
 
 
 @check(points=0.75, layer=Layer.VALUES)
 def test_values(attempt, reference, draw):
     """attends right with several heads"""
     s = shared.sizes_of(draw)
-    weights, x = FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (FUSED.module(c, s, weights)(x).output for c in (attempt, reference))
+    weights, inputs = FUSED.given(draw, s, 1.5)
+    got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
     assert_shape(got, want.shape)
     if difference(got, want) > TOLERANCE:
         shared.expect_unrounded(got, want)
         compare_heads(got, want, s, weights)
-    weights, x = FUSED.deep(draw, s)
-    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
+    weights, inputs = FUSED.deep(draw, s)
+    got, want = FUSED.both(attempt, reference, s, weights, inputs)
     shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
-    x = draw(s.B, s.hd, s.C, scale=1.5)  # where a product of q and k without the transpose fits, too
-    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
-    assert_matches(got, want, "with as many tokens as channels of a head, the output")
+    # Where a product of q and k without the transpose fits, too.
+    as_many = "with as many tokens as channels of a head, the output"
+    FUSED.assert_matches(attempt, reference, s, weights, FUSED.inputs(draw, changed(s, T=s.hd), 1.5), as_many)
     s = shared.large_sizes_of(draw)
-    weights, x = FUSED.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (FUSED.module(c, s, weights)(x) for c in (attempt, reference))
-    assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")
+    what = f"with {s.nh} heads and {s.T} tokens, the output"
+    FUSED.assert_matches(attempt, reference, s, *FUSED.given(draw, s, 1.5), what)
 
 
 def compare_heads(got, want, s, weights):
@@ -103,10 +103,10 @@ test_gradients = asked_of(FUSED, shared.gradients)
 test_parameters = asked_of(FUSED, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
 test_refuses_indivisible = asked_of(FUSED, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(FUSED, shared.refuses_too_long)
-test_moves = asked_of(FUSED, shared.moves)
-test_dtype_and_argument = asked_of(FUSED, shared.dtype_and_argument)
+test_moves = asked_of(FUSED, _modules.moves)
+test_dtype_and_argument = asked_of(FUSED, _modules.dtype_and_argument, shared.FOLLOWS, hint="")
 test_eval_is_calm = asked_of(FUSED, shared.eval_is_calm)
-test_again = asked_of(FUSED, shared.again)
+test_again = asked_of(FUSED, _modules.again)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensor loses entries: scores, weights or output?")
@@ -115,7 +115,7 @@ def test_drops_weights(attempt, draw):
     ratio = shared.dropped(FUSED, attempt, draw, same_values=True)
     shared.expect_weights_dropped(FUSED, attempt, draw, ratio)
     shared.expect_scaled_up(FUSED, attempt, draw, 2 if shared.silenced(ratio) else 1)
-    shared.judge_modes_again(FUSED, attempt, draw)
+    _modules.judge_modes_again(FUSED, attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="There are two dropouts: the second comes last of all.")
@@ -236,5 +236,4 @@ def test_gpt2_refuses(attempt):
 
 test_half_precision = asked_of(FUSED, _modules.half_precision)
 
-
-COUNTS_IF = {"CausalSelfAttention": partial(shared.attends_to_itself, FUSED)}
+COUNTS_IF = {"CausalSelfAttention": partial(_modules.attends_to_itself, FUSED)}

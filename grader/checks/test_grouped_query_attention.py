@@ -1,12 +1,11 @@
 """Hidden checks of grouped-query attention, and of the count of its cache."""
 
-import torch
+from functools import partial
 
-from manyheads.checks import Layer, assert_matches, assert_refused, assert_same, assert_shape, check, expect
+from manyheads.checks import Layer, assert_same, assert_shape, check, expect
 
 from . import _again, _modules
-from ._modules import asked_of, changed, climbing, directions, half_precision, parameters, steady
-from ._shares import alike, by_head, heads_alike, shares_out
+from ._modules import asked_of, changed, half_precision, parameters, steady
 
 
 def with_sizes(s):
@@ -35,8 +34,11 @@ class Grouped(_modules.Subject):
     def arguments(self, s):
         return {"n_embd": s.C, "n_head": s.nh, "n_kv_head": s.nkv, "block_size": s.block}
 
-    def shapes(self, s):
+    def shapes(self, s, **options):
         return {"q.weight": (s.C, s.C), "kv.weight": (s.of_kv, s.C), "proj.weight": (s.C, s.C)}
+
+    def projections(self, weights, s):
+        return [(weights["q.weight"], s.nh), *((rows, s.nkv) for rows in weights["kv.weight"].chunk(2))]
 
     def mask(self, s):
         return s.block, s.block
@@ -44,38 +46,8 @@ class Grouped(_modules.Subject):
     def sizes(self, draw):
         return sizes_of(draw)
 
-    def inputs(self, draw, s):
-        return (draw(s.B, s.T, s.C),)
-
-    def drawn(self, draw, s, T=None, scale=1.0):
-        """Weights and an input of T tokens."""
-        return self.weights(draw, s), draw(s.B, T or s.T, s.C, scale=scale)
-
-    def deep(self, draw, s):
-        """Weights and an input with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
-        (weights, x), read = self.drawn(draw, s), directions(draw, s.nkv, s.hd)
-        keys = weights["kv.weight"][: s.nkv * s.hd]
-        weights["q.weight"] *= 0.1
-        keys *= 0.1
-        weights["q.weight"][:, 0] = read.repeat_interleave(s.nh // s.nkv, dim=0).flatten()
-        keys[:, 0] = -read.flatten()
-        x[..., 0] = 1.0
-        return weights, x
-
-    def steep(self, draw, s):
-        """Weights and an input whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
-        weights, x = self.drawn(draw, s)
-        weights["q.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
-        weights["kv.weight"][: s.nkv * s.hd].zero_()[:: s.hd, 1] = 1.0
-        x[..., 0], x[..., 1] = 1.0, climbing(s.T)
-        return weights, x
-
 
 GQA = Grouped()
-
-
-def both(attempt, reference, s, weights, x):
-    return (GQA.module(each, s, weights)(x) for each in (attempt, reference))
 
 
 @check(points=0.25, layer=Layer.SHAPE, hint="Take B and T from x.shape; the head's width is C / n_head for all three.")
@@ -84,7 +56,7 @@ def test_shape(attempt, draw):
     s = sizes_of(draw)
     for change in ({}, {"B": 1}, {"T": 1}, {"T": s.block}, {"nkv": 5}, {"nkv": s.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}):
         each = with_sizes(changed(s, **change))
-        weights, x = GQA.drawn(draw, each)
+        weights, (x,) = GQA.given(draw, each)
         assert_shape(GQA.module(attempt, each, weights)(x), x.shape)
 
 
@@ -95,8 +67,7 @@ test_causal = asked_of(GQA, _modules.causal)
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or fold it with the heads?")
 def test_independent(attempt, draw):
     """keeps batch entries apart"""
-    s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s)
+    s, weights, (x,) = GQA.case(draw)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     before, after = (GQA.module(attempt, s, weights)(each).output for each in (x, edited))
@@ -111,9 +82,8 @@ def test_independent(attempt, draw):
 )
 def test_groups(attempt, draw):
     """lets query heads h · group … read head h of keys and values, and no other"""
-    s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s)
-    weights["proj.weight"] = torch.eye(s.C, dtype=torch.float64)
+    s, weights, (x,) = GQA.case(draw)
+    weights = GQA.passing_on(weights)
     before = GQA.module(attempt, s, weights)(x).output
     assert_shape(before, x.shape)
     group, half = s.nh // s.nkv, s.nkv * s.hd
@@ -132,9 +102,8 @@ def test_groups(attempt, draw):
 @check(points=0.5, layer=Layer.VALUES, hint="A single token can only look at itself: what is left is its v, projected.")
 def test_single_token(attempt, reference, draw):
     """gives a single token its own values, projected"""
-    s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s, T=1)
-    assert_matches(*both(attempt, reference, s, weights, x))
+    s = sizes_of(draw, T=1)
+    GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s))
 
 
 @check(
@@ -146,9 +115,8 @@ def test_both_ends(attempt, reference, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
     for nkv, hd in ((15, 4), (1, 6)):  # two widths of a head: some wrong scales are right for 4 channels
         s = sizes_of(draw, nkv=nkv, hd=hd)
-        weights, x = GQA.drawn(draw, s, scale=1.5)
-        got, want = both(attempt, reference, s, weights, x)
-        assert_matches(got, want, f"with n_kv_head = {nkv} of {s.nh}, the output")
+        what = f"with n_kv_head = {nkv} of {s.nh}, the output"
+        GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s, 1.5), what)
 
 
 @check(
@@ -157,24 +125,23 @@ def test_both_ends(attempt, reference, draw):
 def test_values(attempt, reference, draw):
     """attends right in groups"""
     s = sizes_of(draw)
-    assert_matches(*both(attempt, reference, s, *GQA.drawn(draw, s, scale=1.5)))
-    got, want = both(attempt, reference, s, *GQA.deep(draw, s))
-    assert_matches(got, want, "with low scores, the output")
-    for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
-        tied = changed(s, T=T, block=17)
-        got, want = both(attempt, reference, tied, *GQA.drawn(draw, tied, scale=1.5))
-        assert_matches(got, want, f"with {T} tokens, the output")
-    s = large_sizes_of(draw)
-    got, want = both(attempt, reference, s, *GQA.drawn(draw, s, scale=1.5))
-    assert_matches(got, want, f"with {s.nkv} for {s.nh} heads and {s.T} tokens, the output")
+    large = large_sizes_of(draw)
+    # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
+    tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)]
+    for n, given, what in (
+        (s, GQA.given(draw, s, 1.5), ""),
+        (s, GQA.deep(draw, s), "with low scores, the output"),
+        *((each, GQA.given(draw, each, 1.5), f"with {each.T} tokens, the output") for each in tied),
+        (large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"),
+    ):
+        GQA.assert_matches(attempt, reference, n, *given, what)
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to all three weights"""
     s = sizes_of(draw)
-    weights, x = GQA.deep(draw, s)
-    _modules.judge_gradients(GQA, attempt, reference, s, weights, (x,), draw(s.B, s.T, s.C))
+    _modules.judge_gradients(GQA, attempt, reference, s, *GQA.deep(draw, s), draw(s.B, s.T, s.C))
 
 
 test_parameters = asked_of(
@@ -191,21 +158,14 @@ test_parameters = asked_of(
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, an n_embd that n_head does not divide"""
     s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s)
-    GQA.module(attempt, s, weights)(x).must_return()  # who refuses everything?
-    made = attempt.module("GroupedQueryAttention", s.C + 2, s.nh, s.nkv, s.block).built()
-    assert_refused(made, f"n_embd = {s.C + 2} with n_head = {s.nh}", suspect="divisibility_unchecked")
+    _modules.judge_refused(GQA, attempt, draw, s, {"n_embd": s.C + 2, "n_head": s.nh})
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="Which remainder says that some query head has no head to read?")
 def test_refuses_uneven_groups(attempt, draw):
     """refuses, when it is made, an n_head that n_kv_head does not divide"""
     s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s)
-    GQA.module(attempt, s, weights)(x).must_return()
-    for nkv in (4, 2 * s.nh):
-        made = attempt.module("GroupedQueryAttention", s.C, s.nh, nkv, s.block).built()
-        assert_refused(made, f"n_head = {s.nh} with n_kv_head = {nkv}", suspect="divisibility_unchecked")
+    _modules.judge_refused(GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh)))
 
 
 @check(
@@ -213,30 +173,23 @@ def test_refuses_uneven_groups(attempt, draw):
 )
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size"""
-    s = sizes_of(draw)
-    weights, x = GQA.drawn(draw, s, T=s.block + 1)
-    GQA.module(attempt, s, weights)(x[:, 1:]).must_return()
-    what = f"T = {s.block + 1} with block_size = {s.block}"
-    assert_refused(GQA.module(attempt, s, weights)(x), what, also=("RuntimeError",), suspect="context_unchecked")
+    _modules.judge_too_long(GQA, attempt, draw, "block_size =")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="A tensor that must move with the module and is not learned: a buffer.")
-def test_moves(attempt, draw):
-    """moves to another device as a whole"""
-    _modules.judge_moves(GQA, attempt, *GQA.case(draw))
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
-def test_dtype_and_argument(attempt, draw):
-    """follows the dtype of its input, and leaves the input as it was"""
-    _modules.judge_dtype_and_argument(GQA, attempt, *GQA.case(draw))
+test_moves = asked_of(
+    GQA,
+    _modules.moves,
+    "moves to another device as a whole",
+    hint="A tensor that must move with the module and is not learned: a buffer.",
+)
+test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
 def test_again(attempt, draw):
     """answers every call as a fresh instance would"""
     s = sizes_of(draw)
-    inputs = [(draw(B, T, s.C),) for B, T in ((2, s.T), (2, s.T), (3, s.block))]
+    inputs = [GQA.inputs(draw, changed(s, B=B, T=T)) for B, T in ((2, s.T), (2, s.T), (3, s.block))]
     _again.judge_again(GQA.module(attempt, s, GQA.weights(draw, s)), *inputs)
 
 
@@ -273,18 +226,4 @@ def test_cache_bytes(attempt, draw):
 
 test_half_precision = asked_of(GQA, half_precision)
 
-
-def attends_to_itself(attempt, draw):
-    """Where all tokens are the same."""
-    s = sizes_of(draw)
-    made, x = GQA.weights(draw, s), alike(draw, s.C)
-    passing = {
-        "q.weight": heads_alike(made["q.weight"], s.nh),
-        "kv.weight": torch.cat([heads_alike(each, s.nkv) for each in made["kv.weight"].chunk(2)]),
-        "proj.weight": torch.eye(s.C, dtype=torch.float64),
-    }
-    module = GQA.module(attempt, s, passing)
-    shares_out(lambda factor, n: by_head(module(factor * x[:n]).output / factor, s.nh))
-
-
-COUNTS_IF = {"GroupedQueryAttention": attends_to_itself}
+COUNTS_IF = {"GroupedQueryAttention": partial(_modules.attends_to_itself, GQA)}

@@ -1,5 +1,6 @@
 """Hidden checks of causal self-attention that goes on where an earlier call ended."""
 
+from functools import partial
 from math import prod
 from types import SimpleNamespace
 
@@ -9,7 +10,6 @@ from manyheads.checks import (
     CheckFailed,
     Layer,
     assert_finite,
-    assert_gradients_match,
     assert_matches,
     assert_refused,
     assert_shape,
@@ -21,9 +21,7 @@ from manyheads.checks import (
 from . import _cached as shared
 from . import _modules
 from ._cached import CACHED, differs, fed
-from ._gradients import is_cut
 from ._modules import asked_of, parameters, refuses_indivisible
-from ._shares import alike, by_head, qkv_alike, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
@@ -102,8 +100,7 @@ def test_one_call(attempt, reference, draw):
     for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         one = SimpleNamespace(**{**vars(s), "nh": nh})
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
-        got, want = (CACHED.module(each, one, weights)(x)["y"] for each in (attempt, reference))
-        assert_matches(got, want, f"with {T} tokens and {nh} heads, y")
+        CACHED.assert_matches(attempt, reference, one, weights, (x,), f"with {T} tokens and {nh} heads, y")
     awake = [CACHED.module(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
     told = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
@@ -208,15 +205,8 @@ def test_starts_anew(attempt, reference, draw):
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to both weights, in a first call"""
     s = CACHED.sizes(draw)
-    weights, x, g = CACHED.weights(draw, s), draw(s.B, 9, s.C), draw(s.B, 9, s.C)
-    got, want = (CACHED.module(each.asking(cotangent=(g,)), s, weights)(x) for each in (attempt, reference))
-    try:
-        assert_gradients_match(got, want, "args.0", *weights)
-    except CheckFailed as fault:
-        if got.raised is not None or got.reply.mutated:
-            raise
-        cut = is_cut(lambda w, x: CACHED.module(attempt, s, w)(x)["y"].output, weights, x, g, got, want)
-        raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
+    weights, inputs = CACHED.given(draw, s)
+    _modules.judge_gradients(CACHED, attempt, reference, s, weights, inputs, (draw(s.B, 9, s.C),))
 
 
 test_parameters = asked_of(CACHED, parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
@@ -269,13 +259,4 @@ def test_moves(attempt, draw):
         _modules.expect_moved(answer, device, CACHED.is_registered(answer, s))
 
 
-def attends_to_itself(attempt, draw):
-    """Where all tokens are the same."""
-    s = CACHED.sizes(draw)
-    qkv = qkv_alike(CACHED.weights(draw, s, scale=1.0)["qkv.weight"], s.nh)
-    weights = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
-    module, x = CACHED.module(attempt, s, weights), alike(draw, s.C)
-    shares_out(lambda factor, n: by_head(module(factor * x[:n])["y"].output / factor, s.nh))
-
-
-COUNTS_IF = {CACHED.name: attends_to_itself}
+COUNTS_IF = {CACHED.name: partial(_modules.attends_to_itself, CACHED)}

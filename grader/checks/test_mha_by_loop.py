@@ -1,5 +1,6 @@
 """Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of weights."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -17,10 +18,10 @@ from manyheads.checks import (
     expect,
 )
 
-from ._functions import dtype, stays_on_the_device
+from ._causal_attention import Subject
+from ._functions import dtype, sizes_written_in, stays_on_the_device
 from ._gradients import is_cut
-from ._modules import asked_of, changed, directions
-from ._shares import alike, by_head, qkv_alike, shares_out
+from ._modules import asked_of, attends_to_itself, changed
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
@@ -33,37 +34,43 @@ def sizes_of(draw):
     return changed(s, C=s.nh * s.hd)
 
 
-def box(nh, qkv, proj):
+def box(s, weights):
     """The box of weights that an attempt is given."""
-    return StandIn({"qkv": qkv, "proj": proj}, {"n_head": nh, "head_dim": proj.shape[0] // nh})
+    linears = {name.removesuffix(".weight"): weight for name, weight in weights.items()}
+    return StandIn(linears, {"n_head": s.nh, "head_dim": len(linears["proj"]) // s.nh})
 
 
-def drawn(draw, s):
-    """Random weights, and an input."""
-    return draw.weights(3 * s.C, s.C), draw.weights(s.C, s.C), draw(s.B, s.T, s.C)
+class Loop(Subject):
+    """The function of this exercise, asked as the fused module is."""
+
+    def sizes(self, draw):
+        return sizes_of(draw)
+
+    def module(self, implementation, s, weights):
+        return partial(implementation.call, TARGET, box(s, weights))
 
 
-def deep(draw, s):
-    """Weights and an input with which every score, in every head, lies near −44: channel 0 is 1 in every token."""
-    (qkv, proj, x), read = drawn(draw, s), directions(draw, s.nh, s.hd)
-    qkv[: 2 * s.C] *= 0.1
-    qkv[: 2 * s.C, 0] = torch.cat([read.flatten(), -read.flatten()])
-    x[..., 0] = 1.0
-    return qkv, proj, x
+LOOP = Loop()
 
 
 def calls_of(draw):
     """The function of the exercise with arguments for it by name."""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    return {TARGET: {"mha": box(s.nh, qkv, proj), "x": x}}
+    s, weights, (x,) = LOOP.case(draw)
+    return {TARGET: {"mha": box(s, weights), "x": x}}
 
 
-def output_of(implementation, nh, qkv, proj, x):
+def output_of(implementation, s, weights, x):
     """What is returned, of the right shape."""
-    answer = implementation.call(TARGET, box(nh, qkv, proj), x)
+    answer = LOOP.module(implementation, s, weights)(x)
     assert_shape(answer, x.shape)
     return answer.output
+
+
+def mean_of_past(weights, x):
+    """What queries without a preference get: the mean of the values so far, projected."""
+    *_, v = (x @ rows.T for rows in weights["qkv.weight"].chunk(3))
+    counts = torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None]
+    return v.cumsum(dim=1) / counts @ weights["proj.weight"].T
 
 
 def where_changed(before, after, *dims):
@@ -79,10 +86,9 @@ def where_changed(before, after, *dims):
 )
 def test_shape(attempt, draw):
     """gives (B, T, C)"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    answer = attempt.call(TARGET, box(s.nh, qkv, proj), x)
-    if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s.nh, qkv, proj)).raised is None:
+    s, weights, (x,) = LOOP.case(draw)
+    answer = LOOP.module(attempt, s, weights)(x)
+    if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None:
         raise CheckFailed("the arguments are mha and x, in this order; yours takes x first", "interface")
     expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
     assert_shape(answer, (s.B, s.T, s.C))
@@ -95,9 +101,8 @@ def test_shape(attempt, draw):
 )
 def test_finite(attempt, draw):
     """gives numbers everywhere"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    assert_finite(attempt.call(TARGET, box(s.nh, qkv, proj), x))
+    s, weights, inputs = LOOP.case(draw)
+    assert_finite(LOOP.module(attempt, s, weights)(*inputs))
 
 
 @check(
@@ -108,12 +113,12 @@ def test_finite(attempt, draw):
 def test_causal(attempt, draw):
     """lets no token see the future"""
     s = sizes_of(draw)
-    qkv, proj, x = deep(draw, s)
-    before = output_of(attempt, s.nh, qkv, proj, x)
+    weights, (x,) = LOOP.deep(draw, s)
+    before = output_of(attempt, s, weights, x)
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        seen = [p for (p,) in where_changed(before, output_of(attempt, s.nh, qkv, proj, edited), 1)]
+        seen = [p for (p,) in where_changed(before, output_of(attempt, s, weights, edited), 1)]
         early = " and ".join(str(p) for p in seen if p < t)
         told = f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches token {early}"
         expect(not early, told)
@@ -127,12 +132,11 @@ def test_causal(attempt, draw):
 )
 def test_sequences_apart(attempt, draw):
     """keeps the sequences of a batch apart"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
+    s, weights, (x,) = LOOP.case(draw)
     b = draw.integer(0, s.B - 1)
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
-    before, after = (output_of(attempt, s.nh, qkv, proj, each) for each in (x, edited))
+    before, after = (output_of(attempt, s, weights, each) for each in (x, edited))
     others = [p for (p,) in where_changed(before, after, 0) if p != b]
     expect(not others, f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]} gives")
 
@@ -144,16 +148,13 @@ def test_sequences_apart(attempt, draw):
 )
 def test_heads_apart(attempt, draw):
     """keeps the heads apart and in order"""
-    s = sizes_of(draw)
-    qkv, _, x = drawn(draw, s)
-    h = s.nh - 1  # the last one: in another order it stands elsewhere, and what is added up ends before it
-    eye = torch.eye(s.C, dtype=torch.float64)
+    s, weights, (x,) = LOOP.case(draw)
+    weights, h = LOOP.passing_on(weights), s.nh - 1  # the last one: in another order it stands elsewhere
     own = range(h * s.hd, (h + 1) * s.hd)
-    edited = qkv.clone()
-    for block in range(3):
-        rows = slice(block * s.C + own[0], block * s.C + own[-1] + 1)
-        edited[rows] = draw.weights(s.hd, s.C)
-    before, after = (output_of(attempt, s.nh, each, eye, x) for each in (qkv, edited))
+    edited = {name: weight.clone() for name, weight in weights.items()}
+    for rows, _ in LOOP.projections(edited, s):
+        rows[own[0] : own[-1] + 1] = draw.weights(s.hd, s.C)
+    before, after = (output_of(attempt, s, each, x) for each in (weights, edited))
     seen = [c for (c,) in where_changed(before, after, 2)]
     told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads"
     stray = [str(c) for c in seen if c not in own]
@@ -171,28 +172,22 @@ def test_heads_apart(attempt, draw):
 )
 def test_average(attempt, draw):
     """gives a query of zeros the mean of its past, projected"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    qkv[: s.C] = 0
-    v = x @ qkv[2 * s.C :].T
-    counts = torch.arange(1, s.T + 1, dtype=torch.float64)[:, None]
-    assert_matches(attempt.call(TARGET, box(s.nh, qkv, proj), x), v.cumsum(dim=1) / counts @ proj.T)
+    s, weights, (x,) = LOOP.case(draw)
+    weights["qkv.weight"][: s.C] = 0
+    assert_matches(LOOP.module(attempt, s, weights)(x), mean_of_past(weights, x))
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="One token has only itself to look at, and one head has all the channels.")
 def test_one_of_each(attempt, draw):
     """works for one token, for one head and for many"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
+    s, weights, _ = LOOP.case(draw)
     alone = draw(s.B, 1, s.C)
-    want = alone @ qkv[2 * s.C :].T @ proj.T
-    assert_matches(attempt.call(TARGET, box(s.nh, qkv, proj), alone), want, "the output for one token")
-    for heads, n in ((1, s), (13, SimpleNamespace(B=s.B, T=s.T, nh=13, hd=2, C=26))):
-        qkv, proj, x = drawn(draw, n)
-        qkv[: n.C] = 0.0  # queries without a preference: every head gives the mean of its values, whatever the scale
-        mean = (x @ qkv[2 * n.C :].T).cumsum(dim=1) / torch.arange(1, n.T + 1, dtype=torch.float64)[:, None]
-        noun = "head" if heads == 1 else "heads"
-        assert_matches(attempt.call(TARGET, box(heads, qkv, proj), x), mean @ proj.T, f"the output of {heads} {noun}")
+    assert_matches(LOOP.module(attempt, s, weights)(alone), mean_of_past(weights, alone), "the output for one token")
+    for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
+        weights, (x,) = LOOP.given(draw, n)
+        weights["qkv.weight"][: n.C] = 0.0  # every head gives the mean of its values, whatever the scale
+        what = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
+        assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), what)
 
 
 @check(
@@ -207,9 +202,10 @@ def test_values(attempt, reference, draw):
     tied = draw.sizes(B=(5, 7), nh=(2, 4), hd=(8, 11))
     tied = changed(tied, T=tied.hd, C=tied.nh * tied.hd)
     for s in (sizes_of(draw), tied, changed(large, C=large.nh * large.hd)):
-        qkv, proj, x = drawn(draw, s)
-        got, want = (c.call(TARGET, box(s.nh, 2 * qkv, proj), x) for c in (attempt, reference))
-        assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")
+        weights, inputs = LOOP.given(draw, s)
+        weights["qkv.weight"] *= 2
+        what = f"with {s.nh} heads and {s.T} tokens, the output"
+        LOOP.assert_matches(attempt, reference, s, weights, inputs, what)
 
 
 @check(
@@ -219,34 +215,34 @@ def test_values(attempt, reference, draw):
 )
 def test_gradients(attempt, reference, draw):
     """lets gradients reach x and the weights"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
+    s, weights, (x,) = LOOP.case(draw)
     g = draw(s.B, s.T, s.C)
-    got, want = (c.asking(cotangent=g).call(TARGET, box(s.nh, qkv, proj), x) for c in (attempt, reference))
+    got, want = LOOP.both(attempt.asking(cotangent=g), reference.asking(cotangent=g), s, weights, (x,))
     assert_shape(got, x.shape)
     cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
-    if tuple(cut) == WEIGHTS and copies_weights(attempt, s, qkv, proj, x):
+    if tuple(cut) == WEIGHTS and copies_weights(attempt, s, weights, x):
         assert_gradients_match(got, want, "args.1")  # the layer was given copies: what reaches x is all there is
         return
     for name in cut:
-        given = {"args.0.qkv.weight": qkv, "args.0.proj.weight": proj, "args.1": x}
         label = {"args.1": "x"}.get(name, name.removeprefix("args.0."))
-        given[name] = given[name] + draw(*given[name].shape)
-        used = bool((output_of(attempt, s.nh, *given.values()) != got.output).any())
+        edited = {**weights, "x": x}
+        edited[label] = edited[label] + draw(*edited[label].shape)
+        used = bool((output_of(attempt, s, edited, edited.pop("x")) != got.output).any())
         told = f"no gradient reaches {label}: " + ("something cuts the graph on the way" if used else "it is not used")
         raise CheckFailed(told, "gradient_cut" if used else "")
     try:
         assert_gradients_match(got, want, *WEIGHTS, "args.1")
     except CheckFailed as fault:
-        given = {name: got.call.args[0].linears[name.split(".")[2]] for name in WEIGHTS}
-        told = not got.reply.mutated  # who writes into the weights has the gradients of others
-        cut = told and is_cut(lambda w, x: output_of(attempt, s.nh, *w.values(), x), given, x, g, got, want)
+        given = {f"args.0.{name}": weight for name, weight in weights.items()}
+        cut = not got.reply.mutated and is_cut(  # who writes into the weights has the gradients of others
+            lambda w, x: output_of(attempt, s, dict(zip(weights, w.values(), strict=True)), x), given, x, g, got, want
+        )
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 
-def copies_weights(attempt, s, qkv, proj, x):
+def copies_weights(attempt, s, weights, x):
     """Whether the attempt hands copies of the weights to a layer of torch's own, which nothing here forbids."""
-    operations = attempt.asking(watch=True).call(TARGET, box(s.nh, qkv, proj), x).reply.operations
+    operations = LOOP.module(attempt.asking(watch=True), s, weights)(x).reply.operations
     return operations is not None and operations.fused
 
 
@@ -256,18 +252,17 @@ def test_any_size(attempt, draw):
     varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=[9, 11])
 
     def ask(sizes):
-        s = SimpleNamespace(B=sizes[0], T=sizes[1], nh=sizes[2], hd=sizes[3], C=sizes[2] * sizes[3])
-        qkv, proj, x = drawn(draw, s)
-        answer = attempt.call(TARGET, box(s.nh, qkv, proj), x)
+        B, T, nh, hd = sizes
+        s = SimpleNamespace(B=B, T=T, nh=nh, C=nh * hd)
+        weights, (x,) = LOOP.given(draw, s)
+        answer = LOOP.module(attempt, s, weights)(x)
         return answer, answer.raised is None and answer.output.shape == x.shape
 
     others = tuple(vars(varied).values())
     answer, works = ask(others)
     lesson = None if works else next((sizes for sizes in LESSONS if ask(sizes)[1]), None)
     if lesson is not None:
-        single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
-        names = ("B", "T", "n_head", "head_dim")
-        fixed = [f"{n} = {v}" for n, v, each in zip(names, others, single, strict=True) if not ask(each)[1]]
+        fixed = sizes_written_in(lambda sizes: ask(sizes)[1], lesson, others)
         B, T, nh, hd = lesson
         told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for {' or '.join(fixed) or 'other sizes'}"
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
@@ -282,16 +277,17 @@ def test_any_size(attempt, draw):
 )
 def test_leaves_its_arguments(attempt, draw):
     """leaves x and the weights as they were, and gives the same answer twice"""
-    s = sizes_of(draw)
-    qkv, proj, x = drawn(draw, s)
-    assert_unmutated(attempt.asking(random=True).call(TARGET, box(s.nh, qkv, proj), x), suspect="input_mutated")
+    s, weights, (x,) = LOOP.case(draw)
+    assert_unmutated(LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated")
     asking = attempt.asking(random=True, runs=2)
-    first, second = asking.call(TARGET, box(s.nh, qkv, proj), x).outputs
+    first, second = LOOP.module(asking, s, weights)(x).outputs
     if not torch.equal(first.nan_to_num(), second.nan_to_num()):
         # Weights of zeros silence dropout, but not a layer that the attempt made for itself.
-        nothing, eye = torch.zeros_like(qkv), torch.eye(s.C, dtype=torch.float64)
-        silent = (asking.call(TARGET, box(s.nh, *each), x).output for each in ((nothing, eye), (qkv, 0 * eye)))
-        own = any(bool(out.nan_to_num(nan=0.0).any()) for out in silent)
+        silent = (
+            {**LOOP.passing_on(weights), "qkv.weight": torch.zeros_like(weights["qkv.weight"])},
+            {**weights, "proj.weight": torch.zeros_like(weights["proj.weight"])},
+        )
+        own = any(bool(LOOP.module(asking, s, w)(x).output.nan_to_num(nan=0.0).any()) for w in silent)
         told = (
             "of new random weights: use those of mha" if own else "of chance: the weights are all there is, no dropout"
         )
@@ -313,15 +309,4 @@ test_device = asked_of(
     hint="A mask, or any other new tensor, needs device=x.device.",
 )
 
-
-def attends_to_itself(attempt, draw):
-    """Where all tokens are the same."""
-    s = sizes_of(draw)
-    given, x = (
-        box(s.nh, qkv_alike(draw.weights(3 * s.C, s.C), s.nh), torch.eye(s.C, dtype=torch.float64)),
-        alike(draw, s.C),
-    )
-    shares_out(lambda factor, n: by_head(attempt.call(TARGET, given, factor * x[:n]).output / factor, s.nh))
-
-
-COUNTS_IF = {TARGET: attends_to_itself}
+COUNTS_IF = {TARGET: partial(attends_to_itself, LOOP)}

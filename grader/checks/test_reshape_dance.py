@@ -16,7 +16,7 @@ from manyheads.checks import (
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import dtype, leaves_its_arguments, stays_on_the_device
+from ._functions import dtype, leaves_its_arguments, sizes_written_in, stays_on_the_device
 from ._modules import asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
@@ -156,42 +156,34 @@ def test_merge_keeps_positions(attempt, draw):
 def test_split_values(attempt, draw):
     """splits channels into heads"""
     for s in (sizes_of(draw), large_sizes_of(draw)):
-        assert_splits(attempt, draw, s)
-
-
-def assert_splits(attempt, draw, s):
-    x = draw(s.B, s.T, s.nh * s.hd)
-    right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
-    blocks = (
-        (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
-        for b in range(s.B)
-        for h in range(s.nh)
-        for t in range(s.T)
-    )
-    assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
+        x = draw(s.B, s.T, s.nh * s.hd)
+        right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
+        blocks = (
+            (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
+            for b in range(s.B)
+            for h in range(s.nh)
+            for t in range(s.T)
+        )
+        assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
 
 
 @check(points=1.25, layer=Layer.VALUES, hint="The same dance backwards: heads back beside the channels, then join.")
 def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
     for s in (sizes_of(draw), large_sizes_of(draw)):
-        assert_merges(attempt, draw, s)
-
-
-def assert_merges(attempt, draw, s):
-    y = draw(s.B, s.nh, s.T, s.hd)
-    right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-    blocks = (
-        (
-            f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
-            (b, t, slice(h * s.hd, (h + 1) * s.hd)),
-            [(b, h, t, d) for d in range(s.hd)],
+        y = draw(s.B, s.nh, s.T, s.hd)
+        right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
+        blocks = (
+            (
+                f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
+                (b, t, slice(h * s.hd, (h + 1) * s.hd)),
+                [(b, h, t, d) for d in range(s.hd)],
+            )
+            for b in range(s.B)
+            for t in range(s.T)
+            for h in range(s.nh)
         )
-        for b in range(s.B)
-        for t in range(s.T)
-        for h in range(s.nh)
-    )
-    assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
+        assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="Undo the steps of split_heads, the last one first.")
@@ -218,10 +210,7 @@ def test_any_size(attempt, reference, draw):
         others = tuple(vars(varied).values())
         (_, _, lesson_works), (answer, refused, other_works) = works(LESSON), works(others)
         if lesson_works and not other_works and not refused:
-            single = [(*LESSON[:i], others[i], *LESSON[i + 1 :]) for i in range(4)]
-            names = ("B", "T", "n_head", "head_dim")
-            fixed = [f"{n} = {v}" for n, v, each in zip(names, others, single, strict=True) if not works(each)[2]]
-            which = " or ".join(fixed) or "other sizes"
+            which = " or ".join(sizes_written_in(lambda sizes: works(sizes)[2], LESSON, others)) or "other sizes"
             told = f"{name} works for (B, T, C) = (2, 8, 64) with 4 heads, but not for {which}"
             raise CheckFailed(told, "hard_coded_shape")
         assert_shape(answer, wanted(name, *others))
@@ -279,8 +268,6 @@ test_dtype = asked_of(
     "returns the dtype that it is given",
     hint="A new tensor is float32 unless you say otherwise; better to make none.",
 )
-
-
 test_device = asked_of(
     calls_of,
     stays_on_the_device,

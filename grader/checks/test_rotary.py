@@ -2,17 +2,19 @@
 
 import torch
 
-from manyheads.checks import CheckFailed, Layer, assert_matches, assert_same, assert_shape, check, expect
-from manyheads.checks.asserts import TOLERANCE
+from manyheads.checks import Layer, assert_matches, assert_same, assert_shape, check, expect
 
 from ._functions import (
+    agree,
+    are_scaled,
     device,
     dtype,
-    gives_one_tensor,
+    gradients,
+    is_none_of,
     is_refused,
     leaves_its_arguments,
-    lets_gradients_through,
     same,
+    shapes,
     treats_leading_alone,
 )
 from ._modules import asked_of
@@ -59,17 +61,12 @@ def turned_in_halves(x, positions, direction=1.0):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-def assert_is_none_of(got, guesses):
-    """Fail with what the values are instead, where one of the guesses says it."""
-    for phrase, values in guesses.items():
-        expect(not same(got, values), phrase)
+def turned_of(draw, s=None):
+    """The functions that turn, with arguments for them by name."""
+    return {name: kwargs for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
 
 
-@check(points=0.25, layer=Layer.SHAPE)
-def test_shapes(attempt, reference, draw):
-    """takes its arguments by name and gives one tensor of the right shape"""
-    for name, kwargs in calls_of(draw).items():
-        gives_one_tensor(attempt, name, kwargs, reference.call(name, **kwargs).output.shape)
+test_shapes = asked_of(calls_of, shapes)
 
 
 @check(
@@ -89,15 +86,15 @@ def test_rotate(attempt, reference, draw):
             [want.output[..., 0::2], want.output[..., 1::2]], -1
         ),
     }
-    assert_is_none_of(got.output, guesses)
+    is_none_of(got.output, guesses)
     assert_matches(got, want)
     many = draw.integer(40, LAST + 1)
     x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
-    what = f"for {many} tokens, the output of rotate"
-    assert_matches(attempt.call("rotate", x, positions), reference.call("rotate", x, positions), what)
-    x = draw(s.U, 2)
-    pair, right = (c.call("rotate", x, torch.arange(s.U)) for c in (attempt, reference))
-    assert_matches(pair, right, "with a single pair of channels, the output of rotate")
+    calls = {
+        f"for {many} tokens, the output of rotate": (x, positions),
+        "with a single pair of channels, the output of rotate": (draw(s.U, 2), torch.arange(s.U)),
+    }
+    agree(attempt, reference, "rotate", calls)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="The positions are an argument: what are they used for?")
@@ -113,11 +110,11 @@ def test_positions(attempt, reference, draw):
         counted = reference.call("rotate", x, torch.arange(s.T))
         expect(not same(got.output, counted.output), f"with {what}, tokens are counted from 0")
         assert_matches(got, want, f"with {what}, the output of rotate")
-    one = torch.tensor([37])
-    got, want = (c.call("rotate", x[:, :1].clone(), one) for c in (attempt, reference))
-    assert_matches(got, want, "for a single token at position 37, the output of rotate")
-    got, want = (c.call("rotate", x[:, :1].clone(), one * 0) for c in (attempt, reference))
-    assert_matches(got, want, "for a single token at position 0, the output of rotate")
+    calls = {
+        f"for a single token at position {place}, the output of rotate": (x[:, :1].clone(), torch.tensor([place]))
+        for place in (37, 0)
+    }
+    agree(attempt, reference, "rotate", calls)
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="base is an argument of both functions. Where is it handed on?")
@@ -131,10 +128,9 @@ def test_base(attempt, reference, draw):
         kept = not given and same(got.output, reference.call("rotate", *args, base).output)
         expect(not kept, f"rotate turns with a base of {base:,.0f}, that of the call before this one", "state_kept")
         assert_matches(got, want, f"{what}, the output of rotate")
-    calls = {name: list(kwargs.values()) for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
-    for name, args in calls.items():
-        got, want = (c.call(name, *args, base) for c in (attempt, reference))
-        usual = reference.call(name, *args)
+    for name, kwargs in turned_of(draw, s).items():
+        got, want = (c.call(name, *kwargs.values(), base) for c in (attempt, reference))
+        usual = reference.call(name, *kwargs.values())
         expect(not same(got.output, usual.output), f"{name} turns with a base of 10,000 where it is given {base:,.0f}")
         assert_matches(got, want, f"with a base of {base:,.0f}, the output of {name}")
 
@@ -173,24 +169,18 @@ def test_rotary_scores(attempt, reference, draw):
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
     args = (q, k, places(draw, s.U), places(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
-    if got.shape == want.shape:
-        factor = float((got * want).sum() / (want * want).sum())
-        if abs(factor - 1) > TOLERANCE and same(got, want * factor):
-            raise CheckFailed(f"every score is {factor:.3g} times what it should be")
+    are_scaled(got, want)
     expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
     assert_matches(got, want, "the scores")
-    args = list(calls_of(draw, s)["rotary_scores"].values())
-    assert_matches(
-        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores"
-    )
-    args = (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
-    got, want = (c.call("rotary_scores", *args) for c in (attempt, reference))
-    assert_matches(got, want, "with as many keys as channels, the scores")
-    q, k = draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8)
-    args = (q, k, places(draw, 41), places(draw, 57))
-    assert_matches(
-        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "in a long text, the scores"
-    )
+    more = calls_of(draw, s)["rotary_scores"].values()
+    as_many = (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
+    long = (draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8), places(draw, 41), places(draw, 57))
+    calls = {
+        "with more keys, the scores": more,
+        "with as many keys as channels, the scores": as_many,
+        "in a long text, the scores": long,
+    }
+    agree(attempt, reference, "rotary_scores", calls)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="While a model writes, the one query is not at position 0.")
@@ -257,14 +247,7 @@ def test_leading_dimensions(attempt, draw):
     treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets the right gradients through to x, q and k"""
-    calls = calls_of(draw)
-    for name, tensors in (("rotate", "x"), ("rotary_scores", "qk")):
-        lets_gradients_through(attempt, reference, draw, name, calls[name], tensors)
-
-
+test_gradients = asked_of(turned_of, gradients, "lets the right gradients through to x, q and k")
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(calls_of, device, hint="The angles belong where the channels are.")

@@ -50,19 +50,17 @@ def judge_values(attempt, reference, draw, path):
     options, s = PATHS[path], shared.sizes_of(draw)
     weights = BOTH.weights(draw, s)
     several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
-    for T, nh, what in (*((T, s.nh, what) for T, what in several), (s.T, 1, "one head")):
-        x = draw(s.B, T, s.C, scale=1.5)
-        got, want = (BOTH.module(c, changed(s, nh=nh), weights, **options)(x) for c in (attempt, reference))
+    cases = [
+        (changed(s, nh=nh), weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:")
+        for T, nh, what in (*((T, s.nh, what) for T, what in several), (s.T, 1, "one head"))
+    ]
+    for n, weights, inputs, what in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
+        got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
-        assert_matches(got, want, f"{path}, {what}: the output")
-    weights, x = BOTH.deep(draw, s)
-    got, want = (BOTH.module(c, s, weights, **options)(x) for c in (attempt, reference))
-    shared.expect_unrounded(got.output, want.output, path)
-    assert_matches(got, want, f"{path}, with low scores: the output")
+        assert_matches(got, want, f"{path}, {what} the output")
     s = shared.large_sizes_of(draw)
-    weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C, scale=1.5)
-    got, want = (BOTH.module(c, s, weights, **options)(x) for c in (attempt, reference))
-    assert_matches(got, want, f"{path}, {s.nh} heads and {s.T} tokens: the output")
+    what = f"{path}, {s.nh} heads and {s.T} tokens: the output"
+    BOTH.assert_matches(attempt, reference, s, *BOTH.given(draw, s, 1.5), what, **options)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="It scales by itself. In its boolean mask True means: may look.")
@@ -83,8 +81,8 @@ def test_values_by_hand(attempt, reference, draw):
 def test_paths_agree(attempt, draw):
     """gives the same on both paths, to 1e-5"""
     s = shared.sizes_of(draw)
-    for weights, x in ((BOTH.weights(draw, s), draw(s.B, s.block, s.C)), BOTH.steep(draw, s)):
-        fast, by_hand = (BOTH.module(attempt, s, weights, **options)(x).output for options in PATHS.values())
+    for weights, inputs in (BOTH.given(draw, changed(s, T=s.block)), BOTH.steep(draw, s)):
+        fast, by_hand = (BOTH.module(attempt, s, weights, **options)(*inputs).output for options in PATHS.values())
         assert_matches(fast, by_hand, "held against flash=False, flash=True")
 
 
@@ -97,17 +95,15 @@ test_refuses_too_long = asked_of(
     "refuses more tokens than block_size, on both paths",
     hint="SDPA has no mask that a long input fails at. Where is T compared with block_size?",
 )
-test_moves = asked_of(BOTH, shared.moves, "works where .to(device) has put it, on both paths")
-test_dtype_and_argument = asked_of(
-    BOTH, shared.dtype_and_argument, "follows the dtype of x, and leaves x as it was, on both paths"
-)
+test_moves = asked_of(BOTH, _modules.moves, "works where .to(device) has put it, on both paths")
+test_dtype_and_argument = asked_of(BOTH, _modules.dtype_and_argument, f"{shared.FOLLOWS}, on both paths", hint="")
 test_eval_is_calm = asked_of(
     BOTH,
     shared.eval_is_calm,
     "drops nothing in eval mode, and nothing where dropout is not given, on both paths",
     hint="SDPA's dropout_p does not know about eval(). What sets it to 0?",
 )
-test_again = asked_of(BOTH, shared.again, "answers every call as a fresh instance would, on both paths")
+test_again = asked_of(BOTH, _modules.again, "answers every call as a fresh instance would, on both paths")
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensors lose entries, on which path? There are two.")
@@ -120,7 +116,7 @@ def test_drops(attempt, draw):
         expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
         shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
         shared.expect_share_dropped(ratio, path)
-    shared.judge_modes_again(BOTH, attempt, draw)
+    _modules.judge_modes_again(BOTH, attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
@@ -319,9 +315,9 @@ def test_memory(attempt, draw):
 def attends_on_a_path(attempt, draw):
     """On one of both paths at least."""
     try:
-        shared.attends_to_itself(BOTH, attempt, draw, flash=True)
+        _modules.attends_to_itself(BOTH, attempt, draw, flash=True)
     except CheckFailed:
-        shared.attends_to_itself(BOTH, attempt, draw, flash=False)
+        _modules.attends_to_itself(BOTH, attempt, draw, flash=False)
 
 
 COUNTS_IF = {"CausalSelfAttention": attends_on_a_path}

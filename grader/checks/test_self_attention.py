@@ -3,23 +3,21 @@
 import itertools
 from functools import partial
 
-import torch
-
-from manyheads.checks import Layer, assert_shape, check, expect
+from manyheads.checks import Layer, check
 
 from . import _separate_qkv as shared
-from ._modules import asked_of, half_precision
+from ._modules import asked_of, attends_to_itself, half_precision
 
 FAMILIAR = [(B, T, 10, 14) for B, T in itertools.product((1, 2, 4, 8), (2, 3, 4, 5, 6)) if B != T]
 FAMILIAR += [(3, 5, 7, d_out) for d_out in (2, 4, 8, 64)] + [(3, 5, d_in, 7) for d_in in (2, 4, 8, 64)]
 
 
 def sizes_of(draw):
-    return draw.sizes(B=[5, 7], T=[9, 11], d_in=[13, 14], d_out=[10, 15], ctx=[17, 19])
+    return draw.sizes(B=[5, 7], T=[9, 11], C=[13, 14], d_out=[10, 15], block=[17, 19])
 
 
 def large_sizes_of(draw):
-    return draw.sizes(B=(2, 3), T=(40, 60), d_in=(17, 25), d_out=(11, 14), ctx=(61, 64))
+    return draw.sizes(B=(2, 3), T=(40, 60), C=(17, 25), d_out=(11, 14), block=(61, 64))
 
 
 HEAD = shared.Subject("CausalAttention", sizes_of, large_sizes_of)
@@ -34,55 +32,25 @@ def test_shape(attempt, draw):
 test_shorter = asked_of(HEAD, shared.shorter)
 test_finite = asked_of(HEAD, shared.finite)
 test_future = asked_of(HEAD, shared.future)
-
-
-@check(points=0.5, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
-def test_sees_past(attempt, draw):
-    """lets each token see itself and all of its past, and no other sequence"""
-    shared.judge_sees_past(HEAD, attempt, draw)
-
-
+test_sees_past = asked_of(HEAD, shared.sees_past, points=0.5)
 test_hidden_for_good = asked_of(HEAD, shared.hidden_for_good)
-
-
-@check(
-    points=0.75,
-    layer=Layer.VALUES,
-    hint="Do the second token of a short sentence by hand, and print scores and weights beside it.",
-)
-def test_values(attempt, reference, draw):
-    """mixes the values by the softmax of the scaled scores"""
-    shared.judge_values(HEAD, attempt, reference, draw, "token 0 sees only itself and should become its own value row")
+test_values = asked_of(HEAD, shared.values)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="Which number do you divide by, and does it change when d_in does?")
 def test_square(attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
-    s = draw.sizes(B=[5, 7], ctx=[11, 13], d_in=[14, 15])
-    s.d_out = s.d_in
+    s = draw.sizes(B=[5, 7], block=[11, 13], C=[14, 15])
+    s.d_out = s.C
     shared.judge_square(HEAD, attempt, reference, draw, s)
 
 
 test_gradients = asked_of(HEAD, shared.gradients)
-
-
-@check(
-    points=0.25, layer=Layer.HYGIENE, hint="Count: 3 · d_in · d_out, and 3 · d_out more where qkv_bias asks for biases."
+test_parameters = asked_of(
+    HEAD,
+    shared.parameters,
+    hint="Count: 3 · d_in · d_out, and 3 · d_out more where qkv_bias asks for biases.",
 )
-def test_parameters(attempt, draw):
-    """learns W_query, W_key and W_value and nothing else"""
-    for bias in (False, True):
-        s = sizes_of(draw)
-        found, wanted = shared.parameters_of(HEAD, attempt, draw, s, bias), shared.shapes_of(HEAD, s, bias)
-        shared.judge_names(found, wanted, s.ctx, f"qkv_bias is {bias}")
-        for name, shape in wanted.items():
-            strange = set(found[name].shape) - {size for other in wanted.values() for size in other}
-            said = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}, whatever is asked for"
-            expect(not strange, said, "hard_coded_shape")
-            assert_shape(torch.empty(found[name].shape, device="meta"), shape, name)
-        HEAD.module(attempt, s, HEAD.weights(draw, s, bias), bias=bias)(draw(s.B, s.ctx, s.d_in)).must_return()
-
-
 test_refuses_beyond_context = asked_of(HEAD, shared.refuses_beyond_context)
 test_dropout_sleeps = asked_of(HEAD, shared.dropout_sleeps)
 test_dropout_on_weights = asked_of(HEAD, shared.dropout_on_weights)
@@ -91,5 +59,4 @@ test_moves = asked_of(HEAD, shared.moves)
 test_dtype_and_argument = asked_of(HEAD, shared.dtype_and_argument)
 test_half_precision = asked_of(HEAD, half_precision)
 
-
-COUNTS_IF = {"CausalAttention": partial(shared.shares_out, HEAD)}
+COUNTS_IF = {"CausalAttention": partial(attends_to_itself, HEAD, bias=False)}

@@ -4,22 +4,23 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.box.worker.messages import DeviceArgument
-from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_shape, check, expect
+from manyheads.checks import CheckFailed, Layer, assert_finite, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from ._functions import (
+    agree,
+    device,
     dtype,
-    gives_one_tensor,
+    gradients,
     is_refused,
-    keeps_the_device,
     leaves_its_arguments,
-    lets_gradients_through,
-    on_meta,
+    mask_is_boolean,
+    seen_in,
+    shapes,
     treats_leading_alone,
 )
 from ._modules import asked_of
-from ._shares import alike, shares_out
+from ._shares import attends_to_one_key
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
@@ -37,26 +38,28 @@ def band(queries, keys, window):
     )
 
 
-def seen_in(mask):
-    """Where a query may look: the dtype is a check of its own, so here an additive mask is read as it is meant."""
-    additive = mask.dtype.is_floating_point and bool((mask < -1).any())
-    return mask > -1 if additive else mask != 0
-
-
 def qkv(draw, s, queries, keys, *leading):
     """Arguments with these leading dimensions, by default one."""
     leading = leading or (s.B,)
     return [draw(*leading, rows, width) for rows, width in ((queries, s.hd), (keys, s.hd), (keys, s.hv))]
 
 
-def attended(draw, s):
-    """Arguments of local_attention by name."""
-    return dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))
+def masks_of(draw, s=None):
+    """The function that makes a mask, with arguments for it by name."""
+    s = s or sizes_of(draw)
+    return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}}
 
 
-def calls_of(draw):
+def calls_of(draw, s=None):
     """The function that is differentiable, with arguments for it by name."""
-    return {"local_attention": attended(draw, sizes_of(draw))}
+    s = s or sizes_of(draw)
+    return {"local_attention": dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))}
+
+
+def both_of(draw):
+    """Both functions with arguments for them by name."""
+    s = sizes_of(draw)
+    return {**masks_of(draw, s), **calls_of(draw, s)}
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
@@ -90,25 +93,8 @@ def assert_band(attempt, queries, keys, window):
     raise CheckFailed(f"for {what} a query does not see all of itself and the {window - 1} keys before it")
 
 
-@check(points=0.25, layer=Layer.SHAPE)
-def test_shapes(attempt, draw):
-    """takes its arguments by name and gives one tensor of the right shape"""
-    s = sizes_of(draw)
-    calls = {
-        "window_mask": ({"T_q": s.U, "T_k": s.T, "window": s.W}, (s.U, s.T)),
-        "local_attention": (attended(draw, s), (s.B, s.U, s.hv)),
-    }
-    for name, (kwargs, shape) in calls.items():
-        gives_one_tensor(attempt, name, kwargs, shape)
-
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="What is the dtype of a comparison, or of torch.ones without dtype=?")
-def test_mask_is_boolean(attempt, draw):
-    """makes a boolean mask"""
-    s = sizes_of(draw)
-    answer = attempt.call("window_mask", s.U, s.T, s.W)
-    expect(answer.kind == "tensor", f"window_mask should return a tensor; yours is {answer.returned}", "interface")
-    expect(answer.dtype == "bool", f"the mask should be of dtype bool; yours is {answer.dtype}", "mask_not_bool")
+test_shapes = asked_of(both_of, shapes)
+test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
 
 
 @check(
@@ -209,8 +195,7 @@ def test_local_attention(attempt, reference, draw):
         "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
         "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd, s.hd), s.W),
     }
-    for what, args in calls.items():
-        assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)
+    agree(attempt, reference, "local_attention", calls)
 
 
 @check(
@@ -221,17 +206,12 @@ def test_local_attention(attempt, reference, draw):
 def test_decoding(attempt, reference, draw):
     """answers the last queries as if the first had asked too"""
     s = sizes_of(draw)
-    for queries, window in ((1, s.W + 2), (s.U, s.W)):
-        what = f"for {'one query' if queries == 1 else f'{queries} queries'} and {s.T} keys"
-        args = (*qkv(draw, s, queries, s.T), window)
-        got, want = (c.call("local_attention", *args) for c in (attempt, reference))
-        assert_matches(got, want, f"{what}, the output of local_attention")
-    args = (*qkv(draw, s, s.T, 47, 2, s.H), s.U)
-    assert_matches(
-        attempt.call("local_attention", *args),
-        reference.call("local_attention", *args),
-        "for 47 keys and two leading dimensions, the output",
-    )
+    calls = {
+        f"for one query and {s.T} keys, the output of local_attention": (*qkv(draw, s, 1, s.T), s.W + 2),
+        f"for {s.U} queries and {s.T} keys, the output of local_attention": (*qkv(draw, s, s.U, s.T), s.W),
+        "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, s.T, 47, 2, s.H), s.U),
+    }
+    agree(attempt, reference, "local_attention", calls)
 
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
@@ -242,31 +222,14 @@ def test_leading_dimensions(attempt, draw):
     treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets the right gradients through to q, k and v"""
-    s = sizes_of(draw)
-    lets_gradients_through(attempt, reference, draw, "local_attention", attended(draw, s), "qkv")
-
-
+test_gradients = asked_of(calls_of, gradients, "lets the right gradients through to q, k and v")
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
+test_device = asked_of(
+    both_of,
+    device,
+    "makes the mask on the device that is asked for",
+    hint="The mask belongs where the scores are.",
+)
 
-
-@check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")
-def test_device(attempt, draw):
-    """makes the mask on the device that is asked for"""
-    s = sizes_of(draw)
-    sizes, args = (s.U, s.T, s.W), attended(draw, s).values()
-    devices = {"device": DeviceArgument("meta")}, {"device": DeviceArgument(attempt.device)}
-    keeps_the_device(attempt, "window_mask", sizes, sizes, "it is asked for", devices)
-    keeps_the_device(attempt, "local_attention", on_meta(args), args)
-
-
-def attends_to_one_key(attempt, draw):
-    """Where all keys are the same."""
-    q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
-    shares_out(lambda factor, n: attempt.call("local_attention", factor**2 * q[:n], k[:n], v[:n], 4).output)
-
-
-COUNTS_IF = {"local_attention": attends_to_one_key}
+COUNTS_IF = {"local_attention": attends_to_one_key("local_attention", 4)}

@@ -14,10 +14,10 @@ from manyheads.checks import (
     moved,
 )
 
-from ._functions import dtype, leaves_its_arguments, stays_on_the_device
+from ._functions import agree, dtype, leaves_its_arguments, stays_on_the_device
 from ._gradients import is_cut
 from ._modules import asked_of
-from ._shares import alike, shares_out
+from ._shares import attends_to_one_key, weighs_one_key
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
 SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
@@ -35,6 +35,13 @@ def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=None):
 
 def asked(implementation, qkv, block_q, block_k):
     return implementation.call(TILED, *qkv, block_q, block_k)
+
+
+def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
+    """This part of tiled_attention's answer is the reference's. what: which case it is, by default which sizes."""
+    got, want = (asked(each, qkv, block_q, block_k)[part] for each in (attempt, reference))
+    what = what or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
+    assert_matches(got, want, f"{what}, {part}")
 
 
 def calls_of(draw):
@@ -142,8 +149,7 @@ def test_independent(attempt, draw):
 def test_online_one_block(attempt, reference, draw):
     """online_softmax is right where the row is one block"""
     for shape, block in (((B, 13), 13), ((NH, B, 11), 16)):
-        scores = draw(*shape, scale=2.0)
-        assert_matches(attempt.call(ONLINE, scores, block), reference.call(ONLINE, scores, block))
+        agree(attempt, reference, ONLINE, {"": (draw(*shape, scale=2.0), block)})
 
 
 @check(
@@ -171,17 +177,15 @@ def test_online_values(attempt, reference, draw):
                 expect(near, f"{told} are others")
             else:
                 assert_matches(got, want, told)
-    scores = draw(2, 60, scale=3.0)
-    assert_matches(attempt.call(ONLINE, scores, 12), reference.call(ONLINE, scores, 12), "of 60 scores, the weights")
+    agree(attempt, reference, ONLINE, {"of 60 scores, the weights": (draw(2, 60, scale=3.0), 12)})
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="23 scores in blocks of 8 are three blocks. How long is the last one?")
 def test_online_ragged(attempt, reference, draw):
     """online_softmax is right where T is no multiple of the block"""
     for T, block in ((23, 8), (13, 4), (11, 10)):
-        scores = draw(B, NH, T, scale=3.0)
-        got, want = (each.call(ONLINE, scores, block) for each in (attempt, reference))
-        assert_matches(got, want, f"with T = {T} and block = {block}, the weights")
+        what = f"with T = {T} and block = {block}, the weights"
+        agree(attempt, reference, ONLINE, {what: (draw(B, NH, T, scale=3.0), block)})
 
 
 @check(
@@ -192,9 +196,7 @@ def test_online_ragged(attempt, reference, draw):
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
-        qkv = drawn(draw, T, hd=hd)
-        got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
-        assert_matches(got, want, "in a single tile, y")
+        agree_on("y", attempt, reference, drawn(draw, T, hd=hd), block_q, block_k, "in a single tile")
 
 
 @check(
@@ -207,31 +209,25 @@ def test_values(attempt, reference, draw):
     for T, tiles in ((24, ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2))), (60, ((12, 20),))):
         for scale in (1.5, 2.5) if T == 24 else (1.5,):
             qkv = drawn(draw, T, scale=scale) if T == 24 else drawn(draw, T, 2, hd_v=HD_V)
-            for block_q, block_k in tiles:
-                got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
-                assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
+            for blocks in tiles:
+                agree_on("y", attempt, reference, qkv, *blocks)
     q, k, v = (abs(x) for x in drawn(draw, 24))
     k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]  # each tile has larger scores than all before
-    got, want = (asked(each, (q, k, v), 8, 4)["y"] for each in (attempt, reference))
-    assert_matches(got, want, "where scores grow from tile to tile, y")
+    agree_on("y", attempt, reference, (q, k, v), 8, 4, "where scores grow from tile to tile")
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="log of the sum of exponentials: m, plus the log of the sum that is left.")
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
-    for T, block_q, block_k in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
-        qkv = drawn(draw, T)
-        got, want = (asked(each, qkv, block_q, block_k)["lse"] for each in (attempt, reference))
-        assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, lse")
+    for T, *blocks in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
+        agree_on("lse", attempt, reference, drawn(draw, T), *blocks)
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="Which queries, and which keys, are in no whole tile?")
 def test_ragged(attempt, reference, draw):
     """attends right where T is no multiple of the blocks"""
-    for T, block_q, block_k in ((23, 8, 4), (23, 4, 9), (13, 11, 5)):
-        qkv = drawn(draw, T)
-        got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
-        assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
+    for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5)):
+        agree_on("y", attempt, reference, drawn(draw, T), *blocks)
 
 
 @check(
@@ -308,17 +304,4 @@ test_device = asked_of(
     calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
 )
 
-
-def weighs_one_key(attempt, draw):
-    """Where all keys are the same."""
-    scores = alike(draw)
-    shares_out(lambda factor, n: attempt.call(ONLINE, factor**2 * scores[:n], 3).output)
-
-
-def attends_to_one_key(attempt, draw):
-    """Where all keys are the same."""
-    q, k, v = alike(draw, HD), alike(draw, HD), alike(draw, HD)
-    shares_out(lambda factor, n: asked(attempt, (factor**2 * q[:n], k[:n], v[:n]), 2, 3)["y"].output)
-
-
-COUNTS_IF = {ONLINE: weighs_one_key, TILED: attends_to_one_key}
+COUNTS_IF = {ONLINE: weighs_one_key(ONLINE, 3, queries=()), TILED: attends_to_one_key(TILED, 2, 3, width=HD)}
