@@ -294,15 +294,6 @@ def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     assert hidden not in done.stdout
 
 
-@pytest.mark.parametrize("command", [["report"], ["export"], ["feedback"], ["overrides"], ["collect", "."]])
-def test_an_assignment_that_there_is_not_is_one_sentence(
-    run_course: Run, two_assignments: Path, command: list[str]
-) -> None:
-    done = run_course(*command, "--assignment", "the midle", cwd=two_assignments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("course: there is no assignment 'the midle'; did you mean a_means? Next: course status\n")
-
-
 def test_collect_takes_the_files_of_one_and_counts_the_others(run_course: Run, two_assignments: Path) -> None:
     for name in ("01_one_total.py", "01_one_mean.py"):
         (two_assignments / "download" / "ada").mkdir(parents=True, exist_ok=True)

@@ -96,16 +96,6 @@ def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_
     assert {*fill.calls} == fill.speaks == WEIGHTS
 
 
-@pytest.mark.parametrize("number", [0.0037, 0.371, 3**-0.5, 1.0, 2.7, 31.0])
-def test_a_scale_is_found(number: float) -> None:
-    assert named(scaled(number), {0, 1, 2, 3, 4}) == ["scale_constant"]
-
-
-@pytest.mark.parametrize("number", [0.033, 1.0, 5.5])
-def test_a_fill_is_found(number: float) -> None:
-    assert named(filled(-number), {0, 1, 2, 3, 4}) == ["mask_weak_fill"]
-
-
 def test_a_number_is_found_where_every_answer_may_get_another_form() -> None:
     assert named(scaled(0.3), SCORES) == ["scale_constant"]
 

@@ -122,15 +122,6 @@ def test_every_result_is_valid(results):
         jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
 
 
-@pytest.mark.parametrize(("student", "points"), [("ada", 40 + 37), ("bela", 40), ("chen", 40)])
-def test_right_attempts_in_three_styles_score_full(golden, student, points):
-    assert sum(float(str(e["score"])) for e in golden[student].values()) == points
-
-
-def test_untouched_stubs_score_nothing(golden):
-    assert [(e["score"], e["named"]) for e in golden["dara"].values()] == [(0, ["stub_untouched"])] * 8
-
-
 @pytest.mark.parametrize(("student", "exercises", "name"), [
     ("fatima", ["reshape_dance", "weight_split", "fused_qkv"], "wrong_view"),
     ("goran", ["weight_split", "mha_by_loop", "fused_qkv"], "scale_sqrt_c"),
@@ -142,10 +133,6 @@ def test_untouched_stubs_score_nothing(golden):
 ])  # fmt: skip
 def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercises, name):
     assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(exercises)
-
-
-def test_two_faults_at_once_are_both_named(golden):
-    assert golden["nils"]["fused_qkv"]["named"] == ["scale_sqrt_c", "proj_missing"]
 
 
 if __name__ == "__main__":

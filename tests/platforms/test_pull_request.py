@@ -399,13 +399,6 @@ def test_why_there_is_no_run_on_a_gpu_is_told(outcome: str, label: str, cpu: lis
     assert gpu_run(outcome, label, None, cpu, ()) == says
 
 
-def test_its_results_stand_below_those_of_the_cpu_and_what_was_not_taken(tiny, make_result) -> None:
-    gpu = gpu_run("success", "gpu-box", artifact_of(make_result("failed")), [make_result()], ())
-    said = body(tiny, [make_result()], gpu, ("a.py is a symbolic link.",), frozenset(), "0" * 40)
-    assert "These files are not graded:\n\n<pre>\na.py is a symbolic link.\n</pre>" in said
-    assert said.index("## Averages: 4 / 4") < said.index("## On the GPU runner \\(cpu\\): 3 / 4")
-
-
 SOURCE = "import torch\n\n\ndef helper(x):\n    return x\n\n\ndef running_mean(x):\n    return helper(y)\n"
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
 from manyheads.report.class_view import NOT_IMPORTED, UNEXPLAINED, ClassList, ClassView, Column, Named, Part
-from manyheads.report.exports import FORMATS, gradescope_files
+from manyheads.report.exports import FORMATS
 from manyheads.report.labels import Labels
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
@@ -275,9 +274,3 @@ def test_a_gradebooks_cell_is_blank(format_: str, rows: list[list[str]]) -> None
     table = list(csv.reader(io.StringIO(FORMATS[format_](ClassView([ADA, BEN])))))
     assert [row[: len(rows[0])] for row in table[-len(rows) :]] == rows
     assert format_ != "canvas" or table[1][-1] == "4"
-
-
-def test_gradescope_gets_no_score_to_make_a_total_of() -> None:
-    (found,) = map(json.loads, gradescope_files(ClassView([ADA])).values())
-    assert found.keys() == {"output", "output_format"}
-    assert found["output"].startswith("not graded: mask: the grader itself failed here\n")

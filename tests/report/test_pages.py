@@ -205,17 +205,6 @@ def test_no_two_names_share_a_page() -> None:
     assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
-def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(tmp_path, made_up_class):
-    def everything() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-
-    write(tmp_path, *made_up_class(3))
-    first = everything()
-    write(tmp_path, *made_up_class(3))
-    assert everything() == first
-    assert {path.suffix for path in first} == {".html"}
-
-
 def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
     write(tmp_path, graded("ada", GOOD), graded("ben", GOOD))
     mine = tmp_path / "students" / "mine.html"

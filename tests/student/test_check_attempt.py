@@ -28,7 +28,6 @@ pytestmark = pytest.mark.recorded
 
 FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
 RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/right/*/*.py")])
-IDS = ["counts_all", "sum_not_mean", "excludes_self", "sees_future", "only_last", "empty_unchecked", "gradient_cut"]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +70,7 @@ def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: Record
     pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
     pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>0", data, count=1), id="a format of another day"),
     pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
+    pytest.param(lambda data: re.sub(rb'(counts\\":\[)\d', rb"\g<1>7", data, count=1), id="a reply too few"),
 ])  # fmt: skip
 def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "f.safetensors"
@@ -87,31 +87,6 @@ def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path:
         CourseError, match=rf"^{path} is not here\. As an instructor who has not released it yet, make "
     ):
         read(path)
-
-
-def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, ...]) -> None:
-    assert [mutant.id for mutant in mutants] == IDS
-
-
-@pytest.mark.parametrize("index", range(len(IDS)), ids=IDS)
-def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(recording, mutants, index):
-    result = check_attempt(recording, LocalRecordingRunner(mutants[index].namespace))  # type: ignore[arg-type]
-    assert result.score < result.max_score
-    assert names(result) == [IDS[index]]
-    assert result.diagnosis[0].alternatives == ()
-
-
-@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
-def test_a_right_attempt_passes_everything(recording: Recording, path: Path) -> None:
-    result = check_attempt(recording, LocalRecordingRunner(namespace_of(path)))  # type: ignore[arg-type]
-    assert (result.score, result.max_score, names(result)) == (4, 4, [])
-
-
-def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(recording: Recording) -> None:
-    median = namespace_of(TINY / "grader" / "wrong" / "running_mean" / "median.py")
-    result = check_attempt(recording, LocalRecordingRunner(median))  # type: ignore[arg-type]
-    assert result.score < result.max_score
-    assert names(result) == []
 
 
 HEAD = "import torch\n\n\ndef running_mean(x):\n"

@@ -102,12 +102,6 @@ def test_of_equal_names_the_last_counts(run, tmp_path, out):
     assert "last" in (out / PLACED).read_text()
 
 
-def test_names_that_differ_in_case_alone_overwrite_nobody(run, zipped, there):
-    done = run(zipped(["Ada/04_reshape_dance.py", "ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
-    assert len(there()) == 2
-    assert "where the files of somebody else are" in done.not_taken[0]
-
-
 def test_names_that_differ_in_their_unicode_form_are_one(run, zipped, there):
     run(zipped(["Zoe\u0308/04_reshape_dance.py", "Zo\u00eb/05_weight_split.py", "x/04_reshape_dance.py"]))
     assert {path.split("/")[0] for path in there()} == {"Zo\u00eb", "x"}

@@ -26,10 +26,6 @@ def hand_in(submitted: Path, *paths: str) -> None:
             target.touch()
 
 
-def students(course: Course, submitted: Path) -> list[str]:
-    return [submission.student for submission in find_submissions(course, submitted)[0]]
-
-
 @pytest.fixture
 def named(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
     """Hand in files beside a good attempt; what is named of them, by its path."""

@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.submission import AttemptSource, code_digest, largest, read_attempt, source_text
-from manyheads.submission.read import CELL_LIMIT, LINE_LIMIT, NotebookError, read_notebook, without_engine
+from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source_text import CODE_LIMIT
 from manyheads.submission.standing import told_of_file, where_it_is_written, where_it_stands
 from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
@@ -277,12 +277,6 @@ NO_NOTEBOOKS = {
 def test_what_is_no_notebook_is_refused_in_one_sentence(text):
     with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
         read_notebook(text)
-
-
-def test_there_may_be_so_many_cells_and_no_more():
-    assert read_notebook(notebook(*["x = 1"] * CELL_LIMIT)).source.count("x = 1") == CELL_LIMIT
-    with pytest.raises(NotebookError, match=f"has {CELL_LIMIT + 1} cells; at most {CELL_LIMIT} are read"):
-        read_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
 
 
 def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
