@@ -185,9 +185,9 @@ if __name__ == "__main__":
 #
 # Which channels are a pair? Here, as in the paper, neighbours are: 0 with 1, 2 with 3. Many published models use
 # another layout, which pairs channel i with channel i + hd/2, because halves are quicker to slice than neighbours.
-# **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves give
-# a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
-# bug reports about just this.
+# **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves
+# give a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
+# bug reports about just this (see *Sources*).
 #
 # You can make weights that were trained with neighbours fit a rotation of halves: reorder the *rows* of the query and
 # key projections once, within each head, so that the channels come out in the other order.
