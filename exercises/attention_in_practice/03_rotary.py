@@ -55,7 +55,7 @@ def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
     Args:
         x: queries or keys, (..., T, hd), a float dtype; hd is even.
         positions: integers, (T,), one for each token, in any order.
-        base: the slowest pair turns base^(1 − 2 / hd) times as slowly as the first one.
+        base: from one position to the next, pair 0 turns by 1 radian, and pair i by base^(−2i / hd).
 
     Returns:
         A new tensor of the shape, dtype and device of x.

@@ -105,7 +105,9 @@ class GroupedQueryAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token attend to itself and those before it; query head h reads head h // (n_head / n_kv_head).
+        """Let every token attend to itself and the tokens before it.
+
+        Query head h reads the keys and values of set h // group, where group = n_head // n_kv_head.
 
         Args:
             x: (B, T, C), floating point, T at most block_size. Not changed.
