@@ -209,10 +209,11 @@ if __name__ == "__main__":
 # ## Going further
 #
 # **Where it is used.** The decoder, the half of the first transformer that writes, has an attention of this kind in
-# each layer, between text to be written and text to be translated
-# ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a few hundred queries read tens of
-# thousands of pixels ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in
-# the picture asks 77 tokens of text.
+# each layer, between text to be written and text to be translated ([Vaswani and others,
+# 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a few hundred queries read tens of thousands of pixels
+# ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in the picture asks 77
+# tokens of text ([its
+# settings](https://huggingface.co/stabilityai/stable-diffusion-2/blob/main/text_encoder/config.json) say so).
 #
 # **Both masks at once.** Self-attention over padded sentences needs the causal mask, too. A query may look where *both*
 # masks allow it: `causal & keep[:, None, None, :]`, of shape `(B, 1, T, T)`. Be careful if the padding stands in front.

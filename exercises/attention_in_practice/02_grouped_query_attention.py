@@ -5,8 +5,8 @@
 # [3 · Rotary positions](03_rotary.ipynb).*
 #
 # A model that writes text keeps the keys and values of all tokens so far, and they take a lot of memory. Must twelve
-# query heads really have twelve heads of keys and values? Most large models today say no: several query heads share
-# one. On this page a head of keys with its head of values is called a *set*.
+# query heads really have twelve heads of keys and values? Many large models of today say no: several query heads
+# share one. On this page a head of keys with its head of values is called a *set*.
 #
 # ## Who reads which set
 #
@@ -91,7 +91,9 @@ class GroupedQueryAttention(nn.Module):
         raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token attend to itself and those before it; query head h reads head h // (n_head / n_kv_head).
+        """Let every token attend to itself and the tokens before it.
+
+        Query head h reads the keys and values of set h // group, where group = n_head // n_kv_head.
 
         Args:
             x: (B, T, C), floating point, T at most block_size. Not changed.
@@ -209,8 +211,8 @@ if __name__ == "__main__":
 # | 8, as it was built | 1,342,177,280 bytes, 1.25 GiB |
 # | 1 | 167,772,160 bytes, 160 MiB |
 #
-# Ten such sequences with 64 sets each need 100 GiB. No single card of 80 GiB holds that, and the weights are not even
-# counted. `n_head` is one of the arguments, but the result does not depend on it. Why not?
+# Ten such sequences with 64 sets each need 100 GiB. No single GPU with 80 GiB of memory holds that, and the weights
+# are not even counted. `n_head` is one of the arguments, but the result does not depend on it. Why not?
 
 
 # %% tags=["solution"]
@@ -272,7 +274,9 @@ if __name__ == "__main__":
 # One set for all heads is from Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need*
 # ([2019](https://arxiv.org/abs/1911.02150)). Groups are from Ainslie and others, *GQA*
 # ([2023](https://arxiv.org/abs/2305.13245)), who found answers nearly as good as with one set for each head. Llama 2
-# 70B, Llama 3 and Mistral 7B have 8 sets.
+# 70B ([Touvron and others, 2023](https://arxiv.org/abs/2307.09288)), Llama 3
+# ([2024](https://arxiv.org/abs/2407.21783)) and Mistral 7B ([2023](https://arxiv.org/abs/2310.06825)) have 8 sets.
+# The sizes of Llama 2 70B are those of the settings that come with its weights.
 #
 # ## Onward
 #

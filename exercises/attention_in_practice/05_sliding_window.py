@@ -208,10 +208,11 @@ if __name__ == "__main__":
 #
 # ## Sources
 #
-# Longformer made the window popular: Beltagy, Peters and Cohan, *Longformer: The Long-Document Transformer*
-# ([2020](https://arxiv.org/abs/2004.05150)). Mistral 7B has a window of 4,096 in each of 32 layers, and a cache that
-# overwrites what has slid out: Jiang and others, *Mistral 7B* ([2023](https://arxiv.org/abs/2310.06825)). That paper
-# multiplies layers by window and gets about 131,000 tokens. Your count, layers · (window − 1) + 1, is the exact one.
+# Longformer reads long documents with a window: Beltagy, Peters and Cohan, *Longformer: The Long-Document
+# Transformer* ([2020](https://arxiv.org/abs/2004.05150)). Mistral 7B has a window of 4,096 in each of 32 layers, and
+# a cache that overwrites what has slid out: Jiang and others, *Mistral 7B*
+# ([2023](https://arxiv.org/abs/2310.06825)). That paper multiplies layers by window and gets about 131,000 tokens.
+# Your count, layers · (window − 1) + 1, is the exact one.
 #
 # ## Onward
 #

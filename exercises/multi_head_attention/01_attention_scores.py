@@ -6,10 +6,10 @@
 #
 # ## What attention is for
 #
-# Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
-# changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
-# attention, every word looks at all words directly, all at once. In GPT-2, a language model, attention is the only
-# place where information passes from one word to another.
+# Before attention, a model read word by word, and kept all it had read in one vector, a row of numbers of fixed size.
+# Each new word changed that vector, so what stood far back was slowly forgotten. Each step waited for the one before.
+# With attention, every word looks at all words at once. In GPT-2, which writes text, attention is the only place
+# where information passes from one word to another.
 #
 # ```text
 # before: step by step, in one vector
@@ -54,7 +54,7 @@
 # | sum | | 1 |
 #
 # **Mix.** Add up the six vectors, each times its weight. You get (0.4419, 0.6515, 0.5683), *journey* as seen in its
-# sentence: its context vector.
+# sentence: its context vector, or answer.
 #
 # Now all six: T tokens (here, words) with C channels each (here, three). Every word against every word is a (T, T)
 # table of dot products, and one matrix product fills it:
@@ -79,9 +79,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `simplified_attention`
 #
-# Here nothing is learned and no word is hidden: only compare, share out, mix. Other dimensions may stand in front of
-# T and C (`...` in the docstring), such as a batch of B sequences. So count axes from the end: the last is −1, the
-# one before it −2. (`.T` reverses *all* axes, which is wrong as soon as there is a batch.)
+# Here nothing is learned and no word is hidden: only compare, share out, mix. Other axes may stand in front of T and
+# C (`...` in the docstring), such as a batch of B sequences. So count axes from the end: the last is −1, the one
+# before it −2. (`.T` reverses *all* axes, which is wrong as soon as there is a batch.)
 
 
 # %% tags=["solution"]
@@ -150,8 +150,9 @@ if __name__ == "__main__":
 # catalogue, the values are the books. You compare with the cards; you carry home the books. In exercise 3 you see
 # where q, k and v come from: three learned matrices make them from the word's own vector.
 #
-# There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table.
-# Picture 2 queries and 3 keys. With 3 and 3, a swapped axis gives the same shape, and you would not notice.
+# There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table. When
+# you try something out, take 2 queries and 3 keys: with 3 and 3, a swapped axis gives the same shape, and you would
+# not notice.
 #
 # ## Why you divide by a square root
 #
@@ -165,9 +166,10 @@ if __name__ == "__main__":
 # | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, the others can hardly learn |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# A model learns by small changes of its scores. Where one weight is nearly 1, they hardly change the weights.
+# A model learns by small changes of its scores. Where one weight is nearly 1, such small changes hardly move the
+# weights.
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Take the root of hd, the
+# Dividing by √hd brings that size back to 1, whatever the width (Vaswani et al. 2017). Take the root of hd, the
 # number of channels in q, not of C.
 
 # %% [markdown]
@@ -216,9 +218,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### What a wrong divisor costs
 #
-# If you divide products of vectors of 16 numbers by √64 = 8 instead of √16 = 4, the scores have half their spread,
-# and (0.6652, 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). You get no error. We call such a mistake a *silent
-# bug*.
+# If you divide products of vectors of 16 numbers by √64 = 8 instead of √16 = 4, the scores are half as large as they
+# should be, and the weights (0.6652, 0.2447, 0.0900) become (0.5065, 0.3072, 0.1863). You get no error. We call such
+# a mistake a *silent bug*.
 #
 # We tried it with a small model (64 channels in vectors of 16) that reads *Alice's Adventures in Wonderland* and
 # guesses each next character. Trained with the wrong divisor, it learned larger q and k and was just as good. A
@@ -229,14 +231,14 @@ if __name__ == "__main__":
 # Other mistakes are dividing by hd itself, multiplying by √hd, and dividing after the softmax, so that rows no longer
 # sum to 1.
 #
-# *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64. The largest T is 512
-# to 2048. The rate of dropout (exercise 3: in training, some weights are set to 0) is between 0 and 0.2.
+# *Usual sizes.* The smallest GPT-2 has C = 768 channels and hd = 64, and reads at most T = 1024 tokens. In exercise 7
+# you make it and its larger sisters.
 #
 # ## Your turn: `attention_weights`
 #
 # One query gives away one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud before you
 # type it. Do not divide each row by its plain sum (scores may be negative, and then so are your shares), and do not
-# normalise the whole table at once.
+# make the whole table sum to 1.
 
 
 # %% tags=["solution"]

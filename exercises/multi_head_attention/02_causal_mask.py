@@ -6,7 +6,7 @@
 #
 # A language model learns by guessing the next word. If it can see that word while it guesses, it has nothing to
 # learn. The loss falls wonderfully, and afterwards the model cannot write a sentence. The causal mask is the hand
-# that covers the rest of the page.
+# that covers the rest of the page. (*Causal* means: what comes later changes nothing that came before.)
 #
 # ## Who may see whom
 #
@@ -22,7 +22,8 @@
 #
 # **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
 # `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
-# each time. A mask the wrong way round shows each word only the future, and PyTorch does not complain.
+# each time. A mask the wrong way round shows each word only the future, and the last word nothing. PyTorch does not
+# complain.
 
 # %% tags=["setup"]
 import torch
@@ -32,9 +33,9 @@ import torch
 #
 # PyTorch has helpers for the lower and the upper triangle of a matrix. Pick one, and take care of the diagonal.
 #
-# The mask must be boolean. `~mask` on a float mask is an error, and on an integer mask it is a surprise (~1 is −2).
-# And make it on the device you are given, or it is in the wrong place when the model is on a GPU (a graphics card,
-# which computes faster).
+# The mask must be boolean. `~` turns True into False and False into True. On a float mask `~` is an error, and on an
+# integer mask it is a surprise (~1 is −2). And make it on the device you are given, or it is in the wrong place when
+# the model is on a GPU (a graphics card, which computes faster).
 
 
 # %% tags=["solution"]
@@ -197,8 +198,8 @@ if __name__ == "__main__":
 # | sum | 1 | 0.3764 |
 #
 # - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention goes to the future.
-# - **−10 is not enough either.** Each hidden word still gets a little (here under 0.00001), and a loose test does not
-#   notice. If a trained model's own scores are below −10, the hidden words even win.
+# - **−10 is not enough either.** Each hidden word still gets a little (here under 0.00001), and a test that allows
+#   large errors does not notice. If a trained model's own scores are below −10, the hidden words even win.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
 # - **Multiplying a mask of zeros and ones by −inf** does not help: 0 · (−inf) is NaN. Nor does adding such a mask:

@@ -31,8 +31,8 @@
 # ## Where the mask lives
 #
 # The mask depends on nothing but its size. So make it once, for the longest sequence that you accept
-# (`context_length`), and in `forward` cut it to the T tokens that came. (Making it anew in each forward pass, on the
-# device of x, is right as well.)
+# (`context_length`), and in `forward` cut it to the T tokens that came. (Making it anew in each forward pass, on x's
+# device, is right, too.)
 #
 # How should the module keep it?
 #
@@ -48,8 +48,8 @@
 # ## Dropout, on the weights
 #
 # In training, each *attention weight* is struck out (set to 0) with probability p, and the others are multiplied by
-# `1 / (1 − p)`, so that the expected value stays the same. In eval mode nothing is struck out. `nn.Dropout` does that
-# by itself; `F.dropout` does not know which mode your module is in until you tell it.
+# `1 / (1 − p)`, so that the average stays the same. In eval mode (`.eval()`, when training is over) nothing is struck
+# out. `nn.Dropout` does that by itself; `F.dropout` does not know which mode your module is in until you tell it.
 #
 # ## Before you start
 #

@@ -163,9 +163,9 @@ if __name__ == "__main__":
 # position first head 0's 16 channels, then head 1's, up to C = 64. It is the same dance in reverse: the heads go back
 # beside the channels, and then the two are joined.
 #
-# This time there is a catch. After the swap the strides are (512, 16, 128, 1) for a fresh y of shape (2, 4, 8, 16):
-# the numbers of one position are scattered over the tape, head by head, 128 apart. No single stride can read them as
-# 64 neighbours, so `view` gives up:
+# This time there is a catch. After the swap the strides are (512, 16, 128, 1) for a newly computed y of shape (2, 4,
+# 8, 16): the numbers of one position are scattered over the tape, head by head, 128 apart. No single stride can read
+# them as 64 neighbours, so `view` gives up:
 #
 # > RuntimeError: view size is not compatible with input tensor's size and stride
 #

@@ -171,7 +171,8 @@ if __name__ == "__main__":
 #
 # When the loop and a batched module disagree, it is nearly always one of these, in this order:
 #
-# 1. **The scale.** Every score sums over `hd` products, so √hd it is. For C = 64 and 4 heads that is 4, not √64 = 8.
+# 1. **The scale.** Every score is a sum of `hd` products, so divide by √hd. For C = 64 and 4 heads that is 4, not √64
+#    = 8.
 # 2. **The cut of the stacked weight.** Rows, not columns; first all C rows of q, then k, then v; not head by head.
 # 3. **A weight that is not transposed.** Look at the projection at the end as well.
 # 4. **Dropout left on** in the module that you compare with. Call `.eval()` on it.

@@ -55,7 +55,7 @@ def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
     Args:
         x: queries or keys, (..., T, hd), a float dtype; hd is even.
         positions: integers, (T,), one for each token, in any order.
-        base: the slowest pair turns base^(1 − 2 / hd) times as slowly as the first one.
+        base: from one position to the next, pair 0 turns by 1 radian, and pair i by base^(−2i / hd).
 
     Returns:
         A new tensor of the shape, dtype and device of x.
@@ -196,9 +196,9 @@ if __name__ == "__main__":
 #
 # Which channels are a pair? Here, as in the paper, neighbours are: 0 with 1, 2 with 3. Many published models use
 # another layout, which pairs channel i with channel i + hd/2, because halves are quicker to slice than neighbours.
-# **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves give
-# a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
-# bug reports about just this.
+# **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves
+# give a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
+# bug reports about just this (see *Sources*).
 #
 # You can make weights that were trained with neighbours fit a rotation of halves: reorder the *rows* of the query and
 # key projections once, within each head, so that the channels come out in the other order.

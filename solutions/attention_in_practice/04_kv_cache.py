@@ -4,10 +4,10 @@
 # *About 45 minutes. You need: the causal mask, heads and the fused QKV, which are exercises 2, 4 and 7 of the first
 # assignment. After this: [5 · The sliding window](05_sliding_window.ipynb), where the cache stops growing.*
 #
-# A language model writes one token at a time. Token 1,000 attends to the 999 before it, and token 1,001 does the same
-# with one more. The new token has a query, a key and a value of its own. All other keys and values do not change:
-# token 17 never sees a later token, so nothing that comes later can change it. Computing them again would be like
-# rereading the whole book for each word that you add.
+# A language model writes one token at a time. Token 1,000 attends to itself and the 999 before it, and token 1,001
+# does the same with one more. The new token has a query, a key and a value of its own. All other keys and values do
+# not change: token 17 never sees a later token, so nothing that comes later can change it. Computing them again would
+# be like rereading the whole book for each word that you add.
 #
 # So keep them. This is the *KV cache*.
 #

@@ -180,21 +180,21 @@ if __name__ == "__main__":
 #
 # | vector | head 0 | head 1 |
 # |---|---|---|
-# | q_0 | −0.3506, −1.0175 | −0.2295, −0.1465 |
-# | q_1 | −0.5866, −1.0891 | 1.0656, −0.9749 |
-# | k_0 | 0.3377, −1.2272 | −1.1369, −0.8416 |
+# | q_0 | −0.3506, −1.0175 | −0.2294, −0.1465 |
+# | q_1 | −0.5865, −1.0892 | 1.0657, −0.9749 |
+# | k_0 | 0.3376, −1.2272 | −1.1368, −0.8416 |
 # | k_1 | 0.3797, −0.2600 | −0.7065, 0.0536 |
-# | v_0 | 0.6602, 0.3820 | −0.8079, 0.0283 |
-# | v_1 | 0.6702, 1.1632 | −0.3440, −0.9635 |
+# | v_0 | 0.6602, 0.3820 | −0.8078, 0.0283 |
+# | v_1 | 0.6703, 1.1633 | −0.3440, −0.9635 |
 #
 # Token 1 may look at tokens 0 and 1, not at later tokens:
 #
 # | token 1 | head 0 | head 1 |
 # |---|---|---|
-# | q_1 · k_0 | 1.1384 | −0.3910 |
-# | q_1 · k_1 | 0.0604 | −0.8052 |
-# | ÷ √2, softmax | 0.6818, 0.3182 | 0.5727, 0.4273 |
-# | weighted v | 0.6634, 0.6306 | −0.6097, −0.3955 |
+# | q_1 · k_0 | 1.1386 | −0.3910 |
+# | q_1 · k_1 | 0.0606 | −0.8052 |
+# | ÷ √2, softmax | 0.6819, 0.3181 | 0.5727, 0.4273 |
+# | weighted v | 0.6634, 0.6306 | −0.6096, −0.3955 |
 #
 # It is the same token, with two different patterns: head 0 gives the past twice as much as the present, head 1 gives
 # both nearly the same. One head could not do both.
@@ -383,10 +383,9 @@ if __name__ == "__main__":
 # - **`mat1 and mat2 shapes cannot be multiplied (200x512 and 768x768)`.** The last axis of x is not `d_in`. The first
 #   pair is your x, with batch and tokens counted together (2 · 100 tokens of 512 channels); the second is the layer,
 #   768 in and 768 out. Print `x.shape` one line above.
-# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T: here T is 4 and
-#   the context 6 (`masked_fill_` swaps the two). A published notebook with just these six tokens forgets that cut. It
-#   runs, because its context is six tokens too; with four tokens it stops here. Seven tokens fail too: the message
-#   then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T yourself.
+# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T: here T is 4 and the
+#   context 6 (`masked_fill_` swaps the two). With six tokens such a module runs; with four it stops here. Seven
+#   tokens fail, too: the message then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T yourself.
 # - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
 #   `transpose`; the next section says why that cannot work. Do not fix it by leaving out the transpose: the error
 #   goes, the shapes look right, and the answer is wrong.
@@ -395,7 +394,7 @@ if __name__ == "__main__":
 #   start, the small model does as well: it learns larger q and k. A model that has learned with the right root goes
 #   from a loss of 1.57 to 1.77.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
-#   the others 1.25 times as large (0.6818 becomes 0.8523); only on average is the sum 1.
+#   the others 1.25 times as large (0.6819 becomes 0.8523); only on average is the sum 1.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
 #   for the one bias.
 #

@@ -6,7 +6,7 @@
 #
 # In exercise 5 three layers read the same x. GPT-2 *fuses* them: a single layer, three times as wide, whose output is
 # cut into q, k and v (hence *QKV*). So does nanoGPT, Karpathy's short GPT. The result is the same, but one large
-# product is faster than three.
+# product is usually faster than three.
 #
 # ## The names change
 #
@@ -354,11 +354,12 @@ if __name__ == "__main__":
 #
 # You will meet tables that give medium 24 heads and large 36. Those are the numbers of *layers*, in the wrong column.
 # You can see it without looking it up: 1024 / 24 and 1280 / 36 are not whole, so your own module refuses them. You
-# will also read of 117M, 345M and 762M parameters for the first three. The GPT-2 paper says so, but if you count,
-# they have 124, 355 and 774 million.
+# will also read of 117M, 345M and 762M parameters for the first three. The GPT-2 paper (Radford and others, *Language
+# Models are Unsupervised Multitask Learners*, 2019) says so, but if you count, they have 124, 355 and 774 million.
 #
-# (GPT-2 knows 50,257 different tokens, and it was trained with a dropout of 0.1. With its biases one attention layer
-# of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
+# (From the paper: the widths, the layers, and that GPT-2 knows 50,257 different tokens. From [Hugging Face's
+# settings](https://huggingface.co/docs/transformers/model_doc/gpt2) for it: the heads, and a dropout of 0.1. With its
+# biases one attention layer of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
 #
 # If you type `"big"`, the message should list the valid names.
 

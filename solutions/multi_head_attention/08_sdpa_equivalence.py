@@ -224,15 +224,16 @@ if __name__ == "__main__":
 # ## Your turn: `max_path_difference`
 #
 # Two calls and one subtraction. How close counts as equal? Not bit for bit. The fused kernel adds in another order,
-# and with floating-point numbers the order of a sum changes its last digits. In float32:
+# and with floating-point numbers the order of a sum changes its last digits. In float32, with the module of the check
+# below (64 channels, 4 heads, 16 tokens, a dropout of 0.3) and eight sets of first weights:
 #
 # | largest difference | what it means |
 # |---|---|
 # | about 1e-7 | round-off; all is well |
 # | up to 1e-5 | still round-off, for larger numbers or longer sums |
 # | 0.1 to 0.2 | a scale done twice |
-# | 0.2 to 0.8 | dropout left on |
-# | about 1 | no mask on one of the paths, or you compare different things |
+# | 0.5 to 0.8 | dropout left on |
+# | 0.8 to 1.0 | no mask on one of the paths, or you compare different things |
 #
 # For a fair comparison:
 #

@@ -1,7 +1,6 @@
 """What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -139,7 +138,3 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id
-
-
-def test_the_losses_in_lessons_1_5_and_7_mean_the_shares_that_they_say() -> None:
-    assert [round(100 * math.exp(-loss)) for loss in (1.57, 1.77, 3.58)] == [21, 17, 3]
