@@ -7,11 +7,9 @@ import pytest
 
 from bench.cost import measured
 from bench.graders import GRADERS
-from bench.mixed_class import class_of
-from bench.names import Attempt, compare, text_of, unfinished, written
+from bench.names import compare, text_of, written
 from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 from bench.terminal import PICTURE, picture
-from manyheads.authoring.stub import STUB
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from tests.make import REPOSITORY
@@ -40,17 +38,6 @@ def test_what_was_won_lost_and_reordered_is_counted():
         "new: 3 attempts; the two sides have other names, or another order, on 3, "
         "and on 1 of these the student's side has none",
     ]
-
-
-def test_an_unfinished_attempt_has_its_last_functions_as_the_stub_has_them():
-    whole = Attempt("right", "reference", RESHAPE.solution.read_text("utf-8"))
-    (cut,) = unfinished(RESHAPE, whole)
-    assert cut.label == "reference before merge_heads"
-    assert cut.text.count("def split_heads(") == cut.text.count("def merge_heads(") == 1
-    assert cut.text.rstrip().endswith(STUB[1])
-    made = Attempt("mutant", "0", text_of(RESHAPE, load_bank(RESHAPE).mutants[0]))
-    (cut,) = unfinished(RESHAPE, made)
-    assert cut.text.index("globals().update(make(") < cut.text.rindex("def merge_heads(")
 
 
 @pytest.mark.journey
@@ -98,21 +85,6 @@ def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
             names: dict[str, object] = {}
             exec(text_of(exercise, mutant), names)
             assert mutant.source or names.keys() >= mutant.namespace.keys()
-
-
-def test_a_class_has_every_exercise_and_as_many_faults_as_asked():
-    stems = {path.stem for path in (REPOSITORY / "solutions" / "multi_head_attention").glob("*.py")}
-    paths = [*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")]
-    right = {path.read_text().strip() for path in paths}
-
-    def share_of_right(faulty: float) -> float:
-        files = [file for _, files in class_of(REPOSITORY, 40, faulty) for file in files.values()]
-        return sum(file.text.rpartition("\n\nHANDED_IN_BY")[0].strip() in right for file in files) / len(files)
-
-    (_, one), (_, another) = class_of(REPOSITORY, 2, 0.5)
-    assert one.keys() == another.keys() == stems
-    assert one != another
-    assert [share_of_right(faulty) for faulty in (0, 0.5, 1)] == [1, 0.5, 0]
 
 
 @pytest.mark.recorded

@@ -15,9 +15,7 @@ from manyheads.submission import AttemptSource
 from tests.make import REPOSITORY, edited
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
-Attempt = (
-    Mapping[str, str] | str | AttemptSource
-)  # a mapping: what stands in the solution, and what stands there instead
+Attempt = Mapping[str, str] | str | AttemptSource  # a mapping: what stands in the solution, and what instead
 
 
 class Sides:

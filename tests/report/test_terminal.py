@@ -19,7 +19,7 @@ from manyheads.report.called import COMMANDS, next_alone
 from manyheads.report.notebook_html import checked, shown
 from manyheads.report.terminal import exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
-from manyheads.report.words import attempt_words, points
+from manyheads.report.words import attempt_words
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
 from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
 from manyheads.student.how_far import Rung, after_done, going_on
@@ -111,11 +111,6 @@ def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
     assert attempt_words(exercise(SPLIT)).next == "course trace dance"
-
-
-@pytest.mark.parametrize(("value", "written"), [(4.0, "4"), (2.5, "2.5"), (0.0, "0"), (0.1 + 0.2, "0.3")])
-def test_points_are_written_as_a_person_would(value: float, written: str) -> None:
-    assert points(value) == written
 
 
 @pytest.mark.parametrize(("lines", "says"), [

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Build, Call, StandIn
 from manyheads.checks.marks import Layer
 from manyheads.course import Assignment, Exercise
@@ -20,7 +19,6 @@ from manyheads.judge.axes import Axes, axes_of
 from manyheads.student.choose_example import SAME, ambiguity_of, examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import number_in_words
-from manyheads.student.follow import most_telling
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
@@ -192,39 +190,3 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
 )  # fmt: skip
 def test_a_number_is_named_by_what_it_could_be(axes: Axes, value: float, shown: str) -> None:
     assert number_in_words(axes, value, axes, value) == shown
-
-
-def doubling(size: int, *instead: Example) -> Example:
-    x = torch.ones(size)
-    return Example(Call("double", (x,)), 2 * x, True, None, Axes({}), instead=instead)
-
-
-LARGE, LARGER = doubling(5), doubling(7)
-SMALL = doubling(2, LARGE, LARGER)
-
-
-def answer(value: Tensor) -> Reply:
-    return Reply(outputs=(Output("tensor", value, "float32", "cpu", tuple(value.shape)),))
-
-
-def said(call: Call, times: dict[int, int]) -> Reply:
-    """What an attempt answers that doubles, but where another factor is given for a length; 0 is an exception."""
-    (x,) = call.args
-    assert isinstance(x, Tensor)
-    factor = times.get(len(x), 2)
-    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
-    return answer(factor * x) if factor else Reply(raised=raised)
-
-
-@pytest.mark.parametrize(("times", "shown"), [
-    pytest.param({}, SMALL, id="right everywhere: the easiest call"),
-    pytest.param({2: 3, 5: 3, 7: 3}, SMALL, id="wrong there: the same"),
-    pytest.param({5: 1, 7: 1}, LARGE, id="wrong elsewhere: the easiest of these calls"),
-    pytest.param({7: 0}, LARGER, id="an exception is wrong"),
-])  # fmt: skip
-def test_the_easiest_call_that_is_wrong_is_shown(times: dict[int, int], shown: Example) -> None:
-    assert most_telling(SMALL, lambda call: said(call, times)) is shown
-
-
-def test_without_another_call_nothing_is_asked() -> None:
-    assert most_telling(LARGE, lambda call: pytest.fail(str(call))) is LARGE
