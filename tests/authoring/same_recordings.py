@@ -35,7 +35,7 @@ def differences(there: Recording, made: Recording) -> list[str]:
 def _plain(one: Recording) -> tuple[object, object, object]:
     numbers = dict.fromkeys("calls expected replies mutants pairs curves drawn".split(), ())
     without = replace(one, **numbers, words=dict(one.words))  # type: ignore[arg-type]
-    return without, [mutant.id for mutant in one.mutants], wire.to_body((one.calls, one.expected), [])
+    return vars(without), [mutant.id for mutant in one.mutants], wire.to_body((one.calls, one.expected), [])
 
 
 def _tensors(value: object) -> list[Tensor]:

@@ -55,8 +55,8 @@ class Line:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough cases hold. None where nothing was asked: that is no promise kept, and none broken."""
-        return self.held >= int(self.share * self.total) if self.total else None  # a share of one is none
+        """Whether enough cases hold; of one case a share below 1 asks nothing. None where nothing was asked: that is no promise kept, and none broken."""
+        return self.held >= self.share * self.total or self.share * self.total < 1 if self.total else None
 
     @property
     def figures(self) -> str:
