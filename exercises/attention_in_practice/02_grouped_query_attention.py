@@ -4,9 +4,9 @@
 # *About 45 minutes. You need: the first assignment up to its exercise 7, the fused QKV. After this:
 # [3 · Rotary positions](03_rotary.ipynb).*
 #
-# A model that writes text keeps the keys and values of all tokens so far, and they take a lot of memory. Must twelve
-# query heads really have twelve heads of keys and values? Many large models of today say no: several query heads
-# share one. On this page a head of keys with its head of values is called a *set*.
+# A model that writes text keeps the keys and values of all tokens so far (exercise 4 says why), and they take much
+# memory. Must twelve query heads really have twelve heads of keys and values? Many large models of today say no:
+# several query heads share a pair, one head of keys and one of values. This page calls it a *set*.
 #
 # ## Who reads which set
 #
@@ -53,8 +53,8 @@
 # Start from your module of the fused QKV. Two things change: the layers `q` and `kv` take the place of one, and the
 # sets are repeated before the scores.
 #
-# - **Refuse two counts** when the module is made. `n_head` must divide `n_embd`, and `n_kv_head` must divide `n_head`.
-#   Six heads cannot share four sets evenly.
+# - **Refuse wrong counts** when the module is made. `n_head` must divide `n_embd`, and `n_kv_head` must divide
+#   `n_head`. Six heads cannot share four sets evenly.
 # - **Name the axis.** `repeat_interleave` without one flattens the whole tensor first.
 # - **If you use `expand`,** add the new axis *behind* the sets, then join the two. In front of them you get 0, 1, 0, 1.
 
@@ -192,7 +192,7 @@ if __name__ == "__main__":
 # | between | grouped-query attention | one for each group |
 # | 1 | multi-query attention | one for all |
 #
-# Both ends of the table hide a wrong order. With as many sets as heads, each group has one head, and nothing is
+# The first and the last row hide a wrong order. With as many sets as heads, each group has one head, and nothing is
 # repeated. With a single set, both orders are 0, 0, 0, 0. So test with a number between, as the check above does.
 
 # %% [markdown]
@@ -202,8 +202,8 @@ if __name__ == "__main__":
 # that it need not compute them again. This is the *KV cache*, and you build it in exercise 4. Every layer has one,
 # and it grows with every token. How many bytes is that?
 #
-# Take Llama 2 70B: 80 layers, 64 query heads of 128 channels, and two bytes for a number. For one sequence of 4096
-# tokens:
+# Take Llama 2 70B (70 billion parameters): 80 layers, 64 query heads of 128 channels, and two bytes for a number. For
+# one sequence of 4096 tokens:
 #
 # | n_kv_head | cache |
 # |---|---|

@@ -39,9 +39,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `rotate`
 #
-# Positions are given to you, and they need not be 0, 1, 2, …. While a model writes, the one new token stands at
-# position 37, say; if you count from 0 again, the model thinks that the text has just begun. Positions are integers.
-# Turn them into floating-point angles, and give back the dtype of x.
+# Positions are given to you, and they need not be 0, 1, 2, …. While a model writes, the one new token may stand at
+# position 37; if you count from 0 again, the model thinks that the text has just begun. Positions are integers. Turn
+# them into floating-point angles, and give back the dtype of x.
 #
 # The pairs are neighbours: channels 0 and 1, then 2 and 3. A slice with a step of 2 takes the first channel of each
 # pair, another takes the second. After the turn they go back to where they came from: side by side again, not one half
@@ -155,7 +155,7 @@ def rotary_scores(
 # ### See for yourself: `rotary_scores`
 #
 # Two equal hands, turned at positions two apart: their dot product is cos 2, and divided by √2 it is −0.2943. Then
-# the same ten positions later, and the same with random numbers: only the difference may count.
+# again, ten positions later, and again with random numbers: only the difference may count.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -189,8 +189,8 @@ if __name__ == "__main__":
 # give a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had
 # bug reports about just this (see *Sources*).
 #
-# You can make weights that were trained with neighbours fit a rotation of halves: reorder the *rows* of the query and
-# key projections once, within each head, so that the channels come out in the other order.
+# To use weights trained with neighbours in a rotation of halves, reorder the *rows* of the query and key projections
+# once, within each head, so that the channels come out in the other order.
 #
 # ## Your turn: `pairs_to_halves`
 #

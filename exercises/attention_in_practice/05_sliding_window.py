@@ -27,7 +27,7 @@
 # must decide where in the sequence those queries stand. They are the *newest* tokens: **the last query stands at the
 # last key**. In numbers, query i stands at position T_k − T_q + i.
 #
-# If you count the queries from 0 instead, a newest token that asks alone is taken for the oldest one. It may look at
+# If you count the queries from 0 instead, the newest token, asking alone, counts as the oldest one. It may look at
 # key 0 and at nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails
 # only when it writes.
 
@@ -130,9 +130,9 @@ def local_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, window: i
 # ### See for yourself: `local_attention`
 #
 # Queries of zeros have no preference, so each gets the plain mean of the values that it sees: with a window of 2,
-# means of two neighbours. Then the test of lesson 2, in both directions: an edit of the future must change nothing,
-# and an edit of what has slid out of the window must change nothing either. Last, the newest query alone must get the
-# same answer as with the others.
+# means of two neighbours. Then the test of the causal mask, in both directions: an edit of the future must change
+# nothing, and an edit of what has slid out of the window must change nothing either. Last, the newest query alone
+# must get the same answer as with the others.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -167,9 +167,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# Three layers, one above the other, each with a window of 4. A token of the third layer sees four tokens of the second,
-# each of which has seen four of the first, and so on. Of how many tokens can the last token of a long text know
-# something: 4, 10, 12 or 64? Say a number before you run the cell.
+# Three layers, one above the other, each with a window of 4. A token of the third layer sees four tokens of the
+# second, each of which has seen four of the first, and so on. How many tokens can reach the last token of a long
+# text: 4, 10, 12 or 64? Say a number before you run the cell.
 
 # %% tags=["predict"]
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 # assignment; [5 · The sliding window](05_sliding_window.ipynb) comes before. After this: you know what a fast attention
 # function does inside.*
 #
-# A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384
-# answers. The square of scores is only scaffolding: it is written to memory, read back, used once and thrown away.
+# A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384 answers.
+# The square of scores is only an intermediate step: it is written to memory, read back, used once and thrown away.
 # FlashAttention ([Dao and others, 2022](https://arxiv.org/abs/2205.14135)) never builds it. It works on small *tiles*
 # of the square, one after the other, and forgets each before it takes the next.
 #
@@ -15,10 +15,10 @@
 #
 # ## A sum that can be corrected
 #
-# Softmax subtracts the largest score before it exponentiates (takes e to the power of each), so that nothing
-# overflows. When you go through a row in blocks, you know the largest score *so far*: call it m. You also keep the
-# sum so far, of exp(score − m): call it s. Then a block arrives with a larger score. Must you start again? No: every
-# old term is exp(score − m), and
+# Softmax subtracts the largest score before it exponentiates (takes e to the power of each), so that nothing becomes
+# infinite. When you go through a row in blocks, you know the largest score *so far*: call it m. You also keep the sum
+# so far, of exp(score − m): call it s. Then a block arrives with a larger score. Must you start again? No: every old
+# term is exp(score − m), and
 #
 # $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$
 #
@@ -126,21 +126,21 @@ if __name__ == "__main__":
 # - All keys are past: every score counts.
 # - All keys are future: no score counts, and the tile is not even computed.
 # - The diagonal runs through the tile: a score counts where key ≤ query. These are positions in the *sequence*. Row 0
-#   of a tile is position `top`, and column 0 is position `left`. If block_q and block_k differ, the diagonal may cross
-#   several tiles of a row, and enter them anywhere.
+#   of a tile is position `top`, and column 0 is position `left`. If block_q and block_k differ, the diagonal may
+#   cross several tiles of a row, at any place.
 #
 # ![Twelve queries and keys in tiles of 4 × 3, numbered in the order they are visited; below, the running maximum
 # of queries 8 to 11 after each tile](figures/06_tiled_attention.svg)
 #
 # A whole row of a tile may be hidden, and its maximum is then −∞. If the query has seen a real score before, m stays
-# finite, and exp(−∞ − m) = 0, as it should be. In which order of tiles would that
-# fail? Think of a query whose first tile is hidden.
+# finite, and exp(−∞ − m) = 0, as it should be. Which order of tiles would make this fail? Think of a query whose
+# first tile is hidden.
 #
 # ## What is left over: log-sum-exp
 #
-# Return one more number for each query: lse = m + log s. It is the *log* of the *sum* of e to the power of (*exp*)
-# each of the query's scaled scores. From it every weight of the row can be made again, as exp(score − lse), without a
-# maximum and without a sum.
+# Return one more number for each query: lse = m + log s. For the whole row this means: raise e to each of the query's
+# scaled scores (*exp*), take the *sum*, then its *log*. From it every weight of the row can be made again, as
+# exp(score − lse), without a maximum and without a sum.
 
 # %% [markdown]
 # ## Your turn: `tiled_attention`

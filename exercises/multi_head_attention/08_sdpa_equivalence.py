@@ -19,13 +19,13 @@
 #  ▶ join ─▶ proj ─▶ dropout
 # ```
 #
-# Everything before and after the fork is shared, the weights too: one module, one set of weights, two paths.
+# All that comes before and after the two paths is shared, the weights too: one module, one set of weights.
 #
 # ## Four things to know about SDPA
 #
 # **It scales for you.** SDPA divides by √hd, which it reads off the last axis of q. If you divide as well, the scores
-# are divided by hd in all. Nothing looks wrong: with hd = 16 the scores are a quarter of what they should be, and
-# every head spreads its attention too evenly.
+# are divided twice, by hd in all. Nothing looks wrong: with hd = 16 the scores are a quarter of what they should be,
+# and every head spreads its attention too evenly.
 #
 # **It does not know about `eval()`.** Its `dropout_p` is a number, not a module. Give it the probability while
 # `self.training` is true, and 0.0 otherwise. If you forget, the model answers differently every time, even in eval
@@ -35,9 +35,9 @@
 # can go wrong. In a boolean mask True means *may look*, while in `masked_fill` True means *hide*. And a mask is
 # itself a (T, T) tensor, which you want to avoid here; it may also lead to a slower kernel.
 #
-# **It does not know your context.** The path by hand fails when T is larger than the mask. SDPA has no mask, so it
-# gives an answer with no error, even for positions the model was never made for. Refuse such a T before the fork, so
-# that both paths refuse it.
+# **It does not know your `block_size`.** The path by hand fails when T is larger than the mask. SDPA has no mask, so
+# it gives an answer with no error, even for positions the model was never made for. Refuse such a T before the paths
+# part, so that both refuse it.
 
 # %% tags=["setup"]
 import math
@@ -47,7 +47,7 @@ import torch.nn.functional as F
 from torch import nn
 
 # %% [markdown]
-# ## Your turn: `CausalSelfAttention`, with a fork
+# ## Your turn: `CausalSelfAttention`, with two paths
 #
 # Copy your module of exercise 7 in here, add the flag, and write the second path. Keep the four things in mind.
 
@@ -159,8 +159,8 @@ if __name__ == "__main__":
 # float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
 #
 # A fused kernel such as FlashAttention works in tiles. It takes a few rows of q and a few of k and v at a time, keeps
-# a running maximum and a running sum for the softmax, and never has the whole square in memory. The same numbers come
-# out; memory grows with T.
+# the maximum and the sum so far (a *running* maximum and sum) for the softmax, and never has the whole square in
+# memory. The same numbers come out; memory grows with T.
 #
 # ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running sum are
 # carried along](figures/08_sdpa_equivalence.svg)
@@ -178,21 +178,22 @@ if __name__ == "__main__":
 # arithmetic for one sequence, 12 heads and float32: 12 · T² · 4 bytes. On your machine the times will differ, so
 # measure: `course bench` prints both, and this A100 beside them.
 #
-# Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
-# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel, too, also for
-# float32, so you can expect a gain there; only with dropout a CPU takes a plain path, which does keep squares.
+# Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs 16-bit floats (float16 or
+# bfloat16); in float32 SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused
+# kernel, too, also for float32, so you can expect a gain there; only with dropout a CPU takes a plain path, which
+# does keep squares.
 #
-# What does it cost to scale twice? A small model (two blocks, 64 channels, on *Alice's Adventures in Wonderland*,
-# character by character) that was trained from scratch with the double division was no worse. One that had learned
-# with √hd went from a loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)). The loss is minus
-# the natural logarithm of the right character's probability, on average; the gallery calls it the cross-entropy, in
-# nats.
+# What does it cost to scale twice? We trained a small model (two blocks, 64 channels, on *Alice's Adventures in
+# Wonderland*, character by character) from the start with the double division: it was no worse. One trained with √hd,
+# whose scores we then divided twice, went from a loss of 1.57 to 2.55 ([the gallery of silent
+# bugs](../../docs/gallery.md)). The loss is minus the natural logarithm of the right character's probability, on
+# average (in the gallery: *cross-entropy*, in *nats*).
 #
 # ## Your turn: `max_path_difference`
 #
-# Two calls and one subtraction. How close counts as equal? Not bit for bit. The fused kernel adds in another order,
-# and with floating-point numbers the order of a sum changes its last digits. In float32, with the module of the check
-# below (64 channels, 4 heads, 16 tokens, a dropout of 0.3) and eight sets of first weights:
+# Two calls and one subtraction. How close counts as equal? Not every digit need agree. The fused kernel adds in
+# another order, and with floating-point numbers the order of a sum changes its last digits. In float32, with the
+# module of the check below (64 channels, 4 heads, 16 tokens, a dropout of 0.3) and eight random starts:
 #
 # | largest difference | what it means |
 # |---|---|
@@ -207,7 +208,7 @@ if __name__ == "__main__":
 # - Dropout must be *off*. Dropout is random: the paths would differ even if both are right.
 # - No gradients: you do not need them here, and they keep every square in memory.
 # - Leave no trace. If you call the function in the middle of training, you want the module back unchanged: same flag,
-#   same mode, same weights. That holds even if a path raises an exception half way. (`try` has a clause for this.)
+#   same mode, same weights. That holds even if a path raises an exception half way. (`try` has a keyword for this.)
 #
 # A path compared with itself gives 0.0, always, and proves nothing. Make sure that the flag really changes between
 # the two calls.

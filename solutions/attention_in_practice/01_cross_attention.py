@@ -10,8 +10,9 @@
 #
 # ## Who asks whom
 #
-# The side that asks is `x`, and the side that is asked is the *context*. Each has its own length, T_q and T_k, and its
-# own number of channels. nh is the number of heads, and hd the number of channels in each.
+# The side that asks is `x`, and the side that is asked is the *context* (neither `context_length` nor a context
+# vector). Each has its own length, T_q and T_k, and its own number of channels. nh is the number of heads, and hd the
+# number of channels in each.
 #
 # | from | through | becomes |
 # |---|---|---|
@@ -52,7 +53,7 @@
 #
 # - **Three widths.** `W_query` reads `d_query` channels, the other two read `d_context`, and all three write `d_out`.
 #   The heads are cut from `d_out`.
-# - **Two lengths.** A `view` of the keys with T_q in it works only where T_q equals T_k.
+# - **Two lengths.** `view` keys and values with T_k, queries with T_q.
 # - **True means real.** But `masked_fill` fills where *its* mask is True, so turn `keep` into its opposite first.
 # - **`keep` may be None.** Then every token is real.
 
@@ -230,11 +231,10 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Going further
 #
-# **Where it is used.** The decoder, the half of the first transformer that writes, has an attention of this kind in
-# each layer, between text to be written and text to be translated ([Vaswani and others,
-# 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a few hundred queries read tens of thousands of pixels
-# ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in the picture asks 77
-# tokens of text ([its
+# **Where it is used.** In the first transformer the half that writes, the *decoder*, has one such attention in each
+# layer: it asks the text to be translated ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In
+# Perceiver a few hundred queries read tens of thousands of pixels ([Jaegle and others,
+# 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in the picture asks 77 tokens of text ([its
 # settings](https://huggingface.co/stabilityai/stable-diffusion-2/blob/main/text_encoder/config.json) say so).
 #
 # **Both masks at once.** Self-attention over padded sentences needs the causal mask, too. A query may look where *both*

@@ -37,8 +37,8 @@
 #
 # - The triangle starts in the upper left corner. With P = 3, the first new query, whose position is 3, then sees key 0
 #   alone.
-# - There is no mask when there is a cache, because "the past is all visible". That is true for one new token. Of three
-#   new ones the first then sees the other two.
+# - There is no mask when there is a cache, because "the past is all visible". That is true for one new token. With
+#   three new ones, the first sees the other two.
 #
 # ## Your turn: `CachedSelfAttention`
 #

@@ -165,19 +165,19 @@ if __name__ == "__main__":
 #
 # | scores | softmax | what it is |
 # |---|---|---|
-# | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, the others can hardly learn |
-# | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
+# | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, hard to change |
+# | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still change |
 #
 # A model learns by small changes of its scores. Where one weight is nearly 1, such small changes hardly move the
 # weights.
 #
-# Dividing by √hd brings that size back to 1, whatever the width (Vaswani et al. 2017). Take the root of hd, the
-# number of channels in q, not of C.
+# Dividing by √hd brings that size back to 1, whatever hd is (Vaswani et al. 2017). Take the root of hd, the number of
+# channels in q, not of C.
 
 # %% [markdown]
 # ## Your turn: `attention_scores`
 #
-# Read hd off the tensor that you are given, so that the function is right for a head of any width.
+# Read hd off the tensor that you are given, so that the function is right for any hd.
 
 
 # %% tags=["solution"]
@@ -221,15 +221,15 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### What a wrong divisor costs
 #
-# If you divide products of vectors of 16 numbers by √64 = 8 instead of √16 = 4, the scores are half as large as they
-# should be, and the weights (0.6652, 0.2447, 0.0900) become (0.5065, 0.3072, 0.1863). You get no error. We call such
-# a mistake a *silent bug*.
+# Say C is 64 and hd is 16. If you divide by √64 = 8 instead of √16 = 4, the scores are half as large as they should
+# be, and the weights (0.6652, 0.2447, 0.0900) become (0.5065, 0.3072, 0.1863). You get no error. We call such a
+# mistake a *silent bug*.
 #
-# We tried it with a small model (64 channels in vectors of 16) that reads *Alice's Adventures in Wonderland* and
-# guesses each next character. Trained with the wrong divisor, it learned larger q and k and was just as good. A
-# finished model whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. A loss of 1.57
-# means that the right character typically gets 21 % (e^−1.57); 1.77 means 17 %
-# ([the gallery of silent bugs](../../docs/gallery.md)).
+# We tried it with a small model (C = 64 and hd = 16) that reads *Alice's Adventures in Wonderland* and guesses each
+# next character. Trained with the wrong divisor, it learned larger q and k and was just as good. A finished model
+# whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. A loss of 1.57 means that the
+# right character typically gets 21 % (e^−1.57); 1.77 means 17 % ([the gallery of silent
+# bugs](../../docs/gallery.md)).
 #
 # Other mistakes are dividing by hd itself, multiplying by √hd, and dividing after the softmax, so that rows no longer
 # sum to 1.
@@ -240,8 +240,8 @@ if __name__ == "__main__":
 # ## Your turn: `attention_weights`
 #
 # One query gives away one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud before you
-# type it. Do not divide each row by its plain sum (scores may be negative, and then so are your shares), and do not
-# make the whole table sum to 1.
+# type it. Do not divide each row by its plain sum (scores may be negative, but shares may not), and do not make the
+# whole table sum to 1.
 
 
 # %% tags=["solution"]
@@ -262,8 +262,8 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `attention_weights`
 #
-# Scores that are logarithms make softmax easy to do in your head: e to the power of log 1, log 2 and log 5 is 1, 2
-# and 5, which makes shares of 1/8, 2/8 and 5/8.
+# Scores that are natural logarithms make softmax easy to do in your head: e to the power of log 1, log 2 and log 5 is
+# 1, 2 and 5, which makes shares of 1/8, 2/8 and 5/8.
 
 # %% tags=["check"]
 if __name__ == "__main__":

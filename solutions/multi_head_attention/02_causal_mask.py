@@ -20,7 +20,7 @@
 # row is NaN, and one NaN (*not a number*) is enough to spoil the whole network. Showing one column too
 # many is worse, because there is no error: each word then sees exactly the word it should predict.
 #
-# **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
+# **Which way is True?** Here, True means *may look*, as in PyTorch's own `F.scaled_dot_product_attention`. In its
 # `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
 # each time. A mask the wrong way round shows each word only the future, and the last word nothing. PyTorch does not
 # complain.
@@ -95,9 +95,10 @@ if __name__ == "__main__":
 # Broadcasting saves you work: shapes are lined up from the right, so one (T, T) mask serves scores of shape
 # (B, nh, T, T) for every sequence and every head (nh is the number of heads).
 #
-# PyTorch's filling functions have two traps. A function whose name ends in `_` changes the tensor itself. The scores
-# are not yours, so return a new tensor. A function without the `_` returns its result, and if you do not keep it,
-# nothing has happened. And a filling function fills where *its* mask is True.
+# PyTorch's filling functions have three traps. First, a function whose name ends in `_` changes the tensor itself.
+# The scores are not yours, so return a new tensor. Second, a function without the `_` returns its result, and if you
+# do not keep it, nothing has happened. Third, all of them fill where their mask is True, and True in our mask
+# means visible.
 
 
 # %% tags=["solution"]
@@ -206,9 +207,9 @@ if __name__ == "__main__":
 #   large errors does not notice. If a trained model's own scores are below −10, the hidden words even win.
 # - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
 #   left to give.
-# - **Multiplying a mask of zeros and ones by −inf** does not help: 0 · (−inf) is NaN. Nor does adding such a mask:
-#   that changes the scores by 1 and hides nothing.
-# - **+inf** turns the row into NaN: softmax first subtracts the largest score, and ∞ − ∞ has no value.
+# - **Multiplying a mask of zeros and ones by −inf** does not help: 0 · (−inf) is NaN. Adding such a mask is no help
+#   either: it changes scores by 1 and hides nothing.
+# - **+inf** turns the row into NaN: PyTorch subtracts the largest score first, and ∞ − ∞ has no value.
 #
 # ### Predict before you run
 #

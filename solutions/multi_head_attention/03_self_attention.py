@@ -10,8 +10,8 @@
 #
 # ## Three projections of one input
 #
-# In *self*-attention queries, keys and values all come from the same x. Three learned matrices turn the same x into
-# three different vectors; each is an `nn.Linear` from d_in to d_out:
+# In *self*-attention queries, keys and values all come from the same x. Three learned matrices (*projections*) turn
+# it into three vectors; each is an `nn.Linear` from d_in channels to d_out:
 #
 # ![x goes through W_query, W_key and W_value; q and k make the masked weights, and these mix
 # v](figures/03_self_attention.svg)
@@ -36,8 +36,8 @@
 #
 # How should the module keep it?
 #
-# - *As a plain attribute* it stays behind when you call `.to("cuda")`: the weights move, the mask does not, and the
-#   first forward pass complains about two devices.
+# - *As a plain attribute* it stays behind when the weights move to the GPU (`.to("cuda")`), and the first forward
+#   pass complains about two devices.
 # - *As an `nn.Parameter`* it moves, but it counts as learned: training could change a mask of floats, and for a
 #   boolean one PyTorch raises an error.
 # - *As a **buffer*** it moves with the module and is not learned. Look up `register_buffer`.
@@ -136,8 +136,9 @@ class CausalAttention(nn.Module):
 # 0.4226 and 0.5774. The answer is (0.4993, 0.5657, 0.7572). Without the division by √3 the weights would be 0.3680
 # and 0.6320; without the mask, the answer would mix all six words.
 #
-# The check does just that; the sentence is shorter than the context, on purpose. Then comes a head with one channel
-# in and four out: the second token's two scores, divided by √4, are 0 and log 3, so its shares are 1/4 and 3/4.
+# The check does just that; the sentence is shorter than `context_length`, on purpose. Then comes a head with one
+# channel in and four out: the second token's two scores, divided by √4, are 0 and log 3, so its shares are 1/4 and
+# 3/4.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -233,11 +234,11 @@ if __name__ == "__main__":
 # to 768 each matrix has 589,824. There is no projection after the mix: it would join the answers of several heads,
 # and here there is only one.
 #
-# **A mask that is not cut.** A sentence shorter than the context then fails with "The size of tensor a (6) must match
-# the size of tensor b (4)". 6 is the context, 4 your T; `masked_fill_` swaps the two.
+# **A mask that is not cut.** A sentence shorter than `context_length` then fails with "The size of tensor a (6) must
+# match the size of tensor b (4)". 6 is `context_length`, 4 your T; `masked_fill_` prints them swapped.
 #
-# **A T that is not refused.** With luck, the next line fails because two sizes do not fit. With a context of 1 there
-# is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the future.
+# **A T that is not refused.** With luck, the next line fails because two sizes do not fit. With a `context_length` of
+# 1 there is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the future.
 #
 # **Where dropout falls.** With p = 0.5 *journey*'s pair (0.4226, 0.5774) becomes one of these, each a quarter of the
 # time:
@@ -270,5 +271,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# One head has one focus. For several heads, deal the channels out: go on with
-# [4 · The reshape dance](04_reshape_dance.ipynb).
+# One head has one focus. For several heads, divide the channels among them: go on with [4 · The reshape
+# dance](04_reshape_dance.ipynb).

@@ -4,11 +4,11 @@
 # *About 40 minutes. You need: shapes and axes; no attention yet. After this:
 # [5 · The weight split](05_weight_split.ipynb).*
 #
-# Take the sentence *The letters in the drawer smell of rain*. The word *smell* must find *letters* (why not
-# *smells*?) and *drawer* (where?). One head has one softmax, so what *smell* gives to one word it takes from the
-# other. With several heads, each with a few channels of its own, it can look at both (Vaswani et al. 2017).
+# Take the sentence *The letters in the drawer smell of rain*. The word *smell* must find *letters* (what smells?) and
+# *drawer* (where?). One head has one softmax, so what *smell* gives to one word it takes from the other. With several
+# heads, each with a few channels of its own, it can look at both (Vaswani et al. 2017).
 #
-# First the channels must be dealt out to the heads. That takes two short calls, the reshape dance. Done wrong, **the
+# First the channels must be divided among the heads. That takes two short calls, the reshape dance. Done wrong, **the
 # shapes look right, the code runs, and the model learns garbage.**
 #
 # ## What we have and what we want
@@ -25,18 +25,18 @@
 # ```
 #
 # Why the heads first? `@` multiplies the last two dimensions and treats all others as a batch. With (T, hd) at the
-# end, 2 · 4 = 8 independent attentions run in one call. With (nh, hd) at the end, tokens would never meet.
+# end, 2 · 4 = 8 independent attentions run in one call. With (nh, hd) at the end, heads would meet, not tokens.
 #
 # ## The memory does not care about your shapes
 #
-# A tensor is one long tape of numbers, with *strides*: for each dimension, how many numbers one step skips. Our x has
-# strides (512, 64, 1): first come the 64 channels of position 0, then those of position 1.
+# A tensor is one long tape of numbers, with *strides*: for each dimension, how far along the tape one step goes. Our
+# x has strides (512, 64, 1): first come the 64 channels of position 0, then those of position 1.
 #
 # Two tools change the strides and leave the tape alone:
 #
 # - **view** reads the same tape, in the same order, in new dimensions. It can cut one dimension into two
 #   *neighbouring* ones, or join two neighbours. It never reorders.
-# - **transpose** swaps two dimensions together with their strides. It reorders, still without moving a number.
+# - **transpose** swaps two dimensions together with their strides. It changes the reading order; no number moves.
 #
 # So first cut the channel axis where it is. Then swap heads and positions.
 #
@@ -46,7 +46,7 @@
 # | channels cut | (2, 8, 4, 16) | (512, 64, 16, 1) |
 # | heads moved ahead | (2, 4, 8, 16) | (512, 16, 64, 1) |
 #
-# In the last line, a step along the positions skips 64 numbers, to the *same* channels of the next position.
+# In the last line, a step along the positions goes 64 numbers on, to the *same* channels of the next position.
 
 # %% tags=["setup"]
 import torch
@@ -136,7 +136,7 @@ if __name__ == "__main__":
 # ## The shortcut that lies
 #
 # The shape of the shortcut is right, and there is no error. But its strides are (512, 128, 16, 1): a step along the
-# "positions" skips 16 numbers.
+# "positions" goes only 16 numbers on.
 #
 # | head 0 | right: channels | the shortcut: channels |
 # |---|---|---|
@@ -153,10 +153,10 @@ if __name__ == "__main__":
 # first 8 · 16 = 128 numbers of the tape: all of positions 0 and 1 and nothing else. Head 3 has all of positions 6 and
 # 7.
 #
-# It gets worse when the way back makes the matching mistake. Split and merge then undo each other *exactly*, and the
-# attention in between is even causal, so two favourite tests pass. Yet the eight positions have fallen apart into
-# four pairs, and position 2 can never look at position 1. So do not test a split by undoing it. Test it by
-# asking **where each number came from**, as the check above does.
+# It gets worse when the way back repeats the mistake. Then split and merge undo each other *exactly*, and the
+# attention in between is even causal. So two common tests pass. Yet the eight positions have fallen apart into four
+# pairs, and position 2 can never look at position 1. So do not test a split by undoing it. Test it by asking **where
+# each number came from**, as the check above does.
 #
 # There is another order that looks fine: deal the channels out like cards, every fourth one to the same head. It has
 # the right shape and keeps positions whole. But head h no longer has a block of neighbours, and weights that were
@@ -174,9 +174,9 @@ if __name__ == "__main__":
 #
 # > RuntimeError: view size is not compatible with input tensor's size and stride
 #
-# Here the numbers must really be copied into their new order. There is a method that always copies, and one that
-# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, each row
-# holds 64 numbers of one head, from several positions, and there is no error.
+# Here the numbers must really be copied into their new order. One method puts them in order, and then `view` works;
+# another method does both. Either is right. Be glad of the error. If you make it go away by leaving out the swap,
+# each row holds 64 numbers of one head, from several positions, and there is no error.
 #
 # ## Your turn: `merge_heads`
 

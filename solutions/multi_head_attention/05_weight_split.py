@@ -22,8 +22,8 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓. Until step 3 is done it ends in an error, which marks the
-# next step. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
+# Run the cell *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: it shows what to
+# do next. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
 # `d_in = d_out = 4`, two heads (nh = 2).
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
@@ -50,7 +50,7 @@
 # - **Call `super().__init__()` first.** Otherwise the first layer you assign raises
 #   `AttributeError: cannot assign module before Module.__init__() call`.
 # - **The mask is a buffer**, as in exercise 3: it moves with the module and is not learned. Make it for the longest
-#   input, then slice it to the T you got. Refuse a T beyond that.
+#   input, then cut it to your T. Refuse a T beyond that.
 # - **Divide by √`head_dim`**, for each dot product sums `head_dim` terms.
 # - **`out_proj` has a bias.** The other three have one only if `qkv_bias` is true.
 
@@ -348,16 +348,16 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Why it works
 #
-# One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
-# of heads is from Vaswani and others (2017), who wrote it so. Concat lays the heads side by side, and W^O is the
-# transposed weight of `out_proj`:
+# Raschka, *Build a Large Language Model (From Scratch)*, chapter 3, cuts one big layer, too. The heads are from
+# Vaswani and others (2017), who wrote them as below. Concat lays the heads side by side, and W^O is the transposed
+# weight of `out_proj`:
 #
 # $$ \mathrm{head}_h = \mathrm{softmax}(Q_h K_h^\top / \sqrt{hd})\; V_h $$
 #
 # $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
-# The heads are separate because of *where you cut*, not because they are separate objects. In training, too, a row
-# of the weight is changed only through its own output number, as in separate layers.
+# The heads are separate because of *where you cut*, not because they are separate objects. Training, too, changes a
+# row of the weight only through its own output number, as in separate layers.
 #
 # **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
 # together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
@@ -366,8 +366,8 @@ if __name__ == "__main__":
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
 # change only its own hd channels of the answer. In `out_proj` every output channel reads all heads, so what one head
-# finds can change any channel. (But a head gives it only hd numbers for each token, so what one head adds to the
-# answer is a mix of hd vectors. Linear algebra calls this a low *rank*, at most hd.)
+# finds can change any channel. (But a head gives only hd numbers for each token, so it adds a mix of only hd vectors:
+# in linear algebra, a *rank* of at most hd.)
 #
 # We left it out of the small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained from the
 # start without it, the loss was worse by 0.03: the other layers learn to do without. Take it out of a trained model,
@@ -383,16 +383,17 @@ if __name__ == "__main__":
 # - **`mat1 and mat2 shapes cannot be multiplied (200x512 and 768x768)`.** The last axis of x is not `d_in`. The first
 #   pair is your x, with batch and tokens counted together (2 · 100 tokens of 512 channels); the second is the layer,
 #   768 in and 768 out. Print `x.shape` one line above.
-# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T: here T is 4 and the
-#   context 6 (`masked_fill_` swaps the two). With six tokens such a module runs; with four it stops here. Seven
-#   tokens fail, too: the message then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T yourself.
+# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T: here T is 4 and
+#   `context_length` is 6 (`masked_fill_` prints them swapped). With six tokens such a module runs; with four it stops
+#   here. Seven tokens fail, too: the message then names 6 and 7. Slicing `mask[:7]` is no error in Python, so check T
+#   yourself.
 # - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
 #   `transpose`; the next section says why that cannot work. Do not fix it by leaving out the transpose: the error
 #   goes, the shapes look right, and the answer is wrong.
 # - **Weights too even.** Divide by √`head_dim`: with C = 64 channels in 4 heads that is √16 = 4, not √64 = 8. With
 #   √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes. Trained so from the
-#   start, the small model does as well: it learns larger q and k. A model that has learned with the right root goes
-#   from a loss of 1.57 to 1.77.
+#   start, the small model is just as good: it learns larger q and k. A model trained with the right root and then
+#   given the wrong one goes from a loss of 1.57 to 1.77.
 # - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
 #   the others 1.25 times as large (0.6819 becomes 0.8523); only on average is the sum 1.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more

@@ -14,7 +14,7 @@
 #
 # | exercise 5 | here |
 # |---|---|
-# | `d_in` and `d_out` | `n_embd` (*embedding*) for both, in short C |
+# | `d_in` and `d_out` | `n_embd` for both, in short C |
 # | `num_heads` | `n_head` |
 # | `context_length` | `block_size` |
 # | `W_query`, `W_key`, `W_value` | one layer, `qkv`, without bias |
@@ -23,8 +23,8 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓. Until step 3 is done it ends in an error: the next step.
-# (After step 2, let `forward` return y.) The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: your next task. (After
+# step 2, return y, (B, nh, T, hd).) The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
@@ -55,7 +55,7 @@
 # ## Before you type
 #
 # - **√hd, not √C.** Here √16 = 4, not √64 = 8.
-# - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network trained from scratch
+# - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network that you train yourself
 #   would even learn; one that loads GPT-2's weights would write nonsense.
 # - **The mask is a buffer** of `block_size` × `block_size`. Slice it to the T you got, and refuse a larger T
 #   yourself, with both numbers.
@@ -224,7 +224,7 @@ if __name__ == "__main__":
 # - Where all queries are zero, every token gets the average of its past.
 # - A token of ones after a token of zeros becomes 0.8808.
 # - The past does not change when the future is edited.
-# - A single token under both dropouts becomes 0 or four times itself.
+# - Under both dropouts, each channel of a single token becomes 0 or four times itself.
 #
 # You can do the second one in your head. C = 12, three heads, so hd = 4; q, k and v are the tokens themselves. The
 # second token scores 0 for the first and 1 + 1 + 1 + 1 = 4 for itself, in every head. 4 / √4 = 2, softmax gives
@@ -288,11 +288,11 @@ if __name__ == "__main__":
 # **Why √hd.** Suppose the numbers in q and k are random, with mean 0 and typical size 1. With hd = 16 a score is a
 # sum of 16 products, and typically has size √16 = 4. Divided by √16 = 4 they are of size 1 again, where softmax
 # neither shares out evenly nor gives all to one. √C = 8 divides by twice as much as it should. We tried that with the
-# small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained so from the start, it learned as
-# well; a model that had learned with √hd and was then given √C went from a loss of 1.57 to 1.77, from 21 % to 17 %
+# small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained so from the start, it was just as
+# good; a model that had learned with √hd and was then given √C went from a loss of 1.57 to 1.77, from 21 % to 17 %
 # for the right character ([the gallery of silent bugs](../../docs/gallery.md)).
 #
-# (In a new layer q and k are smaller than x. So where x has typical size 1, scores start at about ⅓, and grow in
+# (Untrained layers make q and k smaller than x. So where x has typical size 1, scores start at about ⅓, and grow in
 # training.)
 #
 # **Why a buffer.** Which token may see which is known when the module is made, so the mask is made once. It is not
@@ -321,8 +321,8 @@ if __name__ == "__main__":
 #   then each of these into heads, which is right here. (`permute` puts all axes into a new order, as `transpose` does
 #   with two.) In einops, a library for such moves, it is `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The
 #   grader takes both.
-# - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks alike, and splits them first into heads,
-#   and then each of these into q, k, v: q, k, v of head 0, then q, k, v of head 1. Some published models store their
+# - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks similar, but splits first into heads,
+#   and then each head into q, k, v: q, k, v of head 0, then q, k, v of head 1. Some published models store their
 #   weights so. This one does not.
 # - **`mask == 0`** where the mask holds floats. Comparing floats with `==` is risky after arithmetic. Here it is
 #   safe: `tril(ones)` writes exact zeros and ones, and nothing writes into the mask afterwards.
