@@ -75,8 +75,7 @@ class _Case:
         self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
-        raised = {i: e.reply.raised for i, e in seen.items() if e.reply.raised and e.right.raised is None}
-        unfinished = {i for i, each in raised.items() if is_unfinished(each)}
+        unfinished = {i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)}
         self.unfinished = {i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty}
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
