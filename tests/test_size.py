@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 2900,
+    "authoring": 2898,
     "box": 5194,
     "checks": 1395,
     "cli": 2000,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2895,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 29998,
+    "tests": 29997,
     "bench": 1234,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 
 from ..box.worker import wire
@@ -88,9 +88,7 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply, right = settled(call, whole), recorded.right[i]
             told = Observed(call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply))
-            answers.append(
-                Asked(told, whole, asked if whole is first else RecordedCall(replace(call, dtype="float32")))
-            )
+            answers.append(Asked(told, whole, asked if whole is first else asked.in_single()))
     return answers
 
 

@@ -46,6 +46,7 @@ class RecordedCall:
     def __init__(self, call: Call) -> None:
         self.call, self._cast, self._is_of_copies = call, cast(call, call.dtype or "float64"), is_of_copies(call)
         self._nudged, self._of = cache(self._nudge), cache(self._cut)
+        self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
     def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the reply, about all copies.

@@ -109,9 +109,8 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     columns = [[_answer(each, recorded, i) for each in mutants] for i in chosen]
     every_form = [[form_of(each) for each in column] for column in columns]
     forms = [max(column, key=column.count) for column in every_form]  # the commonest
-    answers = list[
-        Tensor
-    ]()  # (points, N): the projections of the replies that have the form, and NaN in place of others
+    # (points, N): the projections of the replies that have the form, and NaN in place of others.
+    answers = list[Tensor]()
     for column, form in zip(columns, forms, strict=True):
         none = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
         rows = [numbers_of(each) if each.raised is None and form_of(each) == form else none for each in column]

@@ -174,7 +174,7 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
             line.send(error)
             return
         line.send(None)
-        gc.set_threshold(10_000, 10, 1_000_000)  # its oldest objects are looked at below
+        gc.set_threshold(10_000, 10, 1_000_000)  # no full collection while a submission is graded
         while True:
             submission, only, given_up = line.recv()
             judge.faults.clear()

@@ -55,7 +55,7 @@ class Line:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough cases hold; of one case a share below 1 asks nothing. None where nothing was asked: that is no promise kept, and none broken."""
+        """Whether enough cases hold: all, or their share. Where that is less than one case, none must. None: nothing was asked."""
         return self.held >= self.share * self.total or self.share * self.total < 1 if self.total else None
 
     @property
