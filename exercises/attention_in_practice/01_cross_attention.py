@@ -10,7 +10,7 @@
 #
 # ## Who asks whom
 #
-# The side that asks is `x`, and the side that is asked is the *context* (neither `context_length` nor a context
+# The side that asks is `x`, and the side that is asked is the *context* (not `context_length`, not a context
 # vector). Each has its own length, T_q and T_k, and its own number of channels. nh is the number of heads, and hd the
 # number of channels in each.
 #
@@ -210,7 +210,7 @@ if __name__ == "__main__":
 # ## Going further
 #
 # **Where it is used.** In the first transformer the half that writes, the *decoder*, has one such attention in each
-# layer: it asks the text to be translated ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In
+# layer: the translation asks the original text ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In
 # Perceiver a few hundred queries read tens of thousands of pixels ([Jaegle and others,
 # 2021](https://arxiv.org/abs/2103.03206)). In Stable Diffusion each place in the picture asks 77 tokens of text ([its
 # settings](https://huggingface.co/stabilityai/stable-diffusion-2/blob/main/text_encoder/config.json) say so).

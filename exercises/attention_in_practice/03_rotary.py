@@ -12,13 +12,11 @@
 # ## A shelf of clocks
 #
 # Take the channels of a query two by two. Each pair (a, b) is a point in the plane, like the tip of a clock's hand. At
-# position 0 all hands stay as they are. At position p the hand of pair i is turned by this angle:
+# position 0 all hands stay as they are. At position p the hand of pair i is turned by the angle θ:
 #
-# $$ \mathrm{angle} = p \cdot \mathrm{base}^{-2i/hd} $$
+# $$ \theta = p \cdot \mathrm{base}^{-2i/hd} $$
 #
-# $$ (a, b) \;\to\; (a \cos - b \sin,\; a \sin + b \cos) $$
-#
-# The cosine and the sine are those of the angle.
+# $$ (a, b) \;\to\; (a \cos\theta - b \sin\theta,\; a \sin\theta + b \cos\theta) $$
 #
 # With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees. Pair 1 turns
 # by 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then

@@ -13,14 +13,14 @@
 #
 # ## What goes in, what is kept
 #
-# The first call gets the *prompt* (the text to continue), say five tokens. It returns five answers, and a *cache*
-# with five keys and values for each head. The next call gets *only the new token*, and the cache:
+# The first call gets the *prompt* (the text to continue), say three tokens. It returns three answers, and a *cache*
+# with three keys and values for each head. The next call gets *only the new token*, and the cache:
 #
 # ```text
 # call   x          q           k, v
-# 1      (1, 5, C)  5 queries   5
-# 2      (1, 1, C)  1 query     5 + 1
-# 3      (1, 3, C)  3 queries   6 + 3
+# 1      (1, 3, C)  3 queries   3
+# 2      (1, 1, C)  1 query     3 + 1
+# 3      (1, 2, C)  2 queries   4 + 2
 # ```
 #
 # Queries are not kept: each is used once, for its own token.

@@ -27,7 +27,7 @@
 # must decide where in the sequence those queries stand. They are the *newest* tokens: **the last query stands at the
 # last key**. In numbers, query i stands at position T_k − T_q + i.
 #
-# If you count the queries from 0 instead, the newest token, asking alone, counts as the oldest one. It may look at
+# If you count the queries from 0 instead, the newest token counts as the oldest one when it asks alone. It may look at
 # key 0 and at nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails
 # only when it writes.
 
@@ -193,7 +193,8 @@ if __name__ == "__main__":
 #
 # The last row is why this exercise comes after the KV cache: a key that has slid out of the window is never needed
 # again, so the cache stops growing. A mask alone saves no arithmetic: your function computes all scores and then
-# hides some. You need a function that skips them, and the next exercise builds one.
+# hides some. You need a function that skips them. In the next exercise you build one that skips the
+# future.
 #
 # ## One key too many, and the wrong corner
 #
@@ -217,4 +218,4 @@ if __name__ == "__main__":
 # ## Onward
 #
 # Your mask says which scores are not needed, but your function has computed them all the same. Go on with
-# [6 · Tiled attention](06_tiled_attention.ipynb), where they are skipped.
+# [6 · Tiled attention](06_tiled_attention.ipynb), which skips those of the future.

@@ -17,7 +17,7 @@
 #
 # Softmax subtracts the largest score before it exponentiates (takes e to the power of each), so that nothing becomes
 # infinite. When you go through a row in blocks, you know the largest score *so far*: call it m. You also keep the sum
-# so far, of exp(score − m): call it s. Then a block arrives with a larger score. Must you start again? No: every old
+# of exp(score − m) so far: call it s. Then a block arrives with a larger score. Must you start again? No: every old
 # term is exp(score − m), and
 #
 # $$ e^{\mathrm{score} - \mathrm{new}\,m} = e^{\mathrm{score} - m} \cdot e^{m - \mathrm{new}\,m} $$

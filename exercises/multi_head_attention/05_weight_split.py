@@ -327,8 +327,8 @@ if __name__ == "__main__":
 #
 # $$ \mathrm{answer} = \mathrm{Concat}(\mathrm{head}_0, \dots)\; W^O $$
 #
-# The heads are separate because of *where you cut*, not because they are separate objects. Training, too, changes a
-# row of the weight only through its own output number, as in separate layers.
+# The heads are separate because of *where you cut*, not because they are separate objects. Training keeps them
+# separate: the gradient of a row comes through its own output number alone.
 #
 # **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
 # together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
@@ -337,13 +337,13 @@ if __name__ == "__main__":
 #
 # **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
 # change only its own hd channels of the answer. In `out_proj` every output channel reads all heads, so what one head
-# finds can change any channel. (But a head gives only hd numbers for each token, so it adds a mix of only hd vectors:
-# in linear algebra, a *rank* of at most hd.)
+# finds can change any channel. (A head gives hd numbers for each token, so what it adds is a mix of only hd vectors.
+# Linear algebra says: its *rank* is at most hd.)
 #
-# We left it out of the small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained from the
-# start without it, the loss was worse by 0.03: the other layers learn to do without. Take it out of a trained model,
-# and the loss goes from 1.57 to 3.58, because the layers after it expect the mixed channels. The right character then
-# typically gets 3 % in place of 21 % ([the gallery of silent bugs](../../docs/gallery.md)).
+# We left it out of the small model of exercise 1. When it was missing from the start, the loss was worse by 0.03: the
+# other layers learn to do without. Take it out of a trained model, and the loss goes from 1.57 to 3.58, because the
+# layers after it expect the mixed channels. The right character then typically gets 3 % in place of 21 % ([the
+# gallery of silent bugs](../../docs/gallery.md)).
 #
 # **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
 # layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest, each followed
@@ -365,8 +365,8 @@ if __name__ == "__main__":
 #   √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes. Trained so from the
 #   start, the small model is just as good: it learns larger q and k. A model trained with the right root and then
 #   given the wrong one goes from a loss of 1.57 to 1.77.
-# - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
-#   the others 1.25 times as large (0.6819 becomes 0.8523); only on average is the sum 1.
+# - **Rows that do not sum to 1, in training.** That is right. Usual dropouts are 0 to 0.2. With 0.2 some weights are
+#   struck out, and the others become 1.25 times as large (0.6819 becomes 0.8523); the sum is 1 only on average.
 # - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
 #   for the one bias.
 #

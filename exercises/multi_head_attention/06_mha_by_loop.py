@@ -81,9 +81,9 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 # There is no batched module in this file to compare with (you write one in exercise 7). So the check uses weights
 # whose answer is known beforehand. The first ones you can follow by hand.
 #
-# C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves. In each head, a token's
-# key is its second channel there, then 0. So the dot product of a query and a key is one product: *the first channel
-# of the token that asks, times the second channel of the token that is asked*.
+# C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves. Each head sees two
+# channels of a token, and the token's key there is (second channel, 0). So the dot product of a query and a key is
+# one product: *the first channel of the token that asks, times the second channel of the token that is asked*.
 #
 # ```text
 #              head 0    head 1

@@ -23,8 +23,8 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: your next task. (After
-# step 2, return y, (B, nh, T, hd).) The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: it shows your next task.
+# (After step 2, return y, (B, nh, T, hd).) The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
@@ -55,7 +55,7 @@
 # ## Before you type
 #
 # - **√hd, not √C.** Here √16 = 4, not √64 = 8.
-# - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network that you train yourself
+# - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network you train yourself
 #   would even learn; one that loads GPT-2's weights would write nonsense.
 # - **The mask is a buffer** of `block_size` × `block_size`. Slice it to the T you got, and refuse a larger T
 #   yourself, with both numbers.
@@ -196,7 +196,7 @@ if __name__ == "__main__":
 # - Where all queries are zero, every token gets the average of its past.
 # - A token of ones after a token of zeros becomes 0.8808.
 # - The past does not change when the future is edited.
-# - Under both dropouts, each channel of a single token becomes 0 or four times itself.
+# - Under both dropouts at p = 0.5, each channel of a single token becomes 0 or four times itself.
 #
 # You can do the second one in your head. C = 12, three heads, so hd = 4; q, k and v are the tokens themselves. The
 # second token scores 0 for the first and 1 + 1 + 1 + 1 = 4 for itself, in every head. 4 / √4 = 2, softmax gives
@@ -258,14 +258,14 @@ if __name__ == "__main__":
 # bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
 #
 # **Why √hd.** Suppose the numbers in q and k are random, with mean 0 and typical size 1. With hd = 16 a score is a
-# sum of 16 products, and typically has size √16 = 4. Divided by √16 = 4 they are of size 1 again, where softmax
-# neither shares out evenly nor gives all to one. √C = 8 divides by twice as much as it should. We tried that with the
-# small model of exercise 1, which reads *Alice's Adventures in Wonderland*. Trained so from the start, it was just as
-# good; a model that had learned with √hd and was then given √C went from a loss of 1.57 to 1.77, from 21 % to 17 %
-# for the right character ([the gallery of silent bugs](../../docs/gallery.md)).
+# sum of 16 products, and typically has size √16 = 4. Divided by √16 = 4 it has size 1 again, and softmax neither
+# shares out evenly nor gives all to one. √C = 8 divides by twice as much as it should. We tried that with the small
+# model of exercise 1. Trained so from the start, it was just as good; a model that had learned with √hd and was then
+# given √C went from a loss of 1.57 to 1.77, from 21 % to 17 % for the right character ([the gallery of silent
+# bugs](../../docs/gallery.md)).
 #
-# (Untrained layers make q and k smaller than x. So where x has typical size 1, scores start at about ⅓, and grow in
-# training.)
+# (Untrained layers make q and k smaller than x. So where x has typical size 1, scores first have a size of about ⅓,
+# and grow in training.)
 #
 # **Why a buffer.** Which token may see which is known when the module is made, so the mask is made once. It is not
 # learned, so it is no parameter. But it must be where the computation is: a plain attribute stays on the CPU when the
@@ -329,8 +329,8 @@ if __name__ == "__main__":
 # will also read of 117M, 345M and 762M parameters for the first three. The GPT-2 paper (Radford and others, *Language
 # Models are Unsupervised Multitask Learners*, 2019) says so, but if you count, they have 124, 355 and 774 million.
 #
-# (From the paper: the widths, the layers, and that GPT-2 knows 50,257 different tokens. From [Hugging Face's
-# settings](https://huggingface.co/docs/transformers/model_doc/gpt2) for it: the heads, and a dropout of 0.1. With its
+# (The paper gives the widths, the layers, and the 50,257 different tokens that GPT-2 knows. [Hugging Face's
+# settings](https://huggingface.co/docs/transformers/model_doc/gpt2) give the heads, and a dropout of 0.1. With its
 # biases one attention layer of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
 #
 # If you type `"big"`, the message should list the valid names.
@@ -391,8 +391,7 @@ if __name__ == "__main__":
 # ### Ask your oracle
 #
 # If you have written [exercise 6](06_mha_by_loop.ipynb) in the file beside this one, your loop can check your batched
-# module (an *oracle* is a slow version that you trust): the same weights, the same input, two ways to the answer. In
-# float32 they should be about 1e-7 apart.
+# module: the same weights, the same input, two ways to the answer. In float32 they should be about 1e-7 apart.
 
 # %% tags=["predict"]
 if __name__ == "__main__":

@@ -173,21 +173,20 @@ if __name__ == "__main__":
 # | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
 # | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
 #
-# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post that
-# gives neither the batch, nor the heads, nor the dtype: conditions unpublished, not reproduced. The last column is
+# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post. It
+# gives neither the batch, nor the heads, nor the dtype, so we could not repeat the measurement. The last column is
 # arithmetic for one sequence, 12 heads and float32: 12 · T² · 4 bytes. On your machine the times will differ, so
 # measure: `course bench` prints both, and this A100 beside them.
 #
 # Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs 16-bit floats (float16 or
 # bfloat16); in float32 SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused
-# kernel, too, also for float32, so you can expect a gain there; only with dropout a CPU takes a plain path, which
-# does keep squares.
+# kernel, too, also for float32, so you can expect a gain there. With dropout it takes a plain path, which does keep
+# squares.
 #
-# What does it cost to scale twice? We trained a small model (two blocks, 64 channels, on *Alice's Adventures in
-# Wonderland*, character by character) from the start with the double division: it was no worse. One trained with √hd,
-# whose scores we then divided twice, went from a loss of 1.57 to 2.55 ([the gallery of silent
-# bugs](../../docs/gallery.md)). The loss is minus the natural logarithm of the right character's probability, on
-# average (in the gallery: *cross-entropy*, in *nats*).
+# What does it cost to scale twice? We trained the small model of exercise 1 from the start with the double division:
+# it was no worse. Another model learned with √hd. Then we divided its scores twice, and it went from a loss of 1.57
+# to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)). The loss is minus the natural logarithm of the right
+# character's probability, on average (in the gallery: *cross-entropy*, in *nats*).
 #
 # ## Your turn: `max_path_difference`
 #

@@ -56,8 +56,8 @@
 # **Mix.** Add up the six vectors, each times its weight. You get (0.4419, 0.6515, 0.5683), *journey* as seen in its
 # sentence: its context vector, or answer.
 #
-# Now all six: T tokens (here, words) with C channels each (here, three). Every word against every word is a (T, T)
-# table of dot products, and one matrix product fills it:
+# Now all six: T tokens (here, words) with C channels each (here, three). Each word meets each word: this makes a
+# (T, T) table of dot products, and one matrix product fills it:
 #
 # ```text
 # x        (T, C)
@@ -227,8 +227,8 @@ if __name__ == "__main__":
 #
 # We tried it with a small model (C = 64 and hd = 16) that reads *Alice's Adventures in Wonderland* and guesses each
 # next character. Trained with the wrong divisor, it learned larger q and k and was just as good. A finished model
-# whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. A loss of 1.57 means that the
-# right character typically gets 21 % (e^−1.57); 1.77 means 17 % ([the gallery of silent
+# whose divisor we changed got worse: its error, the *loss*, rose from 1.57 to 1.77. A loss of 1.57 means that it
+# typically gives the right character a chance of 21 % (e^−1.57); 1.77 means 17 % ([the gallery of silent
 # bugs](../../docs/gallery.md)).
 #
 # Other mistakes are dividing by hd itself, multiplying by √hd, and dividing after the softmax, so that rows no longer

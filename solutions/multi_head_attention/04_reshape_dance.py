@@ -25,12 +25,12 @@
 # ```
 #
 # Why the heads first? `@` multiplies the last two dimensions and treats all others as a batch. With (T, hd) at the
-# end, 2 · 4 = 8 independent attentions run in one call. With (nh, hd) at the end, heads would meet, not tokens.
+# end, 2 · 4 = 8 independent attentions run in one call. With (nh, hd) at the end, you would compare heads, not tokens.
 #
 # ## The memory does not care about your shapes
 #
-# A tensor is one long tape of numbers, with *strides*: for each dimension, how far along the tape one step goes. Our
-# x has strides (512, 64, 1): first come the 64 channels of position 0, then those of position 1.
+# A tensor is one long tape of numbers. Each dimension has a *stride*: how many numbers one step goes on. Our x has
+# strides (512, 64, 1): the next sequence is 512 numbers on, the next position 64, the next channel 1.
 #
 # Two tools change the strides and leave the tape alone:
 #
