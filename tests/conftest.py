@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,17 @@ from tests.make import REPOSITORY, TINY, copy_course, with_last_mean
 from tests.warm import fork_judges, run_warm, start_for_all, use
 
 OF_ONE_KIND = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)  # its marker
+NO_BOX = "bubblewrap (the command bwrap) is not installed"
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C reach what tests start: `make test &` begins with it ignored, and every child would inherit that.
-
-    Let the shell know the command `course`, as where .venv is activated. And use what the controller has started for all
-    workers, if this is one of them.
-    """
+    """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is started for all."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `make test &` begins: every child would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if servers := getattr(config, "workerinput", {}).get("warm"):
+    if servers := getattr(config, "workerinput", {}).get("warm"):  # this is a worker
         use(servers)
 
 
@@ -54,12 +51,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if marked and f"not {marked[1]}" in config.option.markexpr else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """What needs a GPU says so where there is none."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked and not torch.cuda.is_available():
-        for item in marked:
-            item.add_marker(pytest.mark.skip(reason="no CUDA device that torch can use"))
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("no CUDA device that torch can use")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What needs a box is skipped where bubblewrap is not installed."""
+    report = yield
+    if report.failed and shutil.which("bwrap") is None and NO_BOX in f"{report.longrepr}{report.sections}":
+        report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1] or 0, NO_BOX)
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -127,9 +131,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 @pytest.fixture(scope="module")  # of its own for each: what a page left open goes on asking for is nobody else's
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real browser; without one, its tests are skipped and say so."""
-    program = installed_browser()
-    if program is None:
-        pytest.skip("no Chromium or Chrome is installed: what a browser shows is not tested")
+    program = installed_browser() or pytest.skip("no Chromium or Chrome is installed: no browser shows a page")
     opened = Browser(program, tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()

@@ -65,8 +65,7 @@ class Run:
 
     def exercise(self, student: str) -> dict[str, Any]:
         """The only exercise's part of a student's result."""
-        found: dict[str, Any] = json.loads(self.results[student])["exercises"][0]
-        return found
+        return dict(json.loads(self.results[student])["exercises"][0])
 
     def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
         """The trick earned that much and no more; each lost check says why in one plain sentence, one of them this."""
@@ -264,6 +263,5 @@ def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place
 @pytest.fixture(scope="session")
 def classes(once: Callable[[str, Callable[[Path], None]], Path]) -> Classes:
     """Every class that a test of this folder asks for."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed: there is no box to attack")
+    assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"  # there is no box to attack
     return Classes(once)

@@ -239,6 +239,6 @@ def test_several_judges_say_it_once_and_grading_goes_on(run_course: Run, tiny_co
     (tiny_copy / RECORDING).unlink()
     submitted = hand_in(tmp_path / "submitted", {name: CLASS[name] for name in ("ada", "ben")})
     done = run_course("grade", submitted, "--course", tiny_copy, "--jobs", "2", "--no-lines")
-    assert (done.returncode, done.stderr) == (0, SAYS)
+    assert (done.returncode, done.stderr) == (0, SAYS), done.stderr
     ben = json.loads((tmp_path / "results/ben/averages.json").read_bytes())["exercises"][0]
     assert (ben["score"], ben["diagnosis"], ben["functions"][0]["state"]) == (2, [], "wrong")

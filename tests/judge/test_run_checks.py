@@ -222,8 +222,8 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(tiny_copy / "running_mean.py")
     alone = "-m pytest -c /dev/null --rootdir .".split()
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
-    assert byhand.returncode == 1
-    assert "Timeout" in byhand.stdout + byhand.stderr
+    said = byhand.stdout + byhand.stderr
+    assert (byhand.returncode, "Timeout" in said) == (1, True), said
 
 
 def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path, capfd) -> None:
