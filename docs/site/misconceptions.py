@@ -110,7 +110,7 @@ def _words(text: MisconceptionText, alike: str = "") -> str:
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:
     """Return the texts of a misconception; if it has none yet, its id is the title."""
-    return bank.texts.get(id_) or MisconceptionText(id_.replace("_", " "), "", ("", "", ""))
+    return bank.texts.get(id_) or MisconceptionText(title=id_.replace("_", " "), explanation="", hints=("", "", ""))
 
 
 def _cell(text: str) -> str:

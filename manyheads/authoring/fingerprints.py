@@ -15,12 +15,12 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner, as_an_attempts, namespace_of
 from ..checks.transcript import Exchange
 from ..course import Exercise
-from ..diagnosis.bank import Bank, load_bank
+from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, has_no_numbers
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.observe import Observed, settled
-from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
+from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording
 from ..diagnosis.recording_file import key_of, save
 from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
@@ -163,7 +163,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(row.replace("2", "1") for _, (row, _, _) in heard),
+        kills=tuple(row for _, (row, _, _) in heard),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         curves=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -177,11 +177,10 @@ def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
     return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 
-def words_of(bank: Bank) -> dict[str, Words]:
+def words_of(bank: Bank) -> dict[str, MisconceptionText]:
     """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
-    texts = {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
-    return {id_: Words(title=t.title, explanation=t.explanation, hints=t.hints) for id_, t in texts.items()}
+    return {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
 
 
 def _checks(

@@ -27,10 +27,10 @@ class _TextFile(_Words):
     overrides: dict[str, _Words] = {}
 
 
-@dataclass(frozen=True)
-class MisconceptionText:
+class MisconceptionText(BaseModel):
     """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer."""
 
+    model_config = ConfigDict(frozen=True)
     title: str
     explanation: str
     hints: tuple[str, str, str]
@@ -187,4 +187,4 @@ def _text(*sources: _Words) -> MisconceptionText:
         next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
     )
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))
-    return MisconceptionText(title, explanation, hints)
+    return MisconceptionText(title=title, explanation=explanation, hints=hints)

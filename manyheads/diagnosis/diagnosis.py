@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..result import Diagnosed
 from .bank import MisconceptionText
-from .recording import Words
 
-AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
+AllWords = Mapping[str, MisconceptionText]  # by the ids of misconceptions
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
+from .bank import MisconceptionText
 from .family import Curve
 from .fingerprint import PLAIN, Facet, ReplyFingerprint
 from .observe import Expected
@@ -68,14 +69,6 @@ class PublicCheck(_Model):
         return tuple(sorted({*self.calls, *(index for ask in self.asks for group in ask.calls for index in group)}))
 
 
-class Words(_Model):
-    """What a student reads about a misconception."""
-
-    title: str
-    explanation: str
-    hints: tuple[str, str, str]
-
-
 @dataclass(frozen=True)
 class RecordedMutant:
     """A mutant: its misconception, and for each call the index of its reply fingerprint, None where its answer varies."""
@@ -91,7 +84,7 @@ class Recording:
     stub: the code digest of the untouched stub.
     calls, expected: what is asked, and what the reference returned. replies: for each call the different ones, the reference's first.
     pairs: of mutants, by their numbers, on one of the calls. curves: of the mutants with a number that is not listed.
-    hidden: the ids of all hidden checks. kills: for each mutant, a "1" for each of them that it fails, and "0" for others.
+    hidden: the ids of all hidden checks. kills: for each mutant a digit for each: 0 if it passes, 1 if it fails, 2 if a condition does.
     key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
     drawn: what the calls' inputs are made from, where it is known.
     """
@@ -103,7 +96,7 @@ class Recording:
     expected: tuple[Expected, ...]
     replies: Sequence[Sequence[ReplyFingerprint]]
     mutants: tuple[RecordedMutant, ...]
-    words: Mapping[str, Words]
+    words: Mapping[str, MisconceptionText]
     hidden: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
     pairs: Pairs = field(default_factory=no_pairs)

@@ -26,11 +26,12 @@ from ..checks.projection import PROJECTIONS
 from ..course import CourseError, Exercise
 from ..errors import restore
 from ..submission.source_text import code_digest
+from .bank import MisconceptionText
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
-from .recording import PublicCheck, RecordedMutant, Recording, Words
+from .recording import PublicCheck, RecordedMutant, Recording
 
 FORMAT = 10  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
@@ -123,7 +124,7 @@ def loaded(data: bytes) -> Recording:
             RecordedMutant(id_, tuple(None if place == _VARIES else place for place in row))
             for id_, row in zip(body["mutants"], answers, strict=True)
         ),
-        words={id_: Words.model_validate(words) for id_, words in body["words"].items()},
+        words={id_: MisconceptionText.model_validate(words) for id_, words in body["words"].items()},
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
         pairs=from_columns(named),

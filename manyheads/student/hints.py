@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from ..result import Diagnosed, ExerciseResult, FunctionResult
 from ..submission.unwritten import UNTOUCHED
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
-    from ..diagnosis.recording import Words
+    from ..diagnosis.diagnosis import AllWords
     from .own_attempt import Own
 
 NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake were shown
@@ -62,7 +62,7 @@ def note_first(result: ExerciseResult, root: Path) -> None:
             next_step(root, result.id, named.id, 1)
 
 
-def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
+def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
     """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start.
 
     words: of the misconceptions. start: the exercise's own hint.

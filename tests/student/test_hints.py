@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.diagnosis.recording import Words
+from manyheads.diagnosis.bank import MisconceptionText
 from manyheads.report.words import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.student.hints import NOTE, Hint, next_hint, next_step
@@ -27,7 +27,7 @@ def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
 
 
 WORDS = {
-    name: Words(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3"))
+    name: MisconceptionText(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3"))
     for name in ("reversed", "missing", "interface", "refuses_allowed", UNTOUCHED)
 }
 
