@@ -8,12 +8,12 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 2898,
+    "authoring": 2897,
     "box": 5194,
     "checks": 1395,
     "cli": 2000,
     "course": 961,
-    "diagnosis": 4005,
+    "diagnosis": 3997,
     "judge": 3888,
     "lines": 642,
     "notebook": 199,

@@ -167,8 +167,9 @@ def _shape(comparison: Observed) -> None:
 
 
 def _finite(comparison: Observed) -> None:
+    is_odd = any(output.extremes for output in comparison.found.outputs)
     for (mine, part), expected in zip(_labelled(comparison), cycle(comparison.expected), strict=False):
-        if expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
+        if is_odd and expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
             assert_finite(mine.tensor, part)
 
 

@@ -186,13 +186,15 @@ FACETS: tuple[Facet, ...] = tuple(dict.fromkeys(["outputs", "dtype", "gradients"
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
     facets: dict[str, Any] = {name: of(reply) for name, of in PLAIN.items()}
+    outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
+    odd = [o.tensor for o, found in zip(reply.outputs, outputs, strict=True) if found.extremes and o.tensor is not None]
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
-        outputs=tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs),
+        outputs=outputs,
         gradients={
             name: None if g is None else _tensor_fingerprint("tensor", g, None) for name, g in reply.gradients.items()
         },
-        undefined=any(o.tensor is not None and bool(o.tensor.isnan().any()) for o in reply.outputs),
+        undefined=any(bool(tensor.isnan().any()) for tensor in odd),
         **facets,
     )
 

@@ -55,11 +55,8 @@ def is_of_copies(call: Call) -> bool:
     first = next((value for value in call.args if isinstance(value, Tensor)), None)
     if first is None or not (call.random and isinstance(call.subject, Build) and call.subject.training):
         return False
-    return (
-        first.dim() > 1
-        and len(first) >= FEWEST
-        and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
-    )
+    are_many = first.dim() > 1 and len(first) >= FEWEST
+    return are_many and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
 
 
 def settled(call: Call, reply: Reply) -> Reply:

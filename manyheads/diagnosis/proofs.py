@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import replace
 from typing import TypeVar
 
-import torch
-
 from ..box.worker.answers import Raised, Reply
 from ..checks.explain import is_dtype_fault, kind_of
 from ..checks.transcript import target_of
@@ -52,17 +50,18 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in of_this:
         name = fault_of_device(seen)
-    return name if name in {mutant.id for mutant in recording.mutants} else ""
+    return name if name and any(name == mutant.id for mutant in recording.mutants) else ""
 
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
     """Return whether all numbers of these answers have few decimals. Those that are whole say nothing."""
-    tensors = [
-        out.tensor for reply in replies for out in reply.outputs if out.tensor is not None and not out.tensor.is_meta
-    ]
-    numbers = torch.cat([torch.empty(0), *(tensor.double().flatten() for tensor in tensors)])
-    numbers = numbers[numbers.isfinite() & (numbers != numbers.round())] * 10**DECIMALS
-    return len(numbers) >= FEWEST and bool(((numbers - numbers.round()).abs() < 10**DECIMALS * ROUNDING).all())
+    count, tensors = 0, (out.tensor for reply in replies for out in reply.outputs)
+    for tensor in (each.double() for each in tensors if each is not None and not each.is_meta):
+        numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * 10**DECIMALS
+        if not ((numbers - numbers.round()).abs() < 10**DECIMALS * ROUNDING).all():
+            return False
+        count += len(numbers)
+    return count >= FEWEST
 
 
 def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:

@@ -98,8 +98,10 @@ class Row:
         return hashlib.sha256(repr(told[:MOST]).encode()).hexdigest()[:DIGITS] if told else ""
 
     def _is_alike(self, call: int, place: int) -> bool:
-        mine, reply = self.written[call].found, self.recording.replies[call][place]
-        if (call, place) not in self._alike:
-            self._alike[call, place] = reply.agrees(mine, facets_of(self.recording, call))
-        kinds = [each.raised.split()[:2] for each in (reply, mine) if self.by_kind and each.raised]
-        return self._alike[call, place] or (len(kinds) == 2 and kinds[0] == kinds[1])
+        alike = self._alike.get((call, place))
+        if alike is None or self.by_kind:
+            mine, reply = self.written[call].found, self.recording.replies[call][place]
+            alike = self._alike[call, place] = reply.agrees(mine, facets_of(self.recording, call))
+            kinds = [each.raised.split()[:2] for each in (reply, mine) if self.by_kind and each.raised]
+            return alike or (len(kinds) == 2 and kinds[0] == kinds[1])
+        return alike

@@ -103,8 +103,10 @@ def _is_of_dropout(comparison: Observed) -> bool:
 def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
     """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
     found = {i for i, each in calls.items() if _varies(each)}
-    for (i, one), (j, other) in combinations(((i, e) for i, e in calls.items() if e.call.random), 2):
-        if _is_asked_again(one.call, other.call) and _are_apart(_outputs(one), _outputs(other)):
+    drawn = ((i, each, _asked(each.call)) for i, each in calls.items() if each.call.random)
+    for (i, one, asked), (j, other, again) in combinations(drawn, 2):
+        alike = len(asked) == len(again) and all(map(are_alike, asked, again))
+        if alike and _are_apart(_outputs(one), _outputs(other)):
             found |= {i, j}
     return found
 
@@ -130,10 +132,8 @@ def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
     return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
 
 
-def _is_asked_again(one: Call, other: Call) -> bool:
-    same = (one.runs, one.around, one.dtype) == (other.runs, other.around, other.dtype)
-    given = zip(one.given, other.given, strict=False)
-    return same and len(one.given) == len(other.given) and all(are_alike(a, b) for a, b in given)
+def _asked(call: Call) -> tuple[object, ...]:
+    return (call.runs, call.around, call.dtype, *call.given)
 
 
 def are_alike(a: object, b: object) -> bool:
@@ -142,8 +142,7 @@ def are_alike(a: object, b: object) -> bool:
         return isinstance(a, Tensor) and isinstance(b, Tensor) and a.device == b.device and torch.equal(a, b)
     if isinstance(a, Build) and isinstance(b, Build):
         one, two = ({**(build.state or {}), **build.added} for build in (a, b))
-        same = all(
-            getattr(a, name) == getattr(b, name) for name in ("target", "args", "kwargs", "training", "attributes")
-        )
+        own = ("target", "args", "kwargs", "training", "attributes")
+        same = all(getattr(a, name) == getattr(b, name) for name in own)
         return same and one.keys() == two.keys() and all(are_alike(one[name], two[name]) for name in one)
     return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b
