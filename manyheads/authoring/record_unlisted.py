@@ -26,7 +26,7 @@ from .record_calls import VALUES, RecordedCalls, Replies
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 _SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
 CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
-COARSE = 12  # of so many numbers one is asked of all calls
+COARSE = 24  # of so many numbers one is asked of all calls
 
 Row = tuple[int, ...]  # of a class, for each call its reply: equal numbers for equal outputs
 

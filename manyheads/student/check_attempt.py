@@ -104,7 +104,7 @@ def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult)
     place = recording.hidden.index(check)
     rows = list(zip(recording.mutants, recording.kills, strict=True))
     fails = ({row[place] for mutant, row in rows if mutant.id == diagnosed.id} for diagnosed in result.diagnosis)
-    return {"1"} in list(fails)
+    return any(ends and "0" not in ends for ends in fails)
 
 
 def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:

@@ -55,8 +55,9 @@ class Line:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough cases hold: all, or their share. Where that is less than one case, none must. None: nothing was asked."""
-        return self.held >= self.share * self.total or self.share * self.total < 1 if self.total else None
+        """Whether enough cases hold: all, or their share. None: nothing was asked, or so little that its share is no case."""
+        is_asked = self.total and (not self.failures or self.share * self.total >= 1)
+        return self.held >= self.share * self.total if is_asked else None
 
     @property
     def figures(self) -> str:

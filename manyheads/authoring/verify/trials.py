@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from functools import cached_property
 from io import StringIO
-from itertools import compress
 from unittest import mock
 
 import torch
@@ -51,9 +50,9 @@ class Trials:
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, Told] = {}
 
-    def failed(self, mutant: Mutant) -> list[str]:
-        """Return the hidden checks that a mutant fails, by the record."""
-        return [*compress(self.recording.hidden, map(int, self._rows[id(mutant)][0]))]
+    def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
+        """Return the hidden checks that a mutant fails, by the record. how: "1" by the check itself, "2" by a condition."""
+        return [id_ for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True) if end in how]
 
     def alone(self, mutant: Mutant) -> Told:
         """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""
