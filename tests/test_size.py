@@ -13,7 +13,7 @@ LIMITS = {
     "checks": 1395,
     "cli": 2000,
     "course": 961,
-    "diagnosis": 3997,
+    "diagnosis": 3995,
     "judge": 3888,
     "lines": 642,
     "notebook": 199,

@@ -99,9 +99,10 @@ class Row:
 
     def _is_alike(self, call: int, place: int) -> bool:
         alike = self._alike.get((call, place))
-        if alike is None or self.by_kind:
+        if alike is None:
             mine, reply = self.written[call].found, self.recording.replies[call][place]
             alike = self._alike[call, place] = reply.agrees(mine, facets_of(self.recording, call))
-            kinds = [each.raised.split()[:2] for each in (reply, mine) if self.by_kind and each.raised]
-            return alike or (len(kinds) == 2 and kinds[0] == kinds[1])
-        return alike
+        if alike or not self.by_kind:
+            return alike
+        one, other = self.written[call].found.raised, self.recording.replies[call][place].raised
+        return bool(one and other and one.split()[:2] == other.split()[:2])

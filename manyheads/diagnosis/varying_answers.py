@@ -11,7 +11,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build
 from ..checks.transcript import target_of
 from .observe import Observed, first_of, is_of_copies
 from .row import Row
@@ -103,7 +103,8 @@ def _is_of_dropout(comparison: Observed) -> bool:
 def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
     """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
     found = {i for i, each in calls.items() if _varies(each)}
-    drawn = ((i, each, _asked(each.call)) for i, each in calls.items() if each.call.random)
+    asked_of = {i: (e.call.runs, e.call.around, e.call.dtype, *e.call.given) for i, e in calls.items() if e.call.random}
+    drawn = ((i, calls[i], asked) for i, asked in asked_of.items())
     for (i, one, asked), (j, other, again) in combinations(drawn, 2):
         alike = len(asked) == len(again) and all(map(are_alike, asked, again))
         if alike and _are_apart(_outputs(one), _outputs(other)):
@@ -130,10 +131,6 @@ def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
     pairs = [(a, b) for a, b in zip(some, others, strict=False) if a.shape == b.shape and a.is_floating_point()]
     comparable = ((a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all()))
     return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
-
-
-def _asked(call: Call) -> tuple[object, ...]:
-    return (call.runs, call.around, call.dtype, *call.given)
 
 
 def are_alike(a: object, b: object) -> bool:
