@@ -1,6 +1,7 @@
 """How masks and softmaxes go wrong."""
 
 import math
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -99,6 +100,11 @@ SOFTMAX = {
 
 def lower(n, device=None):
     """(n, n): the usual mask."""
+    return _lower(n, device).clone()
+
+
+@lru_cache(maxsize=64)  # for GPT-2 it takes a millisecond
+def _lower(n, device):
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
