@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from manyheads.checks import CheckFailed, assert_refused
 
 from ._causal_attention import Subject
+from ._modules import held
 
 
 class Cached(Subject):
@@ -25,7 +26,7 @@ class Cached(Subject):
     def weights(self, draw, s, **options):
         """Queries and keys are large, so that the weights are far from even."""
         weights = super().weights(draw, s)
-        weights["qkv.weight"][: 2 * s.C] *= 1.5
+        weights["qkv.weight"][: 2 * s.C] = held(1.5 * weights["qkv.weight"][: 2 * s.C])
         return weights
 
 

@@ -7,14 +7,16 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import Layer, assert_finite, assert_refused, assert_same, assert_shape, check, expect
+from manyheads.checks import assert_finite, assert_refused, assert_same, assert_shape, expect
 
+from . import _layers as layer
 from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import weights_without_effect
-from ._modules import changed, on
+from ._modules import changed, held, on
 
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
+MISFIT = re.compile(r"is invalid for|must match|cannot be multiplied|split")
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 
@@ -75,49 +77,41 @@ def judge_shape(subject, attempt, draw, s, others):
         def fault(B, T, nh, C, block, options=options):
             sizes = SimpleNamespace(C=C, nh=nh, block=block)
             answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, C))
-            if answer.raised is None and tuple(answer.output.shape) == (B, T, C):
-                return None
-            return answer
+            return None if answer.raised is None and answer.output.shape == (B, T, C) else answer
 
-        wrong = fault(s.B, s.T, s.nh, s.C, s.block)
-        if wrong is not None:
-            size = works_for_one_size_only(fault, wrong)
-            expect(not size, f"it works with {size}, and not with another: read the sizes off x", "hard_coded_shape")
-            assert_shape(wrong, (s.B, s.T, s.C), path or "the output")
-        for B, T, nh in others:
+        for n, (B, T, nh) in enumerate(((s.B, s.T, s.nh), *others)):
             wrong = fault(B, T, nh, s.C, s.block)
             if wrong is not None:
+                size = "" if n else works_for_one_size_only(fault, wrong)
+                told = f"it works with {size}, and not with another: read the sizes off x"
+                expect(not size, told, "hard_coded_shape")
                 assert_shape(wrong, (B, T, s.C), path or "the output")
 
 
 def expect_unrounded(got, want, path=""):
     """The output is not the right one, rounded."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
-        apart = (got - want.round(decimals=decimals)).abs().max()
-        told = f"your output is the right one, rounded to {decimals} decimals"
-        expect(not bool(apart <= 1e-9), on(path, told), "output_rounded")  # NaN is no rounded number
+        told = on(path, f"your output is the right one, rounded to {decimals} decimals")
+        is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9  # NaN is no rounded number
+        expect(not is_rounded, told, "output_rounded")
 
 
 def works_for_one_size_only(fault, wrong):
     """The size from USUAL, in words, with which alone the attempt works: that size is written into its code."""
-    if wrong.raised is not None and not re.search(
-        r"is invalid for|must match|cannot be multiplied|split", wrong.message
-    ):
+    if wrong.raised is not None and not MISFIT.search(wrong.message):
         return ""
     right = {"B": 3, "T": 7, "nh": 3, "C": 15}  # no size twice, and none that is usual
     if fault(**right, block=7) is None:
         return ""
+
+    def is_right(name, value):
+        along = {"C": 5 * value} if name == "nh" else {"nh": 4} if name == "C" else {}
+        sizes = {**right, name: value, **along}
+        return fault(**sizes, block=sizes["T"]) is None
+
     for name, usual in USUAL.items():
-        for value in usual:
-            sizes = {**right, name: value}
-            if name == "nh":
-                sizes["C"] = 5 * value
-            if name == "C":
-                sizes["nh"] = 4
-            beside = {**sizes, name: value + (4 if name == "C" else 1)}  # which a size that is written in does not fit
-            if name == "nh":
-                beside["C"] = 5 * beside["nh"]
-            if fault(**sizes, block=sizes["T"]) is None and fault(**beside, block=beside["T"]) is not None:
+        for value in usual:  # which fits, and the one beside it does not
+            if is_right(name, value) and not is_right(name, value + (4 if name == "C" else 1)):
                 return f"{name} = {value}"
     for B, T, (C, nh) in product((1, 2, 4), (4, 8, 10), ((64, 4), (12, 3), (12, 2))):
         apart = len({B, T, nh, C // nh, C}) == 5
@@ -126,7 +120,7 @@ def works_for_one_size_only(fault, wrong):
     return ""
 
 
-@check(points=0.25, layer=Layer.CAUSALITY)
+@layer.causality(0.25)
 def independent(subject, attempt, reference, draw):
     """keeps batch entries apart, and heads apart"""
     s, weights, (x,) = subject.case(draw)
@@ -134,7 +128,7 @@ def independent(subject, attempt, reference, draw):
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     h = s.nh - 1  # the last one: with heads in another order its channels are others
-    mine = slice(h * s.hd, (h + 1) * s.hd)
+    mine = slice(h * s.hd, s.C)
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
     rows[:, mine] = draw.weights(3, s.hd, s.C)
     for path, options in subject.paths.items():
@@ -144,15 +138,13 @@ def independent(subject, attempt, reference, draw):
         assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
         after = subject.module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
         moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
-        should = f"with the identity for proj, another q, k, v in head {h} should move channels"
+        should = f"another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of {s.C}"
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
-        expect(
-            moved == list(range(s.C))[mine],
-            on(path, f"{should} {mine.start}…{mine.stop - 1} of {s.C}; it moves {does}"),
-        )
+        told = on(path, f"with the identity for proj, {should}; it moves {does}")
+        expect(moved == list(range(s.C))[mine], told)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
+@layer.gradients(0.25)
 def gradients(subject, attempt, reference, draw):
     """lets gradients through to x and to both weights"""
     s = sizes_of(draw)
@@ -163,19 +155,18 @@ def gradients(subject, attempt, reference, draw):
         expect_gradients_awake(awake, *inputs)
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def refuses_too_long(subject, attempt, reference, draw):
     """refuses more tokens than block_size"""
     s = sizes_of(draw)
     for path, options in subject.paths.items():
         T, made = s.block + draw.integer(1, 3), subject.module(attempt, s, subject.weights(draw, s), **options)
         made(draw(s.B, s.block, s.C)).must_return()
-        answer = made(draw(s.B, T, s.C))
         what = f"T = {T} with block_size = {s.block}" + (f" and {path}" if path else "")
-        assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
+        assert_refused(made(draw(s.B, T, s.C)), what, also=("RuntimeError",), suspect="context_unchecked")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="What turns your dropout off when training is over?")
+@layer.hygiene(0.25, "What turns your dropout off when training is over?")
 def eval_is_calm(subject, attempt, reference, draw):
     """drops nothing in eval mode, and nothing where dropout is not given"""
     s = sizes_of(draw)
@@ -192,7 +183,7 @@ def eval_is_calm(subject, attempt, reference, draw):
             alone = (made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2))
             always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(*alone, heads=s.nh)
             deaf = not always_on and weights_without_effect(
-                lambda w, options=options: subject.module(asked, s, w, **options)(x), weights
+                lambda w, o=options: subject.module(asked, s, w, **o)(x), weights
             )
             suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
             whatever = f", whatever {deaf[0]} is" if deaf else ""
@@ -219,14 +210,12 @@ def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, one = subject.weights(draw, s), draw(1, T, s.C)
     one[..., 0] = 1.0
-    while (
-        T == 1 and not scores_itself(weights, one, s.nh) > 0
-    ):  # so that whoever weighs by scores is judged alike always
+    while T == 1 and not scores_itself(weights, one, s.nh) > 0:  # so that weights by scores are always judged alike
         one[..., 1:] = draw(1, T, s.C - 1)
     x = one.expand(COPIES, T, s.C).clone()
     if same_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
-    weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
+    weights["proj.weight"] = held(weights["proj.weight"].abs() + 0.1)
     attempt = attempt.asking(random=True)
     asked = x if whole else x[:1]
     still = subject.module(attempt, s, weights, **options)(asked).output
@@ -271,30 +260,24 @@ def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
 def expect_share_dropped(ratio, path=""):
     """The share of zeros in the output is the given probability."""
     zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
-    share = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
-    expect(abs(zeros - DROP) <= 8 * error, on(path, share))
+    expect(
+        abs(zeros - DROP) <= 8 * error, on(path, f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training")
+    )
 
 
 def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
     """A single token's output is scaled up by this number of dropouts."""
     answers = dropped(subject, attempt, draw, same_values=True, T=1, **options)
-    alone = float(answers.max())
-    survivor = 1 / (1 - DROP) ** dropouts
+    alone, survivor = float(answers.max()), 1 / (1 - DROP) ** dropouts
     acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5  # how many dropouts would scale it so
     another = f"what a single token gives in training is not {survivor:.4g} times what it gives in eval mode"
     expect(abs(acted - round(acted)) < 0.01, on(path, another))
     scaled = f"what survives in a single token should be scaled by {survivor:.4g}; yours is scaled by {alone:.4g}"
-    once_more = abs(alone - survivor / (1 - DROP)) < 1e-4 * survivor
-    suspect = "dropout_extra" if once_more else ""
+    suspect = "dropout_extra" if abs(alone - survivor / (1 - DROP)) < 1e-4 * survivor else ""
     expect(abs(alone - survivor) < 1e-4 * survivor, on(path, f"with dropout = {DROP}, {scaled}"), suspect)
     parts = "in training a single token loses parts of a head: its one weight is dropped as a whole, or not at all"
-    expect(max(map(sizes_left, answers[:, 0].T)) <= 3, on(path, parts))  # of either head, and of both
-
-
-def sizes_left(numbers):
-    """How many different numbers are there, but for 0. What rounding parts is one."""
-    left = numbers[numbers != 0].sort().values
-    return int((left.diff() > 1e-4).sum()) + 1
+    for numbers in answers[:, 0].T:  # of either head, and of both: what rounding parts is one
+        expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, parts))
 
 
 def expect_written_out(answer, fused, unseen):

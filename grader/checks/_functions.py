@@ -11,18 +11,17 @@ import torch
 from manyheads.box.worker.messages import DeviceArgument
 from manyheads.checks import (
     CheckFailed,
-    Layer,
     StandIn,
     assert_gradients_match,
     assert_matches,
     assert_refused,
     assert_shape,
     assert_unmutated,
-    check,
     expect,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
+from . import _layers as layer
 from ._gradients import is_cut
 
 BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
@@ -114,14 +113,14 @@ def seen_in(mask, like=None):
     return mask > -1 if additive else mask != 0
 
 
-@check(points=0.25, layer=Layer.SHAPE)
+@layer.shape(0.25)
 def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
     for name, kwargs in calls_of(draw).items():
         gives_one_tensor(attempt, name, kwargs, reference.call(name, **kwargs).output.shape)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
+@layer.gradients(0.25)
 def gradients(calls_of, attempt, reference, draw):
     """lets the right gradients through to every argument"""
     for name, kwargs in calls_of(draw).items():
@@ -133,7 +132,7 @@ def is_float(value):
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="What is the dtype of a comparison, or of torch.ones without dtype=?")
+@layer.hygiene(0.25, "What is the dtype of a comparison, or of torch.ones without dtype=?")
 def mask_is_boolean(calls_of, attempt, reference, draw):
     """makes a boolean mask"""
     for name, kwargs in calls_of(draw).items():
@@ -142,14 +141,14 @@ def mask_is_boolean(calls_of, attempt, reference, draw):
         expect(answer.dtype == "bool", f"the mask should be of dtype bool; yours is {answer.dtype}", "mask_not_bool")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def leaves_its_arguments(calls_of, attempt, reference, draw):
     """leaves its arguments as they were"""
     for name, kwargs in calls_of(draw).items():
         assert_unmutated(attempt.call(name, *kwargs.values()), suspect="input_mutated")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def dtype(calls_of, attempt, reference, draw):
     """answers in the dtype that it was given"""
     for name, kwargs in calls_of(draw).items():
@@ -165,14 +164,14 @@ def dtype(calls_of, attempt, reference, draw):
                 expect(first.dtype == dtype, evidence, "hard_coded_dtype")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def device(calls_of, attempt, reference, draw):
     """works on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():
         keeps_the_device(attempt, name, kwargs.values())
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def stays_on_the_device(calls_of, attempt, reference, draw):
     """stays on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():

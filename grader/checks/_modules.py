@@ -8,7 +8,6 @@ import torch
 from manyheads.checks import (
     HALF_PRECISION,
     CheckFailed,
-    Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
@@ -22,8 +21,9 @@ from manyheads.checks import (
 )
 
 from . import _again
+from . import _layers as layer
 from ._gradients import is_cut, weights_without_effect
-from ._shares import alike, by_head, heads_alike, shares_out
+from ._shares import alike, by_head, goes_by_high_scores, heads_alike, shares_out
 
 DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
 ONE_PATH = {"": {}}
@@ -38,7 +38,7 @@ class Subject:
 
     name: str
     paths = ONE_PATH
-    calm = 0.1
+    calm = 0.125
 
     def arguments(self, s):
         """The constructor's, by name, by sizes."""
@@ -110,7 +110,7 @@ class Subject:
     def climb(self, s, weights, inputs):
         """The same weights and inputs, but for queries and keys."""
         (q, _), (k, _), _ = self.projections(weights, s)
-        q.zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
+        q.zero_()[:: s.hd, 0] = held(torch.tensor(44.5 * s.hd**0.5))
         k.zero_()[:: s.hd, 1] = 1.0
         x, context = self.sides(inputs)
         x[..., 0], context[..., 1] = 1.0, climbing(context.shape[1])
@@ -155,10 +155,10 @@ class Subject:
         return found is not None and tuple(found.shape) != tuple(self.shapes(s)[name])
 
 
-def asked_of(subject, judge, title="", **mark):
+def asked_of(subject, judge, title="", hint=None, **mark):
     """A check that exercises share, asked of this subject: with the title, hint and points that it has there, or with these."""
 
-    @check(**{**vars(judge.pytestmark[0].args[0]), **mark})
+    @check(**{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})})
     def asked(attempt, reference, draw):
         judge(subject, attempt, reference, draw)
 
@@ -176,15 +176,20 @@ def on(path, evidence):
     return f"{path}: {evidence}" if path else evidence
 
 
+def held(tensor):
+    """The numbers as float32, and so a recording, holds them: what is recorded need not be asked again."""
+    return tensor.float().double()
+
+
 def directions(draw, heads, hd):
     """What each head's query reads of a channel that is 1 in every token. Keys that read the opposite have scores near −DEEP."""
     drawn = draw(heads, hd)
-    return drawn * ((DEEP * hd**0.5) ** 0.5 / drawn.norm(dim=-1, keepdim=True))
+    return held(drawn * ((DEEP * hd**0.5) ** 0.5 / drawn.norm(dim=-1, keepdim=True)))
 
 
 def climbing(T):
     """From −1 to 1. Its middle is 0 on every processor."""
-    return (2 * torch.arange(T, dtype=torch.float64) - (T - 1)) / (T - 1)
+    return held((2 * torch.arange(T, dtype=torch.float64) - (T - 1)) / (T - 1))
 
 
 def alike_in_heads(subject, implementation, draw, **options):
@@ -199,15 +204,27 @@ def alike_in_heads(subject, implementation, draw, **options):
 def attends_to_itself(subject, attempt, draw, **options):
     """Where all tokens are the same."""
     s, module = alike_in_heads(subject, attempt, draw, **options)
-    x = alike(draw, s.C)
-
-    def weighed(factor, n):
-        return by_head(subject.output(module(factor * x[:n])).output / factor, subject.heads(s))
-
-    shares_out(weighed)
+    x, heads = alike(draw, s.C), subject.heads(s)
+    shares_out(lambda factor, n: by_head(subject.output(module(factor * x[:n])).output / factor, heads))
+    goes_by_scores(subject, attempt, draw, s, **options)
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Which row of the mask hides everything? What is softmax of nothing?")
+def goes_by_scores(subject, attempt, draw, s, **options):
+    """Where all scores are high: weights that do not go by them, and so not by the input, give what grows evenly with it."""
+    weights, inputs = subject.deep(draw, s, **options)
+    (q, heads), (k, of_keys), _ = subject.projections(weights, s)
+    # Alike in what makes them high, so that the scores of heads that are mixed up are high, too.
+    q[:, :1], k[:, :1] = heads_alike(q[:, :1], heads), -heads_alike(k[:, :1], of_keys)
+    module = subject.module(attempt, s, weights, **options)
+
+    def grown(factor):
+        given = (torch.cat([x[..., :1], factor * x[..., 1:]], dim=-1) for x in inputs)
+        return subject.output(module(*given)).output
+
+    goes_by_high_scores(grown(0.0) + grown(2.0), 2 * grown(1.0))
+
+
+@layer.finite(0.25, "Which row of the mask hides everything? What is softmax of nothing?")
 def finite(subject, attempt, reference, draw):
     """gives numbers, however large the scores"""
     s = subject.sizes(draw)
@@ -215,18 +232,12 @@ def finite(subject, attempt, reference, draw):
     assert_finite(subject.module(attempt, s, weights)(*inputs))
 
 
-@check(
-    points=0.25, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
-)
+@layer.causality(0.25, "Print the weights for T = 4. Every row should end in zeros but the last.")
 def causal(subject, attempt, reference, draw):
     """does not see the future"""
     s, *ordinary = subject.case(draw)
-    large = subject.steep(draw, s)
-    for start, kind, (weights, (x,)) in (
-        (1, "", ordinary),
-        (s.T - 2, "", ordinary),
-        (s.T // 2, " of large scores", large),
-    ):
+    cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", subject.steep(draw, s)))
+    for start, kind, (weights, (x,)) in cases:
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
         for path, options in subject.paths.items():
@@ -262,7 +273,7 @@ def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="",
         raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def parameters(subject, attempt, reference, draw):
     """has the parameters that are asked for, and no others"""
     s = subject.sizes(draw)
@@ -287,7 +298,7 @@ def parameters(subject, attempt, reference, draw):
         subject.module(attempt, s, weights, **options)(*inputs).must_return()
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def refuses_indivisible(subject, attempt, reference, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
     nh, hd = 6, 7
@@ -310,6 +321,15 @@ def judge_refused(subject, attempt, draw, s, *cases):
         assert_refused(made, what, suspect="divisibility_unchecked")
 
 
+@layer.hygiene(0.25, "Take d_out % num_heads in __init__, and raise a ValueError that names both.")
+def refuses_uneven_heads(subject, attempt, reference, draw):
+    """refuses, when it is made, a d_out that does not divide into heads"""
+    s = subject.sizes(draw)
+    odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
+    longest = {"T": s.block} if "block" in vars(s) else {}
+    judge_refused(subject, attempt, draw, changed(s, **longest), odd, swapped)
+
+
 def judge_too_long(subject, attempt, draw, room):
     """One token more than the block holds is refused. room: what the evidence calls the block."""
     s = subject.sizes(draw)
@@ -320,7 +340,7 @@ def judge_too_long(subject, attempt, draw, room):
     assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def moves(subject, attempt, reference, draw):
     """works where .to(device) has put it"""
     s = subject.sizes(draw)
@@ -345,14 +365,14 @@ def expect_moved(answer, device, registered):
     seen = answer.reply.operations
     stays = (seen is not None and seen.mixed) or where not in (None, device)
     stays = stays or re.search("on the expected device|the same device", answer.message)
-    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
-        behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-        expect(False, behind, "mask_not_moved" if registered else "")
-    alone = "hard_coded_device" if registered else ""
-    expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
+    held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
+    behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+    expect(not held, behind, "mask_not_moved" if registered else "")
+    told = "a tensor is made on a device of its own, not on that of x"
+    expect(not stays, told, "hard_coded_device" if registered else "")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
+@layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")
 def dtype_and_argument(subject, attempt, reference, draw):
     """follows the dtype of its input, and leaves the input as it was"""
     judge_dtype_and_argument(subject, attempt, *subject.case(draw))
@@ -361,10 +381,8 @@ def dtype_and_argument(subject, attempt, reference, draw):
 def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
     """In each dtype the output has that of x, and no argument changes. Returns the answers on the last path."""
     for options in subject.paths.values():
-        answers = {
-            dtype: subject.module(attempt.asking(dtype=dtype), s, weights, **options)(*inputs)
-            for dtype in ("float32", "float64")
-        }
+        asked = {dtype: attempt.asking(dtype=dtype) for dtype in ("float32", "float64")}
+        answers = {dtype: subject.module(each, s, weights, **options)(*inputs) for dtype, each in asked.items()}
         works = [dtype for dtype, answer in answers.items() if answer.raised is None]
         for dtype, answer in answers.items():
             suspect = "hard_coded_dtype" if subject.is_registered(answer, s) else ""
@@ -375,7 +393,7 @@ def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
     return answers.values()
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+@layer.hygiene(0.25, _again.HINT)
 def again(subject, attempt, reference, draw):
     """answers every call as a fresh instance would"""
     s = subject.sizes(draw)
@@ -394,7 +412,7 @@ def judge_modes_again(subject, attempt, draw):
         _again.judge_modes_again(module, x, subject.heads(s))
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")
+@layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")
 def steady(subject, attempt, reference, draw):
     """gives the same at every call, in training too"""
     s, weights, inputs = subject.case(draw)
@@ -420,11 +438,8 @@ def steady(subject, attempt, reference, draw):
     assert_same(output(1, training=True), first, awake)
 
 
-@check(
-    points=0,
-    layer=Layer.HYGIENE,
-    device="cuda",
-    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+@layer.hygiene(
+    0, "A large negative number that fits float32 may not fit float16. What fits every dtype?", device="cuda"
 )
 def half_precision(subject, attempt, reference, draw):
     """stays finite and near under autocast, in float16 and in bfloat16"""

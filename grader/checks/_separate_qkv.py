@@ -5,18 +5,10 @@ from functools import partial
 
 import torch
 
-from manyheads.checks import (
-    Layer,
-    assert_finite,
-    assert_gradients_match,
-    assert_matches,
-    assert_shape,
-    check,
-    expect,
-    moved,
-)
+from manyheads.checks import assert_finite, assert_gradients_match, assert_matches, assert_shape, expect, moved
 
 from . import _again, _modules
+from . import _layers as layer
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import contradicts_itself, weights_without_effect
 from ._modules import changed
@@ -36,7 +28,7 @@ class Subject(_modules.Subject):
     several: heads, nh of them, with an output projection.
     """
 
-    calm = 0.05
+    calm = 0.0625
 
     def __init__(self, name, sizes, large_sizes, several=False):
         self.name, self.sizes, self.large_sizes, self.several = name, sizes, large_sizes, several
@@ -100,11 +92,7 @@ def judge_shape(subject, attempt, draw, familiar):
         assert_shape(answer, (B, T, s.d_out))
 
 
-@check(
-    points=0.25,
-    layer=Layer.SHAPE,
-    hint="The mask is made for the longest sequence. Which corner of it do T tokens need?",
-)
+@layer.shape(0.25, "The mask is made for the longest sequence. Which corner of it do T tokens need?")
 def shorter(subject, attempt, reference, draw):
     """takes fewer tokens than the context holds"""
     s, state, (x,) = subject.full(draw)
@@ -117,18 +105,14 @@ def shorter(subject, attempt, reference, draw):
     assert_shape(answer, (s.B, s.T, s.d_out))
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Can a row of the mask be hidden whole? And what is 0 · ∞?")
+@layer.finite(0.25, "Can a row of the mask be hidden whole? And what is 0 · ∞?")
 def finite(subject, attempt, reference, draw):
     """gives no NaN"""
     s, state, inputs = subject.case(draw)
     assert_finite(subject.module(attempt, s, state)(*inputs))
 
 
-@check(
-    points=0.25,
-    layer=Layer.CAUSALITY,
-    hint="Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?",
-)
+@layer.causality(0.25, "Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?")
 def future(subject, attempt, reference, draw):
     """keeps the past as it was when the future is edited"""
     s = subject.sizes(draw)
@@ -144,7 +128,7 @@ def future(subject, attempt, reference, draw):
         expect(not early, told)
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="The diagonal is visible too. And does any step mix the first axis?")
+@layer.causality(0.25, "The diagonal is visible too. And does any step mix the first axis?")
 def sees_past(subject, attempt, reference, draw):
     """lets each token see itself and all of its past, and no other sequence"""
     s, state, (x,) = subject.case(draw)
@@ -161,10 +145,8 @@ def sees_past(subject, attempt, reference, draw):
     )
 
 
-@check(
-    points=0.25,
-    layer=Layer.CAUSALITY,
-    hint="A hidden score must lose against every score that is visible, however low. What is e to the power of it?",
+@layer.causality(
+    0.25, "A hidden score must lose against every score that is visible, however low. What is e to the power of it?"
 )
 def hidden_for_good(subject, attempt, reference, draw):
     """hides the future even where all scores are low"""
@@ -176,11 +158,7 @@ def hidden_for_good(subject, attempt, reference, draw):
     expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
-@check(
-    points=0.75,
-    layer=Layer.VALUES,
-    hint="Do the second token of a short sentence by hand, and print scores and weights beside it.",
-)
+@layer.values(0.75, "Do the second token of a short sentence by hand, and print scores and weights beside it.")
 def values(subject, attempt, reference, draw):
     """mixes the values by the softmax of the scaled scores"""
     alone = "sees only itself and should become its own value row"
@@ -207,7 +185,7 @@ def judge_square(subject, attempt, reference, draw, s):
     subject.assert_matches(attempt, reference, s, *given, bias=False)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
+@layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
 def gradients(subject, attempt, reference, draw):
     """lets gradients through to x and to every weight"""
     s = subject.sizes(draw)
@@ -266,7 +244,7 @@ def judge_names(found, wanted, ctx, asked):
     expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def parameters(subject, attempt, reference, draw):
     """learns W_query, W_key and W_value and nothing else"""
     s = subject.sizes(draw)
@@ -295,21 +273,13 @@ def judge_last(subject, attempt, draw, s, found, wanted):
     expect(not hidden, told, "params_not_registered")
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="Compare T with context_length before anything else, and raise a ValueError that names both.",
-)
+@layer.hygiene(0.25, "Compare T with context_length before anything else, and raise a ValueError that names both.")
 def refuses_beyond_context(subject, attempt, reference, draw):
     """refuses more tokens than the context holds"""
     _modules.judge_too_long(subject, attempt, draw, "a context of")
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.",
-)
+@layer.hygiene(0.25, "F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.")
 def dropout_sleeps(subject, attempt, reference, draw):
     """leaves dropout out in eval mode"""
     s, state, (x,) = subject.case(draw)
@@ -333,7 +303,7 @@ def dropout_sleeps(subject, attempt, reference, draw):
 P = 0.25
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Dropout belongs between the softmax and the values.")
+@layer.hygiene(0.25, "Dropout belongs between the softmax and the values.")
 def dropout_on_weights(subject, attempt, reference, draw):
     """drops attention weights in training, and scales up the rest"""
     s = subject.sizes(draw, nh=2) if subject.several else subject.sizes(draw)
@@ -442,18 +412,14 @@ def judge_mean(awake, asleep):
     expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+@layer.hygiene(0.25, _again.HINT)
 def again(subject, attempt, reference, draw):
     """answers every call as a fresh instance would"""
     _modules.again(subject, attempt, reference, draw)
     _modules.judge_modes_again(subject, attempt, draw)
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="A tensor that must move with the module and is not learned: register_buffer.",
-)
+@layer.hygiene(0.25, "A tensor that must move with the module and is not learned: register_buffer.")
 def moves(subject, attempt, reference, draw):
     """moves to another device as a whole"""
     s, state, (x,) = subject.full(draw)
@@ -470,10 +436,8 @@ def moves(subject, attempt, reference, draw):
     expect(False, evidence, "hard_coded_device" if registered else "")
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="Name no dtype in forward, or take x.dtype; and compute new tensors in place of x.mul_ and the like.",
+@layer.hygiene(
+    0.25, "Name no dtype in forward, or take x.dtype; and compute new tensors in place of x.mul_ and the like."
 )
 def dtype_and_argument(subject, attempt, reference, draw):
     """follows the dtype of its input, and leaves the input as it was"""

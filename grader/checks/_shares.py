@@ -1,6 +1,7 @@
 """A softmax shares out one unit: keys that are all the same share it, whatever their score is.
 
 So who weighs by something else in its place, such as a sigmoid, is known by what it gives where all tokens are the same.
+And it goes by the differences of scores, however high they are: there all that ends at a limit weighs all keys alike.
 These are conditions (COUNTS_IF): a check of form does not count for a function that uses no softmax.
 """
 
@@ -11,6 +12,8 @@ from ._functions import same
 ALIKE, TOKENS = 40, 9  # texts of tokens that are all the same: so many that some scores are far above 0
 FAR = 5.0  # times the token, 25 times its score: from here on a sigmoid's weight grows no more
 MUCH, SLIGHT = 0.05, 1e-3
+HUGE = 1e3
+HIGH = 44.0  # a score: a sigmoid of it is 1 to the last bit
 
 
 def alike(draw, *shape, scale=1.0, tokens=TOKENS):
@@ -46,6 +49,13 @@ def shares_out(weighed):
         expect(not same(first, small[: len(first)]), told)
 
 
+def goes_by_high_scores(first, second):
+    """The outputs of high scores and of others as high are not the same, unless something else makes them huge."""
+    is_seen = bool((second.abs() < HUGE).all())
+    told = "where all scores are high the weights do not go by them, as those of a softmax do"
+    expect(not is_seen or not same(first, second), told)
+
+
 def weighs_one_key(name, *rest, queries=(TOKENS,)):
     """The condition for a function that makes weights of scores: all scores of a text are the same.
 
@@ -55,6 +65,8 @@ def weighs_one_key(name, *rest, queries=(TOKENS,)):
     def condition(attempt, draw):
         scores = alike(draw).view(ALIKE, *[1 for _ in queries], TOKENS).expand(ALIKE, *queries, TOKENS).contiguous()
         shares_out(lambda factor, n: attempt.call(name, factor**2 * scores[:n], *rest).output)
+        apart = draw(2, *queries, TOKENS)
+        goes_by_high_scores(*(attempt.call(name, HIGH + factor * apart, *rest).output for factor in (1.0, 2.0)))
 
     return condition
 
@@ -63,7 +75,15 @@ def attends_to_one_key(name, *rest, width=7):
     """The condition for a function of q, k and v: all keys are the same. rest: more arguments."""
 
     def condition(attempt, draw):
+        def attended(*qkv):
+            return next(attempt.call(name, *qkv, *rest).leaves()).output
+
         q, k, v = (alike(draw, width) for _ in "qkv")
-        shares_out(lambda factor, n: next(attempt.call(name, factor**2 * q[:n], k[:n], v[:n], *rest).leaves()).output)
+        shares_out(lambda factor, n: attended(factor**2 * q[:n], k[:n], v[:n]))
+        q, k, v = (draw(2, TOKENS, width) for _ in "qkv")
+        q[..., 0] = k[..., 0] = (HIGH * width**0.5) ** 0.5
+        other = q.clone()
+        other[..., 1:] *= 2
+        goes_by_high_scores(attended(q, k, v), attended(other, k, v))
 
     return condition

@@ -4,9 +4,10 @@ from functools import partial
 
 import torch
 
-from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_same, assert_shape, check, expect
+from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
+from . import _layers as layer
 from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes
 from ._modules import asked_of
 from ._shares import weighs_one_key
@@ -85,7 +86,7 @@ test_shapes = asked_of(all_of, shapes)
 test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="Rows look, columns are looked at, and True means: may look.")
+@layer.values(0.5, "Rows look, columns are looked at, and True means: may look.")
 def test_causal_mask(attempt, draw):
     """lets every token see itself and the past, and nothing else"""
     s = sizes_of(draw)
@@ -103,14 +104,14 @@ def test_causal_mask(attempt, draw):
         expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees no key, or a zero that meets an infinity?")
+@layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
 def test_finite(attempt, draw):
     """gives weights without NaN"""
     s = sizes_of(draw)
     assert_finite(attempt.call("causal_weights", draw(s.B, s.T, s.T)), "the weights")
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="What is hidden must be gone before the softmax shares out.")
+@layer.values(0.25, "What is hidden must be gone before the softmax shares out.")
 def test_rows_sum_to_one(attempt, draw):
     """shares out exactly one unit for each query"""
     s = sizes_of(draw)
@@ -122,7 +123,7 @@ def test_rows_sum_to_one(attempt, draw):
         expect(not bad, f"with T = {size}, {len(bad)} of {size} rows do not sum to 1, row {bad[0] if bad else 0} first")
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Change a hidden score: may any weight move?")
+@layer.causality(0.25, "Change a hidden score: may any weight move?")
 def test_causality(attempt, draw):
     """gives no weight to the future, and does not depend on it"""
     s = sizes_of(draw)
@@ -136,7 +137,7 @@ def test_causality(attempt, draw):
     assert_same(weights, edited, "scores above the diagonal were edited, and weights moved")
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="Which number does e to its power turn into exactly nothing?")
+@layer.values(0.5, "Which number does e to its power turn into exactly nothing?")
 def test_mask_scores(attempt, reference, draw):
     """writes −inf where the mask is False and keeps the rest"""
     s = sizes_of(draw)
@@ -158,7 +159,7 @@ def test_mask_scores(attempt, reference, draw):
         assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Let broadcasting do it, and count axes from the end.")
+@layer.causality(0.25, "Let broadcasting do it, and count axes from the end.")
 def test_leading_dimensions(attempt, draw):
     """serves any leading dimensions, and masks that are broadcast over them"""
     s = sizes_of(draw)
@@ -175,7 +176,7 @@ def test_leading_dimensions(attempt, draw):
         assert_same(whole.output[-1, -1], attempt.call(name, *alone), what)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="First hide, then share out.")
+@layer.values(0.5, "First hide, then share out.")
 def test_causal_weights(attempt, reference, draw):
     """shares out attention over itself and the past"""
     s = sizes_of(draw)
@@ -189,7 +190,7 @@ def test_causal_weights(attempt, reference, draw):
         assert_matches(got, want, "the weights" + which)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS)
+@layer.gradients(0.25)
 def test_gradients(attempt, reference, draw):
     """lets the right gradients through to the scores"""
     s = sizes_of(draw)
@@ -206,7 +207,7 @@ test_device = asked_of(
     partial(all_of, square=True),
     device,
     "makes the mask on the device that is asked for",
-    hint="The mask belongs where the scores are.",
+    "The mask belongs where the scores are.",
 )
 
 COUNTS_IF = {"causal_weights": weighs_one_key("causal_weights")}

@@ -2,26 +2,18 @@
 
 import torch
 
-from manyheads.checks import (
-    Layer,
-    assert_finite,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-    moved,
-)
+from manyheads.checks import assert_finite, assert_same, assert_shape, expect, moved
 
 from . import _again, _modules
-from ._modules import alike_in_heads, asked_of, changed, half_precision, parameters, steady
+from . import _layers as layer
+from ._modules import alike_in_heads, asked_of, changed, goes_by_scores
 from ._shares import alike, by_head, shares_out
 
 
 def sizes_of(draw, **fixed):
     """Sizes that differ pairwise, both lengths and all three widths among them, and none usual in lessons."""
     s = changed(draw.sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19]), **fixed)
-    s.d_out = s.nh * s.hd
-    return s
+    return changed(s, d_out=s.nh * s.hd)
 
 
 def square_sizes_of(draw):
@@ -32,16 +24,13 @@ def square_sizes_of(draw):
 def large_sizes_of(draw):
     """More tokens and heads than anybody tries by hand, and a context that is shorter than x."""
     s = draw.sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17])
-    s.d_out = s.nh * s.hd
-    return s
+    return changed(s, d_out=s.nh * s.hd)
 
 
 def kept(draw, s):
     """keep: in every sequence some tokens are real and some are padding, wherever they stand."""
-    keep = draw(s.B, s.T_k) > -0.3
-    for b in range(s.B):
-        keep[b, b % s.T_k] = True
-        keep[b, (b + 3) % s.T_k] = False
+    keep, every = draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
+    keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
     return keep
 
 
@@ -54,13 +43,9 @@ class Cross(_modules.Subject):
         return {"d_query": s.d_query, "d_context": s.d_context, "d_out": s.d_out, "num_heads": s.nh}
 
     def shapes(self, s, **options):
-        return {
-            "W_query.weight": (s.d_out, s.d_query),
-            "W_key.weight": (s.d_out, s.d_context),
-            "W_value.weight": (s.d_out, s.d_context),
-            "out_proj.weight": (s.d_out, s.d_out),
-            "out_proj.bias": (s.d_out,),
-        }
+        read = {"query": s.d_query, "key": s.d_context, "value": s.d_context}
+        shapes = {f"W_{name}.weight": (s.d_out, width) for name, width in read.items()}
+        return {**shapes, "out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
 
     def projections(self, weights, s):
         return [(weights[f"W_{name}.weight"], s.nh) for name in ("query", "key", "value")]
@@ -80,27 +65,28 @@ class Cross(_modules.Subject):
 CROSS = Cross()
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="T_q comes from x and T_k from the context: which of them has the answer?")
+class Unmasked(Cross):
+    """Without keep."""
+
+    def given(self, draw, s, scale=1.0, **options):
+        weights, (x, context, _) = super().given(draw, s, scale)
+        return weights, (x, context)
+
+
+@layer.shape(0.25, "T_q comes from x and T_k from the context: which of them has the answer?")
 def test_shape(attempt, draw):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
     s = sizes_of(draw)
-    for change in (
-        {"d_query": 20},  # nh divides it: who looks there for the heads takes it, and who needs d_out channels does not
-        {},
-        {"B": 1},
-        {"T_q": 1},
-        {"T_q": 17, "T_k": 9},
-        {"T_k": s.T_q},
-        {"d_query": 30, "d_context": 30},
-        {"nh": 1},
-    ):
+    # nh divides 20: who looks there for the heads takes it, and who needs d_out channels does not.
+    widths, lengths = ({"d_query": 20}, {}), ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q})
+    for change in (*widths, *lengths, {"d_query": 30, "d_context": 30}, {"nh": 1}):
         each = changed(s, **change)
         weights, (x, context, keep) = CROSS.given(draw, each)
         for given in ((x, context), (x, context, keep), (x, context, None)):
             assert_shape(CROSS.module(attempt, each, weights)(*given), (each.B, each.T_q, s.d_out))
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Is a whole row of scores hidden somewhere? And what is 0 · ∞?")
+@layer.finite(0.25, "Is a whole row of scores hidden somewhere? And what is 0 · ∞?")
 def test_finite(attempt, draw):
     """gives no NaN, however large the scores"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
@@ -108,10 +94,8 @@ def test_finite(attempt, draw):
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
 
-@check(
-    points=0.5,
-    layer=Layer.CAUSALITY,
-    hint="A column of the scores belongs to a context token. Which axes does keep need to reach the columns?",
+@layer.causality(
+    0.5, "A column of the scores belongs to a context token. Which axes does keep need to reach the columns?"
 )
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
@@ -124,11 +108,7 @@ def test_padding_unheard(attempt, draw):
         assert_same(after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output")
 
 
-@check(
-    points=0.5,
-    layer=Layer.CAUSALITY,
-    hint="Only tokens whose keep is False are hidden: the whole context is there from the start.",
-)
+@layer.causality(0.5, "Only tokens whose keep is False are hidden: the whole context is there from the start.")
 def test_hears_all(attempt, draw):
     """lets every query see every real token of the context"""
     for s in (sizes_of(draw), square_sizes_of(draw)):
@@ -142,13 +122,12 @@ def test_hears_all(attempt, draw):
                 other = context.clone()
                 other[torch.arange(s.B), place] = draw(s.B, s.d_context)
                 deaf = moved(before, CROSS.module(attempt, s, weights)(x, other, given).output) < 1e-9
-                with_keep = "with keep" if given is not None else "without keep"
-                told = f"{with_keep}, the {which} real context token is edited, and the outputs of"
-                queries = deaf.any(0).nonzero().flatten().tolist()[:8]
-                expect(not queries, f"{told} queries {queries} stay as they were")
+                queries, how = deaf.any(0).nonzero().flatten().tolist()[:8], "without" if given is None else "with"
+                told = f"{how} keep, the {which} real context token is edited, and the outputs of queries {queries}"
+                expect(not queries, f"{told} stay as they were")
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or two queries?")
+@layer.causality(0.25, "Does any step mix the first axis, or two queries?")
 def test_independent(attempt, draw):
     """keeps sequences apart, and queries apart"""
     s = sizes_of(draw)
@@ -165,7 +144,7 @@ def test_independent(attempt, draw):
     assert_same(after[:, :-1], before[:, :-1], "editing the last query changes the output of another")
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Which rows of W_query belong to head 0? Follow them into the output.")
+@layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
 def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
@@ -173,20 +152,17 @@ def test_heads_apart(attempt, draw):
     weights = CROSS.passing_on(weights)
     before = CROSS.module(attempt, s, weights)(*inputs).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
-    h = s.nh - 1
-    rows = slice(h * s.hd, s.d_out)
+    own = [*range((s.nh - 1) * s.hd, s.d_out)]
     edited = {name: each.clone() for name, each in weights.items()}
-    for name, width in (("W_query.weight", s.d_query), ("W_key.weight", s.d_context), ("W_value.weight", s.d_context)):
-        edited[name][rows] = draw.weights(s.hd, width)
+    for rows, _ in CROSS.projections(edited, s):
+        rows[own] = draw.weights(s.hd, rows.shape[-1])
     after = CROSS.module(attempt, s, edited)(*inputs).output
     moves = ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max()).nonzero().flatten().tolist()
-    told = f"rows {rows.start}…{s.d_out - 1} of W_query, W_key and W_value were edited, out_proj passes everything on, and "
-    expect(
-        moves == list(range(s.d_out))[rows], told + f"channels {moves[:8]} moved: head {h} owns those from {rows.start}"
-    )
+    told = f"rows {own[0]}…{own[-1]} of W_query, W_key and W_value were edited, out_proj passes everything on, and "
+    expect(moves == own, told + f"channels {moves[:8]} moved: head {s.nh - 1} owns those from {own[0]}")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="Take one head and one query, and do it by hand.")
+@layer.values(0.75, "Take one head and one query, and do it by hand.")
 def test_values(attempt, reference, draw):
     """attends to the whole context where there is no padding"""
     s = sizes_of(draw)
@@ -201,9 +177,7 @@ def test_values(attempt, reference, draw):
         CROSS.assert_matches(attempt, reference, tied, weights, (x, context), what)
 
 
-@check(
-    points=0.75, layer=Layer.VALUES, hint="A hidden score must be hidden before the softmax, so that the rest shares 1."
-)
+@layer.values(0.75, "A hidden score must be hidden before the softmax, so that the rest shares 1.")
 def test_values_with_padding(attempt, reference, draw):
     """shares the whole unit among the real tokens"""
     s = sizes_of(draw)
@@ -213,30 +187,25 @@ def test_values_with_padding(attempt, reference, draw):
     CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5), what)
 
 
-@check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="A hidden score must lose against every real one, however low. What is e to the power of it?",
-)
+@layer.values(0.5, "A hidden score must lose against every real one, however low. What is e to the power of it?")
 def test_low_scores(attempt, reference, draw):
     """hides padding for good, where all scores are low"""
     s = sizes_of(draw)
     CROSS.assert_matches(attempt, reference, s, *CROSS.deep(draw, s), "with low scores, the output")
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="Which of your tensors come from x, and which from the context?")
+@layer.values(0.25, "Which of your tensors come from x, and which from the context?")
 def test_square(attempt, reference, draw):
     """is right where both sides have one length and one width"""
     s = square_sizes_of(draw)
     CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
 
 
-@check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between input and output?")
+@layer.gradients(0.25, "Is there a detach, a .data or a no_grad between input and output?")
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x, to the context and to every weight"""
     s = sizes_of(draw)
-    weights, inputs = CROSS.deep(draw, s)
-    g = draw(s.B, s.T_q, s.d_out)
+    (weights, inputs), g = CROSS.deep(draw, s), draw(s.B, s.T_q, s.d_out)
     # Without keep first: a finite number added to a whole column swallows its scores, and no difference shows a slope.
     for given in (inputs[:2], inputs):
         _modules.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
@@ -244,33 +213,20 @@ def test_gradients(attempt, reference, draw):
 
 test_parameters = asked_of(
     CROSS,
-    parameters,
+    _modules.parameters,
     "learns W_query, W_key, W_value and out_proj and nothing else",
-    hint="No bias for the three layers that read, one for out_proj.",
+    "No bias for the three layers that read, one for out_proj.",
 )
-
-
-@check(
-    points=0.25, layer=Layer.HYGIENE, hint="Take d_out % num_heads in __init__, and raise a ValueError that names both."
-)
-def test_refuses_uneven_heads(attempt, draw):
-    """refuses, when it is made, a d_out that does not divide into heads"""
-    s = sizes_of(draw)
-    odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
-    _modules.judge_refused(CROSS, attempt, draw, s, odd, swapped)
-
-
+test_refuses_uneven_heads = asked_of(CROSS, _modules.refuses_uneven_heads)
 test_moves = asked_of(
-    CROSS, _modules.moves, "moves to another device as a whole", hint="Make new tensors on the device of x."
+    CROSS, _modules.moves, "moves to another device as a whole", "Make new tensors on the device of x."
 )
 test_dtype_and_argument = asked_of(
-    CROSS,
-    _modules.dtype_and_argument,
-    "follows the dtype of its input, and leaves its arguments as they were",
+    CROSS, _modules.dtype_and_argument, "follows the dtype of its input, and leaves its arguments as they were"
 )
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+@layer.hygiene(0.25, _again.HINT)
 def test_again(attempt, draw):
     """answers every call as a fresh instance would, with keep and without"""
     s = sizes_of(draw)
@@ -280,8 +236,8 @@ def test_again(attempt, draw):
     _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, others)
 
 
-test_steady = asked_of(CROSS, steady)
-test_half_precision = asked_of(CROSS, half_precision)
+test_steady = asked_of(CROSS, _modules.steady)
+test_half_precision = asked_of(CROSS, _modules.half_precision)
 
 
 def shares_the_context_out(attempt, draw):
@@ -289,6 +245,7 @@ def shares_the_context_out(attempt, draw):
     s, module = alike_in_heads(CROSS, attempt, draw)
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))
+    goes_by_scores(Unmasked(), attempt, draw, s)
 
 
 COUNTS_IF = {"CrossAttention": shares_the_context_out}

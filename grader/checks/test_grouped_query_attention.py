@@ -1,11 +1,13 @@
 """Hidden checks of grouped-query attention, and of the count of its cache."""
 
 from functools import partial
+from math import prod
 
-from manyheads.checks import Layer, assert_same, assert_shape, check, expect
+from manyheads.checks import assert_same, assert_shape, expect
 
 from . import _again, _modules
-from ._modules import asked_of, changed, half_precision, parameters, steady
+from . import _layers as layer
+from ._modules import asked_of, changed
 
 
 def with_sizes(s):
@@ -50,13 +52,12 @@ class Grouped(_modules.Subject):
 GQA = Grouped()
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="Take B and T from x.shape; the head's width is C / n_head for all three.")
+@layer.shape(0.25, "Take B and T from x.shape; the head's width is C / n_head for all three.")
 def test_shape(attempt, draw):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of groups"""
     s = sizes_of(draw)
     for change in ({}, {"B": 1}, {"T": 1}, {"T": s.block}, {"nkv": 5}, {"nkv": s.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}):
-        each = with_sizes(changed(s, **change))
-        weights, (x,) = GQA.given(draw, each)
+        weights, (x,) = GQA.given(draw, each := with_sizes(changed(s, **change)))
         assert_shape(GQA.module(attempt, each, weights)(x), x.shape)
 
 
@@ -64,7 +65,7 @@ test_finite = asked_of(GQA, _modules.finite)
 test_causal = asked_of(GQA, _modules.causal)
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or fold it with the heads?")
+@layer.causality(0.25, "Does any step mix the first axis, or fold it with the heads?")
 def test_independent(attempt, draw):
     """keeps batch entries apart"""
     s, weights, (x,) = GQA.case(draw)
@@ -75,10 +76,8 @@ def test_independent(attempt, draw):
     assert_same(before[:-1], after[:-1], "editing the last batch entry changes the output of another")
 
 
-@check(
-    points=0.5,
-    layer=Layer.CAUSALITY,
-    hint="Write 0, 0, 1, 1 beside the query heads. Which function repeats every entry, and which the whole row?",
+@layer.causality(
+    0.5, "Write 0, 0, 1, 1 beside the query heads. Which function repeats every entry, and which the whole row?"
 )
 def test_groups(attempt, draw):
     """lets query heads h · group … read head h of keys and values, and no other"""
@@ -86,31 +85,26 @@ def test_groups(attempt, draw):
     weights = GQA.passing_on(weights)
     before = GQA.module(attempt, s, weights)(x).output
     assert_shape(before, x.shape)
-    group, half = s.nh // s.nkv, s.nkv * s.hd
+    group = s.nh // s.nkv
     for h in range(s.nkv):
         edited = weights["kv.weight"].clone()
-        for start in (h * s.hd, half + h * s.hd):
+        for start in (h * s.hd, (s.nkv + h) * s.hd):
             edited[start : start + s.hd] = draw.weights(s.hd, s.C)
         after = GQA.module(attempt, s, {**weights, "kv.weight": edited})(x).output
         moves = ((before - after).abs().amax(dim=(0, 1)) > 1e-5 * before.abs().max()).unflatten(0, (s.nh, s.hd))
-        heads = moves.any(-1).nonzero().flatten().tolist()
-        due = list(range(h * group, (h + 1) * group))
+        heads, due = moves.any(-1).nonzero().flatten().tolist(), list(range(h * group, (h + 1) * group))
         told = f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for {s.nh} heads it "
         expect(heads == due, told + f"should move {due[0]}…{due[-1]} (proj passes everything on)")
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="A single token can only look at itself: what is left is its v, projected.")
+@layer.values(0.5, "A single token can only look at itself: what is left is its v, projected.")
 def test_single_token(attempt, reference, draw):
     """gives a single token its own values, projected"""
     s = sizes_of(draw, T=1)
     GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s))
 
 
-@check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="Without groups this is the fused QKV; with one head of keys and values all queries read the same.",
-)
+@layer.values(0.5, "Without groups this is the fused QKV; with one head of keys and values all queries read the same.")
 def test_both_ends(attempt, reference, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
     for nkv, hd in ((15, 4), (1, 6)):  # two widths of a head: some wrong scales are right for 4 channels
@@ -119,25 +113,20 @@ def test_both_ends(attempt, reference, draw):
         GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s, 1.5), what)
 
 
-@check(
-    points=0.75, layer=Layer.VALUES, hint="Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2."
-)
+@layer.values(0.75, "Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
 def test_values(attempt, reference, draw):
     """attends right in groups"""
-    s = sizes_of(draw)
-    large = large_sizes_of(draw)
+    s, large = sizes_of(draw), large_sizes_of(draw)
+    ordinary, low = GQA.given(draw, s, 1.5), GQA.deep(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)]
-    for n, given, what in (
-        (s, GQA.given(draw, s, 1.5), ""),
-        (s, GQA.deep(draw, s), "with low scores, the output"),
-        *((each, GQA.given(draw, each, 1.5), f"with {each.T} tokens, the output") for each in tied),
-        (large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"),
-    ):
+    others = [(n, GQA.given(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied]
+    more = large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
+    for n, given, what in ((s, ordinary, ""), (s, low, "with low scores, the output"), *others, more):
         GQA.assert_matches(attempt, reference, n, *given, what)
 
 
-@check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
+@layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to all three weights"""
     s = sizes_of(draw)
@@ -146,31 +135,27 @@ def test_gradients(attempt, reference, draw):
 
 test_parameters = asked_of(
     GQA,
-    parameters,
+    _modules.parameters,
     "learns q, kv and proj, of the right sizes, and nothing else",
-    hint="Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.",
+    "Count: 2 · C² for q and proj, and 2 · n_kv_head · head_dim · C for kv.",
 )
 
 
-@check(
-    points=0.25, layer=Layer.HYGIENE, hint="Take n_embd % n_head in __init__, and raise a ValueError that names both."
-)
+@layer.hygiene(0.25, "Take n_embd % n_head in __init__, and raise a ValueError that names both.")
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, an n_embd that n_head does not divide"""
     s = sizes_of(draw)
     _modules.judge_refused(GQA, attempt, draw, s, {"n_embd": s.C + 2, "n_head": s.nh})
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Which remainder says that some query head has no head to read?")
+@layer.hygiene(0.25, "Which remainder says that some query head has no head to read?")
 def test_refuses_uneven_groups(attempt, draw):
     """refuses, when it is made, an n_head that n_kv_head does not divide"""
     s = sizes_of(draw)
     _modules.judge_refused(GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh)))
 
 
-@check(
-    points=0.25, layer=Layer.HYGIENE, hint="Compare T with block_size first, and raise a ValueError that names both."
-)
+@layer.hygiene(0.25, "Compare T with block_size first, and raise a ValueError that names both.")
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size"""
     _modules.judge_too_long(GQA, attempt, draw, "block_size =")
@@ -180,12 +165,12 @@ test_moves = asked_of(
     GQA,
     _modules.moves,
     "moves to another device as a whole",
-    hint="A tensor that must move with the module and is not learned: a buffer.",
+    "A tensor that must move with the module and is not learned: a buffer.",
 )
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+@layer.hygiene(0.25, _again.HINT)
 def test_again(attempt, draw):
     """answers every call as a fresh instance would"""
     s = sizes_of(draw)
@@ -193,37 +178,32 @@ def test_again(attempt, draw):
     _again.judge_again(GQA.module(attempt, s, GQA.weights(draw, s)), *inputs)
 
 
-test_steady = asked_of(GQA, steady)
+test_steady = asked_of(GQA, _modules.steady)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="Which tensors does the next token want to see again? Count their numbers.")
+@layer.values(0.5, "Which tensors does the next token want to see again? Count their numbers.")
 def test_cache_bytes(attempt, draw):
     """counts the bytes of keys and values, in all layers"""
     s = draw.sizes(n_layer=[7, 9], nh=[15], nkv=[5], hd=[6], T=[11, 13])
     sizes = (s.n_layer, s.nh, s.nkv, s.hd, s.T)
     for args, options, each, asked in (
-        (sizes, {}, 2, "two bytes for a number"),
-        ((*sizes, 4), {}, 4, "four bytes for a number"),
-        (sizes, {"bytes_per_number": 1}, 1, "one byte for a number"),
-        ((5, 14, 2, 9, 17), {}, 2, "two bytes for a number"),
-        ((4, 10, 1, 22, 19), {"bytes_per_number": 3}, 3, "three bytes for a number"),
-        ((3, 21, 21, 64, 16, 8), {}, 8, "eight bytes for a number"),
+        (sizes, {}, 2, "two bytes"),
+        ((*sizes, 4), {}, 4, "four bytes"),
+        (sizes, {"bytes_per_number": 1}, 1, "one byte"),
+        ((5, 14, 2, 9, 17), {}, 2, "two bytes"),
+        ((4, 10, 1, 22, 19), {"bytes_per_number": 3}, 3, "three bytes"),
+        ((3, 21, 21, 64, 16, 8), {}, 8, "eight bytes"),
     ):
-        n_layer, _, nkv, hd, T = args[:5]
-        due = each * 2 * n_layer * nkv * hd * T
+        n_layer, _, *others = args[:5]
         answer = attempt.call("kv_cache_bytes", *args, **options)
-        given = answer.output
-        expect(given.numel() == 1, "one number is expected")
-        times = float(given) / due
-        told = f"with {asked} it gives {times:.4g} times the bytes of keys and values in {n_layer} layers"
+        expect(answer.output.numel() == 1, "one number is expected")
+        times = float(answer.output) / (each * 2 * n_layer * prod(others))
+        told = f"with {asked} for a number it gives {times:.4g} times the bytes of keys and values in {n_layer} layers"
         expect(times == 1, told, "cache_bytes")  # any other count is one, whatever it counts
-        expect(
-            answer.kind in ("int", "int64"),
-            f"kv_cache_bytes should give an int; yours gives {answer.returned}",
-            "interface",
-        )
+        told = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
+        expect(answer.kind in ("int", "int64"), told, "interface")
 
 
-test_half_precision = asked_of(GQA, half_precision)
+test_half_precision = asked_of(GQA, _modules.half_precision)
 
 COUNTS_IF = {"GroupedQueryAttention": partial(_modules.attends_to_itself, GQA)}

@@ -7,17 +7,16 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
-    Layer,
     StandIn,
     assert_finite,
     assert_gradients_match,
     assert_matches,
     assert_shape,
     assert_unmutated,
-    check,
     expect,
 )
 
+from . import _layers as layer
 from ._causal_attention import Subject
 from ._functions import dtype, sizes_written_in, stays_on_the_device
 from ._gradients import is_cut
@@ -73,17 +72,14 @@ def mean_of_past(weights, x):
     return v.cumsum(dim=1) / counts @ weights["proj.weight"].T
 
 
-def where_changed(before, after, *dims):
-    """Where two outputs differ, over the other dimensions: indices along `dims`."""
+def where_changed(before, after, dim):
+    """Where two outputs differ: indices along `dim`."""
     before, after = before.nan_to_num(nan=1e30), after.nan_to_num(nan=1e30)
     differs = (before - after).abs() > 1e-5 * before.abs().max().clamp_min(1e-30)
-    others = [d for d in range(differs.dim()) if d not in dims]
-    return [tuple(p) for p in differs.amax(dim=others).nonzero().tolist()]
+    return differs.transpose(0, dim).flatten(1).any(1).nonzero().flatten().tolist()
 
 
-@check(
-    points=0.25, layer=Layer.SHAPE, hint="Each head gives (B, T, head_dim). What do n_head of them make, side by side?"
-)
+@layer.shape(0.25, "Each head gives (B, T, head_dim). What do n_head of them make, side by side?")
 def test_shape(attempt, draw):
     """gives (B, T, C)"""
     s, weights, (x,) = LOOP.case(draw)
@@ -94,22 +90,14 @@ def test_shape(attempt, draw):
     assert_shape(answer, (s.B, s.T, s.C))
 
 
-@check(
-    points=0.25,
-    layer=Layer.FINITE,
-    hint="A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?",
-)
+@layer.finite(0.25, "A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?")
 def test_finite(attempt, draw):
     """gives numbers everywhere"""
     s, weights, inputs = LOOP.case(draw)
     assert_finite(LOOP.module(attempt, s, weights)(*inputs))
 
 
-@check(
-    points=0.5,
-    layer=Layer.CAUSALITY,
-    hint="Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax.",
-)
+@layer.causality(0.5, "Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax.")
 def test_causal(attempt, draw):
     """lets no token see the future"""
     s = sizes_of(draw)
@@ -118,18 +106,14 @@ def test_causal(attempt, draw):
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        seen = [p for (p,) in where_changed(before, output_of(attempt, s, weights, edited), 1)]
+        seen = where_changed(before, output_of(attempt, s, weights, edited), 1)
         early = " and ".join(str(p) for p in seen if p < t)
         told = f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches token {early}"
         expect(not early, told)
         expect(t in seen, f"a change of token {t} does not reach token {t} itself")
 
 
-@check(
-    points=0.25,
-    layer=Layer.CAUSALITY,
-    hint="The sequences of a batch never meet: which of your steps joins or cuts axis 0?",
-)
+@layer.causality(0.25, "The sequences of a batch never meet: which of your steps joins or cuts axis 0?")
 def test_sequences_apart(attempt, draw):
     """keeps the sequences of a batch apart"""
     s, weights, (x,) = LOOP.case(draw)
@@ -137,39 +121,28 @@ def test_sequences_apart(attempt, draw):
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
     before, after = (output_of(attempt, s, weights, each) for each in (x, edited))
-    others = [p for (p,) in where_changed(before, after, 0) if p != b]
+    others = [p for p in where_changed(before, after, 0) if p != b]
     expect(not others, f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]} gives")
 
 
-@check(
-    points=0.25,
-    layer=Layer.CAUSALITY,
-    hint="Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones.",
-)
+@layer.causality(0.25, "Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones.")
 def test_heads_apart(attempt, draw):
     """keeps the heads apart and in order"""
     s, weights, (x,) = LOOP.case(draw)
     weights, h = LOOP.passing_on(weights), s.nh - 1  # the last one: in another order it stands elsewhere
-    own = range(h * s.hd, (h + 1) * s.hd)
+    own = [*range(h * s.hd, (h + 1) * s.hd)]
     edited = {name: weight.clone() for name, weight in weights.items()}
     for rows, _ in LOOP.projections(edited, s):
-        rows[own[0] : own[-1] + 1] = draw.weights(s.hd, s.C)
+        rows[own] = draw.weights(s.hd, s.C)
     before, after = (output_of(attempt, s, each, x) for each in (weights, edited))
-    seen = [c for (c,) in where_changed(before, after, 2)]
-    told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads"
-    stray = [str(c) for c in seen if c not in own]
-    expect(
-        not stray, f"{told}; in yours they change channel {' and '.join(stray[:3])}{' and more' if stray[3:] else ''}"
-    )
-    missed = [str(c) for c in own if c not in seen]
-    expect(not missed, f"{told}; in yours channel {' and '.join(missed[:3])} stays as it was")
+    seen = where_changed(before, after, 2)
+    told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads; in yours"
+    stray, missed = [str(c) for c in seen if c not in own], [str(c) for c in own if c not in seen]
+    expect(not stray, f"{told} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}")
+    expect(not missed, f"{told} channel {' and '.join(missed[:3])} stays as it was")
 
 
-@check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="Equal scores make equal weights, whatever the scale: is it the values, the mask or the projection?",
-)
+@layer.values(0.5, "Equal scores make equal weights, whatever the scale: is it the values, the mask or the projection?")
 def test_average(attempt, draw):
     """gives a query of zeros the mean of its past, projected"""
     s, weights, (x,) = LOOP.case(draw)
@@ -177,7 +150,7 @@ def test_average(attempt, draw):
     assert_matches(LOOP.module(attempt, s, weights)(x), mean_of_past(weights, x))
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="One token has only itself to look at, and one head has all the channels.")
+@layer.values(0.25, "One token has only itself to look at, and one head has all the channels.")
 def test_one_of_each(attempt, draw):
     """works for one token, for one head and for many"""
     s, weights, _ = LOOP.case(draw)
@@ -190,11 +163,7 @@ def test_one_of_each(attempt, draw):
         assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), what)
 
 
-@check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="The usual suspects, in order: the scale, the cut of the stacked weight, the weight not transposed.",
-)
+@layer.values(0.5, "The usual suspects, in order: the scale, the cut of the stacked weight, the weight not transposed.")
 def test_values(attempt, reference, draw):
     """computes the attention of every head"""
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
@@ -208,11 +177,7 @@ def test_values(attempt, reference, draw):
         LOOP.assert_matches(attempt, reference, s, weights, inputs, what)
 
 
-@check(
-    points=0.25,
-    layer=Layer.GRADIENTS,
-    hint="detach, .data and no_grad forget where numbers came from: use the weights as they are.",
-)
+@layer.gradients(0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are.")
 def test_gradients(attempt, reference, draw):
     """lets gradients reach x and the weights"""
     s, weights, (x,) = LOOP.case(draw)
@@ -246,67 +211,57 @@ def copies_weights(attempt, s, weights, x):
     return operations is not None and operations.fused
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Take every size from x and from mha.")
+@layer.hygiene(0.25, "Take every size from x and from mha.")
 def test_any_size(attempt, draw):
     """works for any sizes"""
     varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=[9, 11])
 
-    def ask(sizes):
+    def fault(sizes):
         B, T, nh, hd = sizes
         s = SimpleNamespace(B=B, T=T, nh=nh, C=nh * hd)
         weights, (x,) = LOOP.given(draw, s)
         answer = LOOP.module(attempt, s, weights)(x)
-        return answer, answer.raised is None and answer.output.shape == x.shape
+        return None if answer.raised is None and answer.output.shape == x.shape else answer
 
     others = tuple(vars(varied).values())
-    answer, works = ask(others)
-    lesson = None if works else next((sizes for sizes in LESSONS if ask(sizes)[1]), None)
-    if lesson is not None:
-        fixed = sizes_written_in(lambda sizes: ask(sizes)[1], lesson, others)
+    wrong = fault(others)
+    lesson = wrong and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
+    if lesson:
+        fixed = sizes_written_in(lambda sizes: fault(sizes) is None, lesson, others)
         B, T, nh, hd = lesson
         told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for {' or '.join(fixed) or 'other sizes'}"
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
         raise CheckFailed(told, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
-    assert_shape(answer, (varied.B, varied.T, varied.nh * varied.hd))
+    if wrong:
+        assert_shape(wrong, (varied.B, varied.T, varied.nh * varied.hd))
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="Operations that end in _ or =, and slices assigned to, change the tensor itself. And no dropout here.",
+@layer.hygiene(
+    0.25, "Operations that end in _ or =, and slices assigned to, change the tensor itself. And no dropout here."
 )
 def test_leaves_its_arguments(attempt, draw):
     """leaves x and the weights as they were, and gives the same answer twice"""
     s, weights, (x,) = LOOP.case(draw)
     assert_unmutated(LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated")
     asking = attempt.asking(random=True, runs=2)
-    first, second = LOOP.module(asking, s, weights)(x).outputs
-    if not torch.equal(first.nan_to_num(), second.nan_to_num()):
+    if not torch.equal(*(output.nan_to_num() for output in LOOP.module(asking, s, weights)(x).outputs)):
         # Weights of zeros silence dropout, but not a layer that the attempt made for itself.
-        silent = (
-            {**LOOP.passing_on(weights), "qkv.weight": torch.zeros_like(weights["qkv.weight"])},
-            {**weights, "proj.weight": torch.zeros_like(weights["proj.weight"])},
-        )
-        own = any(bool(LOOP.module(asking, s, w)(x).output.nan_to_num(nan=0.0).any()) for w in silent)
-        told = (
-            "of new random weights: use those of mha" if own else "of chance: the weights are all there is, no dropout"
-        )
-        raise CheckFailed(
-            f"the same call gives two answers, because {told}", "params_not_registered" if own else "dropout_always_on"
-        )
+        qkv, proj = (torch.zeros_like(w) for w in weights.values())
+        silent = {**LOOP.passing_on(weights), "qkv.weight": qkv}, {**weights, "proj.weight": proj}
+        why, suspect = "of chance: the weights are all there is, no dropout", "dropout_always_on"
+        if any(bool(LOOP.module(asking, s, w)(x).output.nan_to_num(nan=0.0).any()) for w in silent):
+            why, suspect = "of new random weights: use those of mha", "params_not_registered"
+        raise CheckFailed(f"the same call gives two answers, because {why}", suspect)
 
 
 test_dtype = asked_of(
     calls_of,
     dtype,
     "returns the dtype that it is given",
-    hint="A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
+    "A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
 )
 test_device = asked_of(
-    calls_of,
-    stays_on_the_device,
-    "stays on the device of x",
-    hint="A mask, or any other new tensor, needs device=x.device.",
+    calls_of, stays_on_the_device, "stays on the device of x", "A mask, or any other new tensor, needs device=x.device."
 )
 
 COUNTS_IF = {TARGET: partial(attends_to_itself, LOOP)}

@@ -1,30 +1,21 @@
 """Hidden checks of the reshape dance: head h holds channels h·hd … (h+1)·hd − 1 of every position."""
 
 import re
+from itertools import product
 
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    Layer,
-    assert_matches,
-    assert_refused,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import CheckFailed, assert_matches, assert_refused, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
+from . import _layers as layer
 from ._functions import dtype, leaves_its_arguments, sizes_written_in, stays_on_the_device
 from ._modules import asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
 BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
-ADDRESSES = {
-    "split_heads": ("sequence", "position", "channel"),
-    "merge_heads": ("sequence", "head", "position", "number"),
-}
+SPLIT, MERGE = "split_heads", "merge_heads"
+ADDRESSES = {SPLIT: ("sequence", "position", "channel"), MERGE: ("sequence", "head", "position", "number")}
 
 
 def sizes_of(draw):
@@ -39,24 +30,24 @@ def large_sizes_of(draw):
 
 def given(name, B, T, nh, hd):
     """The shape of what a function is given."""
-    return (B, T, nh * hd) if name == "split_heads" else (B, nh, T, hd)
+    return (B, T, nh * hd) if name == SPLIT else (B, nh, T, hd)
 
 
 def wanted(name, B, T, nh, hd):
     """The shape of what a function returns."""
-    return given("merge_heads" if name == "split_heads" else "split_heads", B, T, nh, hd)
+    return given(MERGE if name == SPLIT else SPLIT, B, T, nh, hd)
 
 
 def ask(candidate, name, x, nh):
     """Call either function."""
-    return candidate.call(name, x, nh) if name == "split_heads" else candidate.call(name, x)
+    return candidate.call(name, x, nh) if name == SPLIT else candidate.call(name, x)
 
 
 def drawn(draw, name):
     """Arguments of either function by name."""
     s = vars(sizes_of(draw))
     x = draw(*given(name, **s))
-    return {"x": x, "n_head": s["nh"]} if name == "split_heads" else {"y": x}
+    return {"x": x, "n_head": s["nh"]} if name == SPLIT else {"y": x}
 
 
 def calls_of(draw):
@@ -69,12 +60,10 @@ def in_words(name, places):
     words = []
     for axis, values in zip(ADDRESSES[name], zip(*places, strict=True), strict=True):
         found = list(dict.fromkeys(values))
-        if len(found) == 1:
-            words.append(f"{axis} {found[0]}")
-        elif found == list(range(found[0], found[-1] + 1)):
-            words.append(f"{axis}s {found[0]}…{found[-1]}")
-        else:
-            words.append(f"{axis}s {', '.join(map(str, found[:4]))}{', …' if len(found) > 4 else ''}")
+        listed = ", ".join(map(str, found[:4])) + ", …" * (len(found) > 4)
+        follow = found == list(range(found[0], found[-1] + 1))
+        several = f"{axis}s {found[0]}…{found[-1]}" if follow else f"{axis}s {listed}"
+        words.append(several if len(found) > 1 else f"{axis} {found[0]}")
     return " of ".join(reversed(words))
 
 
@@ -91,8 +80,8 @@ def assert_moved(name, answer, x, right, blocks):
         off = got[index][:, None] - flat[None, :]
         distance, nearest = off.abs().nan_to_num(torch.inf).min(dim=1)
         found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
-        if found != places or distance.max() > 1e-6:
-            known = distance.max() <= 1e-6
+        known = distance.max() <= 1e-6
+        if found != places or not known:
             yours = in_words(name, found) if known else "numbers that stand nowhere in the input"
             raise CheckFailed(f"{label} should hold {in_words(name, places)}; yours holds {yours}")
     assert_matches(answer, right)
@@ -107,8 +96,8 @@ def assert_confined(name, attempt, draw, seen):
     edited = x.clone()
     edited[b, ..., t, :] += 1 + draw(1).abs()
     before, after = (ask(attempt, name, each, s.nh) for each in (x, edited))
-    for answer in (before, after):
-        assert_shape(answer, wanted(name, **vars(s)))
+    assert_shape(before, wanted(name, **vars(s)))
+    assert_shape(after, wanted(name, **vars(s)))
     places = [tuple(p) for p in seen(before.output != after.output).nonzero().tolist()]
     others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
     there = f"a change at position {t} of sequence {b} should show there and nowhere else"
@@ -116,43 +105,39 @@ def assert_confined(name, attempt, draw, seen):
     expect(places, f"{there}; yours does not show it")
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="B, T, C = x.shape; then count the dimensions that you want.")
+def assert_shaped(answer, name, s):
+    """One tensor came, of the right shape."""
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    assert_shape(answer, wanted(name, **s))
+
+
+@layer.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
 def test_split_shape(attempt, draw):
     """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
     s = vars(sizes_of(draw))
-    answer = attempt.call("split_heads", draw(*given("split_heads", **s)), n_head=s["nh"])
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-    assert_shape(answer, wanted("split_heads", **s))
+    assert_shaped(attempt.call(SPLIT, draw(*given(SPLIT, **s)), n_head=s["nh"]), SPLIT, s)
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="The heads go back beside the channels before the two are joined.")
+@layer.shape(0.25, "The heads go back beside the channels before the two are joined.")
 def test_merge_shape(attempt, draw):
     """merge_heads(y) gives (B, T, C)"""
     s = vars(sizes_of(draw))
-    answer = attempt.call("merge_heads", draw(*given("merge_heads", **s)))
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-    assert_shape(answer, wanted("merge_heads", **s))
+    assert_shaped(attempt.call(MERGE, draw(*given(MERGE, **s))), MERGE, s)
 
 
-@check(
-    points=0.5, layer=Layer.CAUSALITY, hint="Which numbers lie next to each other in memory, and which axis may be cut?"
-)
+@layer.causality(0.5, "Which numbers lie next to each other in memory, and which axis may be cut?")
 def test_split_keeps_positions(attempt, draw):
     """keeps every position to itself when it splits"""
-    assert_confined("split_heads", attempt, draw, lambda changed: changed.any(dim=3).any(dim=1))
+    assert_confined(SPLIT, attempt, draw, lambda changed: changed.any(dim=3).any(dim=1))
 
 
-@check(
-    points=0.5,
-    layer=Layer.CAUSALITY,
-    hint="Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?",
-)
+@layer.causality(0.5, "Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?")
 def test_merge_keeps_positions(attempt, draw):
     """keeps every position to itself when it merges"""
-    assert_confined("merge_heads", attempt, draw, lambda changed: changed.any(dim=2))
+    assert_confined(MERGE, attempt, draw, lambda changed: changed.any(dim=2))
 
 
-@check(points=1.25, layer=Layer.VALUES, hint="view never moves data. Which axis must be unpacked first?")
+@layer.values(1.25, "view never moves data. Which axis must be unpacked first?")
 def test_split_values(attempt, draw):
     """splits channels into heads"""
     for s in (sizes_of(draw), large_sizes_of(draw)):
@@ -160,70 +145,59 @@ def test_split_values(attempt, draw):
         right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
         blocks = (
             (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
-            for b in range(s.B)
-            for h in range(s.nh)
-            for t in range(s.T)
+            for b, h, t in product(range(s.B), range(s.nh), range(s.T))
         )
-        assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
+        assert_moved(SPLIT, attempt.call(SPLIT, x, s.nh), x, right, blocks)
 
 
-@check(points=1.25, layer=Layer.VALUES, hint="The same dance backwards: heads back beside the channels, then join.")
+@layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
 def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
     for s in (sizes_of(draw), large_sizes_of(draw)):
         y = draw(s.B, s.nh, s.T, s.hd)
         right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
+        own = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
         blocks = (
-            (
-                f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
-                (b, t, slice(h * s.hd, (h + 1) * s.hd)),
-                [(b, h, t, d) for d in range(s.hd)],
-            )
-            for b in range(s.B)
-            for t in range(s.T)
-            for h in range(s.nh)
+            (f"position {t}, channels {c.start}…{c.stop - 1}", (b, t, c), [(b, h, t, d) for d in range(s.hd)])
+            for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(own))
         )
-        assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
+        assert_moved(MERGE, attempt.call(MERGE, y), y, right, blocks)
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="Undo the steps of split_heads, the last one first.")
+@layer.values(0.25, "Undo the steps of split_heads, the last one first.")
 def test_round_trip(attempt, draw):
     """undoes split_heads with merge_heads"""
     s = sizes_of(draw)
     x = draw(s.B, s.T, s.nh * s.hd)
-    heads = attempt.call("split_heads", x, s.nh)
+    heads = attempt.call(SPLIT, x, s.nh)
     assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")
-    assert_same(attempt.call("merge_heads", heads.output), x, "merge_heads(split_heads(x, n_head)) is not x")
+    assert_same(attempt.call(MERGE, heads.output), x, "merge_heads(split_heads(x, n_head)) is not x")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Take every size from the tensor that you are given.")
+@layer.hygiene(0.25, "Take every size from the tensor that you are given.")
 def test_any_size(attempt, reference, draw):
     """works for any sizes, one position, one head and one channel a head among them"""
     varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=(9, 13))
     for name in ADDRESSES:
 
-        def works(sizes, name=name):
+        def fault(sizes, name=name):
             answer = ask(attempt, name, draw(*given(name, *sizes)), sizes[2])
-            refused = answer.raised is not None and "ValueError" in answer.raised.bases
-            return answer, refused, answer.raised is None and tuple(answer.output.shape) == wanted(name, *sizes)
+            return None if answer.raised is None and answer.output.shape == wanted(name, *sizes) else answer
 
         others = tuple(vars(varied).values())
-        (_, _, lesson_works), (answer, refused, other_works) = works(LESSON), works(others)
-        if lesson_works and not other_works and not refused:
-            which = " or ".join(sizes_written_in(lambda sizes: works(sizes)[2], LESSON, others)) or "other sizes"
-            told = f"{name} works for (B, T, C) = (2, 8, 64) with 4 heads, but not for {which}"
-            raise CheckFailed(told, "hard_coded_shape")
-        assert_shape(answer, wanted(name, *others))
+        of_lesson, wrong = fault(LESSON), fault(others)
+        if wrong:
+            if not of_lesson and not (wrong.raised and "ValueError" in wrong.raised.bases):
+                which = " or ".join(sizes_written_in(lambda sizes: not fault(sizes), LESSON, others)) or "other sizes"
+                told = f"{name} works for (B, T, C) = (2, 8, 64) with 4 heads, but not for {which}"
+                raise CheckFailed(told, "hard_coded_shape")
+            assert_shape(wrong, wanted(name, *others))
         assert_shape(ask(attempt, name, draw(*given(name, 2, 3, 4, 1)), 4), wanted(name, 2, 3, 4, 1))
         x = draw(*given(name, 1, 1, 1, 5))
         assert_matches(ask(attempt, name, x, 1), ask(reference, name, x, 1))
 
 
-@check(
-    points=0.25,
-    layer=Layer.GRADIENTS,
-    hint="detach, .data, no_grad and a new torch.tensor all forget where numbers came from.",
-)
+@layer.gradients(0.25, "detach, .data, no_grad and a new torch.tensor all forget where numbers came from.")
 def test_gradients(attempt, draw):
     """lets gradients through both ways"""
     for name in ADDRESSES:
@@ -241,16 +215,16 @@ def test_gradients(attempt, draw):
         expect(off <= 1e-5, f"the gradient that comes back through {name} is not that of its output")
 
 
-@check(points=0.5, layer=Layer.HYGIENE, hint="Does n_head divide C? // rounds down without a sound, so ask first.")
+@layer.hygiene(0.5, "Does n_head divide C? // rounds down without a sound, so ask first.")
 def test_refuses_indivisible(attempt, draw):
     """refuses channels that do not divide into heads"""
     nh = draw.sizes(nh=[5, 7]).nh
-    fine = attempt.call("split_heads", draw(2, 6, nh * 7), nh)
+    fine = attempt.call(SPLIT, draw(2, 6, nh * 7), nh)
     # Heads of 7 channels prove that n_head was heard, so that what follows is about dividing.
     hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.output.shape)
     suspect = "divisibility_unchecked" if hears else ""
     for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
-        answer = attempt.call("split_heads", draw(2, 6, channels), nh)
+        answer = attempt.call(SPLIT, draw(2, 6, channels), nh)
         numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
         if fine.raised is None and raised is not None and {"RuntimeError", "EinopsError"} & set(raised.bases):
             unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
@@ -266,11 +240,11 @@ test_dtype = asked_of(
     calls_of,
     dtype,
     "returns the dtype that it is given",
-    hint="A new tensor is float32 unless you say otherwise; better to make none.",
+    "A new tensor is float32 unless you say otherwise; better to make none.",
 )
 test_device = asked_of(
     calls_of,
     stays_on_the_device,
     "stays on the device of its argument",
-    hint="A new tensor needs device=x.device; better to make none.",
+    "A new tensor needs device=x.device; better to make none.",
 )

@@ -2,21 +2,11 @@
 
 import torch
 
-from manyheads.checks import Layer, assert_matches, assert_same, assert_shape, check, expect
+from manyheads.checks import assert_matches, assert_same, assert_shape, expect
 
-from ._functions import (
-    agree,
-    are_scaled,
-    device,
-    dtype,
-    gradients,
-    is_none_of,
-    is_refused,
-    leaves_its_arguments,
-    same,
-    shapes,
-    treats_leading_alone,
-)
+from . import _functions as shared
+from . import _layers as layer
+from ._functions import same
 from ._modules import asked_of
 
 LAST = 63  # positions are integers from 0 to here
@@ -48,15 +38,10 @@ def calls_of(draw, s=None):
     }
 
 
-def angles(positions, hd, base=BASE):
-    """(T, hd / 2): the oracle's angles."""
-    return positions[:, None] * base ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)
-
-
-def turned_in_halves(x, positions, direction=1.0):
+def turned_in_halves(x, positions):
     """The rotation in the layout that pairs channel i with channel i + hd/2."""
-    a, b = x.chunk(2, dim=-1)
-    angle = direction * angles(positions, x.shape[-1])
+    (a, b), hd = x.chunk(2, dim=-1), x.shape[-1]
+    angle = positions[:, None] * BASE ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)  # (T, hd / 2)
     cos, sin = angle.cos(), angle.sin()
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
@@ -66,27 +51,24 @@ def turned_of(draw, s=None):
     return {name: kwargs for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
 
 
-test_shapes = asked_of(calls_of, shapes)
+test_shapes = asked_of(calls_of, shared.shapes)
 
 
-@check(
-    points=0.75, layer=Layer.VALUES, hint="Which channels are a pair, which way do they turn, and how fast is pair i?"
-)
+@layer.values(0.75, "Which channels are a pair, which way do they turn, and how fast is pair i?")
 def test_rotate(attempt, reference, draw):
     """turns neighbouring channels, each pair at its own speed"""
     s = sizes_of(draw)
     x, positions = draw(s.B, s.T, s.hd), torch.arange(s.T)
     got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
     back, halves = reference.call("rotate", x, -positions).output, turned_in_halves(x, positions)
+    parted = torch.cat([want.output[..., 0::2], want.output[..., 1::2]], -1)
     guesses = {
         "nothing is turned": x,
         "the pairs turn the wrong way round": back,
         "channel i is paired with channel i + hd/2: here neighbours are a pair": halves,
-        "pairs are turned, and then put back as two halves": torch.cat(
-            [want.output[..., 0::2], want.output[..., 1::2]], -1
-        ),
+        "pairs are turned, and then put back as two halves": parted,
     }
-    is_none_of(got.output, guesses)
+    shared.is_none_of(got.output, guesses)
     assert_matches(got, want)
     many = draw.integer(40, LAST + 1)
     x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
@@ -94,30 +76,26 @@ def test_rotate(attempt, reference, draw):
         f"for {many} tokens, the output of rotate": (x, positions),
         "with a single pair of channels, the output of rotate": (draw(s.U, 2), torch.arange(s.U)),
     }
-    agree(attempt, reference, "rotate", calls)
+    shared.agree(attempt, reference, "rotate", calls)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="The positions are an argument: what are they used for?")
+@layer.values(0.5, "The positions are an argument: what are they used for?")
 def test_positions(attempt, reference, draw):
     """turns each token by the position that is given for it"""
     s = sizes_of(draw)
     x = draw(s.B, s.T, s.hd)
-    for positions, what in (
-        (torch.arange(s.T) + 21, "positions from 21 on"),
-        (places(draw, s.T), "positions in any order"),
-    ):
+    counting, any_order = torch.arange(s.T), places(draw, s.T)
+    for positions, what in ((counting + 21, "positions from 21 on"), (any_order, "positions in any order")):
         got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
-        counted = reference.call("rotate", x, torch.arange(s.T))
+        counted = reference.call("rotate", x, counting)
         expect(not same(got.output, counted.output), f"with {what}, tokens are counted from 0")
         assert_matches(got, want, f"with {what}, the output of rotate")
-    calls = {
-        f"for a single token at position {place}, the output of rotate": (x[:, :1].clone(), torch.tensor([place]))
-        for place in (37, 0)
-    }
-    agree(attempt, reference, "rotate", calls)
+    for place in (37, 0):
+        what, args = f"for a single token at position {place}", (x[:, :1].clone(), torch.tensor([place]))
+        shared.agree(attempt, reference, "rotate", {f"{what}, the output of rotate": args})
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="base is an argument of both functions. Where is it handed on?")
+@layer.values(0.25, "base is an argument of both functions. Where is it handed on?")
 def test_base(attempt, reference, draw):
     """takes the base that it is given"""
     s = sizes_of(draw)
@@ -135,18 +113,17 @@ def test_base(attempt, reference, draw):
         assert_matches(got, want, f"with a base of {base:,.0f}, the output of {name}")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="With an odd number of channels, which one has no partner?")
+@layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")
 def test_refuses(attempt, draw):
     """refuses an odd number of channels"""
     s = sizes_of(draw)
     positions = places(draw, s.T)
     attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
     for hd in (s.hd - 1, s.hd + 3):
-        answer = attempt.call("rotate", draw(s.B, s.T, hd), positions)
-        is_refused(answer, f"a head of {hd} channels", "number")
+        shared.is_refused(attempt.call("rotate", draw(s.B, s.T, hd), positions), f"a head of {hd} channels", "number")
 
 
-@check(points=0.5, layer=Layer.CAUSALITY, hint="Move the whole text along by a few positions: may any score change?")
+@layer.causality(0.5, "Move the whole text along by a few positions: may any score change?")
 def test_differences(attempt, draw):
     """scores differences of positions, and nothing else of them"""
     s = sizes_of(draw)
@@ -156,34 +133,32 @@ def test_differences(attempt, draw):
     assert_shape(here, (s.B, s.U, s.T), "the scores")
     later = attempt.call("rotary_scores", q, k, q_positions + 23, k_positions + 23)
     assert_same(here, later, "all tokens moved on by 23 positions, and the scores changed")
-    for moved, what in (((23, 0), "queries"), ((0, 23), "keys")):
-        apart = attempt.call("rotary_scores", q, k, q_positions + moved[0], k_positions + moved[1])
+    for by_q, by_k, what in ((23, 0, "queries"), (0, 23, "keys")):
+        apart = attempt.call("rotary_scores", q, k, q_positions + by_q, k_positions + by_k)
         assert_shape(apart, (s.B, s.U, s.T), "the scores")
         expect(not same(apart.output, here.output), f"the {what} alone moved on by 23 positions, and no score changed")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="Turn both sides, each by its own positions, then divide by √head_dim.")
+@layer.values(0.75, "Turn both sides, each by its own positions, then divide by √head_dim.")
 def test_rotary_scores(attempt, reference, draw):
     """scores turned queries against turned keys, over √head_dim"""
     s = sizes_of(draw)
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
     args = (q, k, places(draw, s.U), places(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
-    are_scaled(got, want)
+    shared.are_scaled(got, want)
     expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
     assert_matches(got, want, "the scores")
-    more = calls_of(draw, s)["rotary_scores"].values()
-    as_many = (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
-    long = (draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8), places(draw, 41), places(draw, 57))
+    as_many = "with as many keys as channels, the scores"
     calls = {
-        "with more keys, the scores": more,
-        "with as many keys as channels, the scores": as_many,
-        "in a long text, the scores": long,
+        "with more keys, the scores": calls_of(draw, s)["rotary_scores"].values(),
+        as_many: (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd)),
+        "in a long text, the scores": (*(draw(s.B, T, s.hd + 8) for T in (41, 57)), places(draw, 41), places(draw, 57)),
     }
-    agree(attempt, reference, "rotary_scores", calls)
+    shared.agree(attempt, reference, "rotary_scores", calls)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="While a model writes, the one query is not at position 0.")
+@layer.values(0.5, "While a model writes, the one query is not at position 0.")
 def test_decoding(attempt, reference, draw):
     """scores one new query as it does among others"""
     s = sizes_of(draw)
@@ -192,18 +167,15 @@ def test_decoding(attempt, reference, draw):
     last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
     got, want = (c.call("rotary_scores", *last) for c in (attempt, reference))
     from_zero = reference.call("rotary_scores", *last[:2], positions[:1] * 0, positions)
-    expect(
-        not same(got.output, from_zero.output), "a single query is taken for the first token, whatever its position is"
-    )
+    told = "a single query is taken for the first token, whatever its position is"
+    expect(not same(got.output, from_zero.output), told)
     assert_matches(got, want, "for one query, the scores")
     whole = attempt.call("rotary_scores", q, k, positions, positions)
     assert_shape(whole, (s.B, s.T, s.T), "the scores")
     assert_same(whole.output[:, -1:], got, "the last query has other scores when it stands alone")
 
 
-@check(
-    points=0.75, layer=Layer.VALUES, hint="In each head: first the first channels of all pairs, then the second ones."
-)
+@layer.values(0.75, "In each head: first the first channels of all pairs, then the second ones.")
 def test_pairs_to_halves(attempt, reference, draw):
     """moves the rows of each head, and keeps what stands in them"""
     s = sizes_of(draw)
@@ -220,7 +192,7 @@ def test_pairs_to_halves(attempt, reference, draw):
         assert_matches(got, want, f"{what}, the output of pairs_to_halves")
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="Do pairs_to_halves and rotate mean the same pairs?")
+@layer.values(0.25, "Do pairs_to_halves and rotate mean the same pairs?")
 def test_same_scores(attempt, draw):
     """gives the scores of pairs where halves are turned"""
     s = sizes_of(draw)
@@ -237,17 +209,17 @@ def test_same_scores(attempt, draw):
     assert_same(pairs, q @ k.mT / s.hd**0.5, "with the reordered weights, halves do not score as pairs do with yours")
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
+@layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
 def test_leading_dimensions(attempt, draw):
     """gives a sequence in a batch the same as alone"""
     s = sizes_of(draw)
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
     here, there = places(draw, s.U), places(draw, s.U)
-    treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
-    treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
+    shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
+    shared.treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
 
 
-test_gradients = asked_of(turned_of, gradients, "lets the right gradients through to x, q and k")
-test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
-test_dtype = asked_of(calls_of, dtype)
-test_device = asked_of(calls_of, device, hint="The angles belong where the channels are.")
+test_gradients = asked_of(turned_of, shared.gradients, "lets the right gradients through to x, q and k")
+test_leaves_its_arguments = asked_of(calls_of, shared.leaves_its_arguments)
+test_dtype = asked_of(calls_of, shared.dtype)
+test_device = asked_of(calls_of, shared.device, hint="The angles belong where the channels are.")

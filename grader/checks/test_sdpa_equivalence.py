@@ -5,19 +5,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    Layer,
-    assert_finite,
-    assert_matches,
-    assert_shape,
-    assert_unmutated,
-    check,
-    expect,
-)
+from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_shape, assert_unmutated, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
+from . import _layers as layer
 from . import _modules
 from ._modules import asked_of, changed
 from ._planted import planting
@@ -29,7 +21,7 @@ PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thou
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
 
-@check(points=0.25, layer=Layer.SHAPE)
+@layer.shape(0.25)
 def test_shape(attempt, draw):
     """keeps (B, T, C) on both paths, for any batch, length and number of heads"""
     s = shared.sizes_of(draw)
@@ -40,7 +32,7 @@ test_causal = asked_of(
     BOTH,
     _modules.causal,
     "does not see the future, on either path",
-    hint="is_causal=True on the fast path, and the mask by hand: try T = 3 on both.",
+    "is_causal=True on the fast path, and the mask by hand: try T = 3 on both.",
 )
 test_independent = asked_of(BOTH, shared.independent, "keeps batch entries apart, and heads apart, on both paths")
 
@@ -50,10 +42,8 @@ def judge_values(attempt, reference, draw, path):
     options, s = PATHS[path], shared.sizes_of(draw)
     weights = BOTH.weights(draw, s)
     several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
-    cases = [
-        (changed(s, nh=nh), weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:")
-        for T, nh, what in (*((T, s.nh, what) for T, what in several), (s.T, 1, "one head"))
-    ]
+    cases = [(s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several]
+    cases.append((changed(s, nh=1), weights, BOTH.inputs(draw, s, 1.5), "one head:"))
     for n, weights, inputs, what in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
@@ -63,21 +53,19 @@ def judge_values(attempt, reference, draw, path):
     BOTH.assert_matches(attempt, reference, s, *BOTH.given(draw, s, 1.5), what, **options)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="It scales by itself. In its boolean mask True means: may look.")
+@layer.values(0.5, "It scales by itself. In its boolean mask True means: may look.")
 def test_values_fast(attempt, reference, draw):
     """attends right with flash=True"""
     judge_values(attempt, reference, draw, "flash=True")
 
 
-@check(points=0.25, layer=Layer.VALUES)
+@layer.values(0.25)
 def test_values_by_hand(attempt, reference, draw):
     """attends right with flash=False"""
     judge_values(attempt, reference, draw, "flash=False")
 
 
-@check(
-    points=0.25, layer=Layer.VALUES, hint="Feed both paths the same q, k, v. Where do they part: scale, mask or merge?"
-)
+@layer.values(0.25, "Feed both paths the same q, k, v. Where do they part: scale, mask or merge?")
 def test_paths_agree(attempt, draw):
     """gives the same on both paths, to 1e-5"""
     s = shared.sizes_of(draw)
@@ -93,20 +81,20 @@ test_refuses_too_long = asked_of(
     BOTH,
     shared.refuses_too_long,
     "refuses more tokens than block_size, on both paths",
-    hint="SDPA has no mask that a long input fails at. Where is T compared with block_size?",
+    "SDPA has no mask that a long input fails at. Where is T compared with block_size?",
 )
 test_moves = asked_of(BOTH, _modules.moves, "works where .to(device) has put it, on both paths")
-test_dtype_and_argument = asked_of(BOTH, _modules.dtype_and_argument, f"{shared.FOLLOWS}, on both paths", hint="")
+test_dtype_and_argument = asked_of(BOTH, _modules.dtype_and_argument, f"{shared.FOLLOWS}, on both paths", "")
 test_eval_is_calm = asked_of(
     BOTH,
     shared.eval_is_calm,
     "drops nothing in eval mode, and nothing where dropout is not given, on both paths",
-    hint="SDPA's dropout_p does not know about eval(). What sets it to 0?",
+    "SDPA's dropout_p does not know about eval(). What sets it to 0?",
 )
 test_again = asked_of(BOTH, _modules.again, "answers every call as a fresh instance would, on both paths")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensors lose entries, on which path? There are two.")
+@layer.hygiene(0.25, "In training, which tensors lose entries, on which path? There are two.")
 def test_drops(attempt, draw):
     """drops attention weights and channels of the output in training, also after eval mode, on both paths"""
     for path, options in PATHS.items():
@@ -119,7 +107,7 @@ def test_drops(attempt, draw):
     _modules.judge_modes_again(BOTH, attempt, draw)
 
 
-@check(points=0.25, layer=Layer.HYGIENE)
+@layer.hygiene(0.25)
 def test_flag(attempt):
     """takes flash=True as its last argument, and obeys the attribute"""
 
@@ -144,11 +132,7 @@ def test_flag(attempt):
         expect(obeys, "setting module.flash after construction does not change the path", "interface")
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="One path calls the fused function, the other is yours. Neither does the other's work.",
-)
+@layer.hygiene(0.25, "One path calls the fused function, the other is yours. Neither does the other's work.")
 def test_paths_differ(attempt, draw):
     """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with flash=False"""
     for B, T in ((5, 61), (3, 41), (2, 46), (7, 3)):
@@ -177,30 +161,24 @@ def judge_fast_path(attempt, draw, s):
         told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
         expect(not squares, told, "materialised")
         reached = "tanh" in planted.reply.operations.kernels  # else it is called where nothing can be planted
-        told = (
-            f"with {s.T} tokens, flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its answer"
-        )
-        expect(not reached or difference(planted.output, answer.output) > PLANT_SHOWS, told, "delegated")
+        told = f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its answer"
+        is_used = not reached or difference(planted.output, answer.output) > PLANT_SHOWS
+        expect(is_used, f"with {s.T} tokens, {told}", "delegated")
 
 
-@check(
-    points=0.25,
-    layer=Layer.HYGIENE,
-    hint="Does the flag flip between the two calls? Is dropout off? Largest, absolute?",
-)
+@layer.hygiene(0.25, "Does the flag flip between the two calls? Is dropout off? Largest, absolute?")
 def test_measures(attempt, draw):
     """max_path_difference gives the largest absolute difference, with dropout off"""
     s = shared.sizes_of(draw)
     weights = BOTH.weights(draw, s)
     for planted in PLANTED:
         asked = attempt.asking(random=True, around=planted)
-        given, x, apart = measured_first(asked, draw, s, weights)
-        if float(apart.abs().max()) > PARTED:
-            judge_measure(asked, s, weights, x, given, apart)
-        else:  # the fast path does without SDPA, which is another check's business
+        added, (given, x, apart) = None, measured_first(asked, draw, s, weights)
+        if not float(apart.abs().max()) > PARTED:  # the fast path does without SDPA, which is another check's business
             added = draw(*x.shape).sign() * (4 + draw(*x.shape).abs())
             given, x, apart = measured_first(asked, draw, s, weights, added)
-            judge_measure(asked, s, weights, x, given, apart + added, added)
+            apart = apart + added
+        judge_measure(asked, s, weights, x, given, apart, added)
 
 
 def measured(asked, s, weights, x, *, training=True, added=None):
@@ -233,10 +211,8 @@ def judge_measure(asked, s, weights, x, answer, differences, added=None):
     if is_right(answer) or not steady(asked, s, weights, x):
         return
     calm, given = measured(asked, s, weights, x, training=False, added=added), float(answer.output)
-    awake = calm.raised is None and is_right(calm)
-    expect(
-        not awake, "in training mode it gives another number: dropout is at work while it compares", "path_difference"
-    )
+    told = "in training mode it gives another number: dropout is at work while it compares"
+    expect(calm.raised is not None or not is_right(calm), told, "path_difference")
     expect(given != 0, "it gives 0, and the paths differ: is one path compared with itself?", "path_difference")
     for signed in (float(differences.max()), float(-differences.min())):
         told = "where the other path is the larger one, another number comes out: take the absolute value"
@@ -255,7 +231,7 @@ def steady(asked, s, weights, x):
     return True
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Note the flag and the mode before, and give them back in a finally.")
+@layer.hygiene(0.25, "Note the flag and the mode before, and give them back in a finally.")
 def test_leaves_no_trace(attempt, draw):
     """max_path_difference leaves the module as it was, and records no gradients"""
     s = shared.sizes_of(draw)
@@ -274,10 +250,8 @@ def test_leaves_no_trace(attempt, draw):
         assert_unmutated(answer, suspect="input_mutated")
     made = BOTH.module(attempt, s, BOTH.weights(draw, s)).reporting("flash")
     answer = attempt.asking(random=True, dtype="float32").call("max_path_difference", made, draw(s.B, s.T, s.C))
-    if answer.raised is None:  # who cannot do float32 is told so by another check
-        expect(
-            not answer.module.changed, "the weights were float32 and are something else afterwards", "path_difference"
-        )
+    kept = answer.raised is not None or not answer.module.changed  # who cannot do float32 is told so by another check
+    expect(kept, "the weights were float32 and are something else afterwards", "path_difference")
 
 
 test_half_precision = asked_of(
@@ -285,11 +259,8 @@ test_half_precision = asked_of(
 )
 
 
-@check(
-    points=0,
-    layer=Layer.HYGIENE,
-    device="cuda",
-    hint="What of shape (T, T) is made on the way? With is_causal=True not even a mask is needed.",
+@layer.hygiene(
+    0, "What of shape (T, T) is made on the way? With is_causal=True not even a mask is needed.", device="cuda"
 )
 def test_memory(attempt, draw):
     """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
@@ -303,13 +274,10 @@ def test_memory(attempt, draw):
     held = answer.reply.peak / matrix
     if held < 1 / 4:
         return
-    s.T = 9
-    seen = BOTH.module(attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True)(
-        draw(s.B, s.T, s.C)
-    )
-    is_fused = seen.reply.operations is not None and seen.reply.operations.fused
+    module = BOTH.module(attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True)
+    seen = module(draw(s.B, 9, s.C)).reply.operations
     told = f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak"
-    raise CheckFailed(told, "materialised" if is_fused else "delegated")
+    raise CheckFailed(told, "materialised" if seen is not None and seen.fused else "delegated")
 
 
 def attends_on_a_path(attempt, draw):

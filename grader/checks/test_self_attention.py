@@ -3,8 +3,7 @@
 import itertools
 from functools import partial
 
-from manyheads.checks import Layer, check
-
+from . import _layers as layer
 from . import _separate_qkv as shared
 from ._modules import asked_of, attends_to_itself, half_precision
 
@@ -23,7 +22,7 @@ def large_sizes_of(draw):
 HEAD = shared.Subject("CausalAttention", sizes_of, large_sizes_of)
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="Take B and T from x.shape, and let -1 or d_out stand for the rest.")
+@layer.shape(0.25, "Take B and T from x.shape, and let -1 or d_out stand for the rest.")
 def test_shape(attempt, draw):
     """gives (B, T, d_out), for any batch and down to a single token"""
     shared.judge_shape(HEAD, attempt, draw, FAMILIAR)
@@ -37,7 +36,7 @@ test_hidden_for_good = asked_of(HEAD, shared.hidden_for_good)
 test_values = asked_of(HEAD, shared.values)
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="Which number do you divide by, and does it change when d_in does?")
+@layer.values(0.5, "Which number do you divide by, and does it change when d_in does?")
 def test_square(attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
     s = draw.sizes(B=[5, 7], block=[11, 13], C=[14, 15])
@@ -47,9 +46,7 @@ def test_square(attempt, reference, draw):
 
 test_gradients = asked_of(HEAD, shared.gradients)
 test_parameters = asked_of(
-    HEAD,
-    shared.parameters,
-    hint="Count: 3 · d_in · d_out, and 3 · d_out more where qkv_bias asks for biases.",
+    HEAD, shared.parameters, hint="Count: 3 · d_in · d_out, and 3 · d_out more where qkv_bias asks for biases."
 )
 test_refuses_beyond_context = asked_of(HEAD, shared.refuses_beyond_context)
 test_dropout_sleeps = asked_of(HEAD, shared.dropout_sleeps)

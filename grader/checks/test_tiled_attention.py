@@ -4,25 +4,23 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
-    Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
     assert_shape,
-    check,
     expect,
     moved,
 )
 
+from . import _layers as layer
 from ._functions import agree, dtype, leaves_its_arguments, stays_on_the_device
 from ._gradients import is_cut
 from ._modules import asked_of
 from ._shares import attends_to_one_key, weighs_one_key
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
-SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
-    "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "log_softmax", "_log_softmax"
-}  # fmt: skip
+# The kernels behind every spelling of torch.softmax, and of its logarithm.
+SOFTMAX = {*"softmax _softmax _safe_softmax _masked_softmax _sparse_softmax log_softmax _log_softmax".split()}
 UNSEEN = "no operation was seen that makes a tensor: it is computed where the grader cannot look"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
@@ -47,15 +45,7 @@ def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
 def calls_of(draw):
     """Both functions with arguments for them by name."""
     scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
-    return {
-        ONLINE: {"scores": scores, "block": 5},
-        TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
-    }
-
-
-def rising(T):
-    """Scores that grow along the row: each block has a new maximum."""
-    return torch.linspace(-9, 9, T, dtype=torch.float64)
+    return {ONLINE: {"scores": scores, "block": 5}, TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4}}
 
 
 def far(scores):
@@ -63,7 +53,7 @@ def far(scores):
     return (scores.clamp(-1, 1) * 64).round() / 64
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="There is a weight for every score, also in the last block.")
+@layer.shape(0.25, "There is a weight for every score, also in the last block.")
 def test_online_shape(attempt, draw):
     """online_softmax keeps the shape of the scores, whatever the block"""
     for shape, block in (((13,), 5), ((B, 14), 7), ((B, NH, 11), 4), ((B, 13), 17)):
@@ -72,9 +62,7 @@ def test_online_shape(attempt, draw):
         assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
 
 
-@check(
-    points=0.25, layer=Layer.SHAPE, hint="y has the values' width. lse is one number for each query: no axis is left."
-)
+@layer.shape(0.25, "y has the values' width. lse is one number for each query: no axis is left.")
 def test_tiled_shape(attempt, draw):
     """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any blocks"""
     for before, T, block_q, block_k in (((B, NH), 24, 8, 12), ((B,), 23, 4, 8), ((B, NH), 13, 17, 19)):
@@ -86,7 +74,7 @@ def test_tiled_shape(attempt, draw):
     assert_shape(lse, (23,), "without leading dimensions, lse")
 
 
-@check(points=0.25, layer=Layer.FINITE, hint="Which row of a tile is hidden altogether? What is −∞ − (−∞)?")
+@layer.finite(0.25, "Which row of a tile is hidden altogether? What is −∞ − (−∞)?")
 def test_finite(attempt, draw):
     """gives numbers, also where a row of a tile is hidden altogether"""
     assert_finite(attempt.call(ONLINE, draw(B, 24, scale=9.0), 8))
@@ -94,28 +82,25 @@ def test_finite(attempt, draw):
         assert_finite(asked(attempt, drawn(draw, 24), block_q, block_k))
 
 
-@check(
-    points=0.25, layer=Layer.CAUSALITY, hint="In the tile at (top, left), key j stands at left + j, query i at top + i."
-)
+@layer.causality(0.25, "In the tile at (top, left), key j stands at left + j, query i at top + i.")
 def test_causal(attempt, draw):
     """lets no query see the future, in no tile"""
     q, k, v = drawn(draw, 23)
     for block_q, block_k in ((9, 4), (4, 9)):
         before = asked(attempt, (q, k, v), block_q, block_k)
         for t in (1, 10, 22):
-            edited = [x.clone() for x in (k, v)]
-            edited[0][..., t, :] = 2 * q[..., t, :]  # which query t hears most of all
-            edited[1][..., t, :] += 1 + draw(*v[..., t, :].shape).abs()
-            after = asked(attempt, (q, *edited), block_q, block_k)
-            for part in ("y", "lse"):
+            new_k, new_v = k.clone(), v.clone()
+            new_k[..., t, :] = 2 * q[..., t, :]  # which query t hears most of all
+            new_v[..., t, :] += 1 + draw(B, NH, HD).abs()
+            after = asked(attempt, (q, new_k, new_v), block_q, block_k)
+            for part, shape in (("y", (B, NH, 23, HD)), ("lse", (B, NH, 23))):
                 a, b = (each[part].output for each in (before, after))
-                assert_shape(a, (B, NH, 23, HD) if part == "y" else (B, NH, 23), part)
-                changed = moved(*(x.flatten(0, 1) if part == "y" else x.flatten(0, 1)[..., None] for x in (a, b)))
-                early = [i for i in range(t) if float(changed[:, i].max()) > rounding(before[part])]
-                told = f"with tiles of {block_q} × {block_k}, key {t} and its value reach {part} of query {early and early[-1]}"
-                expect(not early, told)
-                missing = f"with tiles of {block_q} × {block_k}, key {t} and its value do not reach {part} of query {t} itself"
-                expect(float(changed[:, t].max()) > 1e-9, missing)
+                assert_shape(a, shape, part)
+                changed = moved(*(x.reshape(B * NH, 23, -1) for x in (a, b))).amax(0).tolist()
+                early = [i for i in range(t) if changed[i] > rounding(before[part])]
+                told = f"with tiles of {block_q} × {block_k}, key {t} and its value"
+                expect(not early, f"{told} reach {part} of query {early and early[-1]}")
+                expect(changed[t] > 1e-9, f"{told} do not reach {part} of query {t} itself")
 
 
 def rounding(answer):
@@ -123,43 +108,39 @@ def rounding(answer):
     return 1e-5 if answer.dtype == "float32" else 1e-7
 
 
-@check(points=0.25, layer=Layer.CAUSALITY)
+@layer.causality(0.25)
 def test_independent(attempt, draw):
     """keeps whatever stands in the leading dimensions apart"""
     scores, qkv = draw(B, NH, 23), drawn(draw, 23)
-    for what, ask, given in (
-        (ONLINE, lambda x: attempt.call(ONLINE, x[0], 8), (scores,)),
-        (TILED, lambda x: asked(attempt, x, 8, 4)["y"], qkv),
-    ):
+    online = ONLINE, lambda x: attempt.call(ONLINE, *x, 8), (scores,)
+    for what, ask, given in (online, (TILED, lambda x: asked(attempt, x, 8, 4)["y"], qkv)):
         edited = [x.clone() for x in given]
         for x in edited:
             x[1, 2] = draw(*x[1, 2].shape)
         answer = ask(given)
         before, after = answer.output, ask(edited).output
-        assert_shape(before, scores.shape if what == ONLINE else qkv[2].shape, what)
+        assert_shape(before, given[-1].shape, what)
         assert_shape(after, before.shape, what)
         changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(answer)
         changed[1, 2] = False
-        expect(
-            not changed.any(), f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
-        )
+        told = f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        expect(not changed.any(), told)
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="A single block has nothing to correct: exponentials, over their sum.")
+@layer.values(0.25, "A single block has nothing to correct: exponentials, over their sum.")
 def test_online_one_block(attempt, reference, draw):
     """online_softmax is right where the row is one block"""
     for shape, block in (((B, 13), 13), ((NH, B, 11), 16)):
         agree(attempt, reference, ONLINE, {"": (draw(*shape, scale=2.0), block)})
 
 
-@check(
-    points=0.5, layer=Layer.VALUES, hint="A block brings a larger score. By which factor is the old sum too large now?"
-)
+@layer.values(0.5, "A block brings a larger score. By which factor is the old sum too large now?")
 def test_online_values(attempt, reference, draw):
     """online_softmax is right over many blocks, wherever the largest score stands"""
+    rising = torch.linspace(-9, 9, 24, dtype=torch.float64)
     rows = {
-        "where each block has a larger score than all before": rising(24) + draw(B, 24),
-        "where the first block has the largest score": rising(24).flip(0) + draw(B, 24),
+        "where each block has a larger score than all before": rising + draw(B, 24),
+        "where the first block has the largest score": rising.flip(0) + draw(B, 24),
         "of random scores": draw(B, NH, 24, scale=3.0),
         "of low scores": draw(B, 24) - 40,
         "of high scores": draw(B, 24) + 40,
@@ -173,14 +154,13 @@ def test_online_values(attempt, reference, draw):
             told = f"with block = {block}, the weights {what}"
             if "1,000" in what:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
                 assert_shape(got, want.output.shape, told)
-                near = (got.output - want.output).abs().max() <= 1e-3
-                expect(near, f"{told} are others")
+                expect((got.output - want.output).abs().max() <= 1e-3, f"{told} are others")
             else:
                 assert_matches(got, want, told)
     agree(attempt, reference, ONLINE, {"of 60 scores, the weights": (draw(2, 60, scale=3.0), 12)})
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="23 scores in blocks of 8 are three blocks. How long is the last one?")
+@layer.values(0.25, "23 scores in blocks of 8 are three blocks. How long is the last one?")
 def test_online_ragged(attempt, reference, draw):
     """online_softmax is right where T is no multiple of the block"""
     for T, block in ((23, 8), (13, 4), (11, 10)):
@@ -188,55 +168,44 @@ def test_online_ragged(attempt, reference, draw):
         agree(attempt, reference, ONLINE, {what: (draw(B, NH, T, scale=3.0), block)})
 
 
-@check(
-    points=0.5,
-    layer=Layer.VALUES,
-    hint="One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.",
-)
+@layer.values(0.5, "One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.")
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
         agree_on("y", attempt, reference, drawn(draw, T, hd=hd), block_q, block_k, "in a single tile")
 
 
-@check(
-    points=0.75,
-    layer=Layer.VALUES,
-    hint="m, the sum and the gathered values are carried from tile to tile, and corrected.",
-)
+@layer.values(0.75, "m, the sum and the gathered values are carried from tile to tile, and corrected.")
 def test_values(attempt, reference, draw):
     """attends right in tiles of any size"""
-    for T, tiles in ((24, ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2))), (60, ((12, 20),))):
-        for scale in (1.5, 2.5) if T == 24 else (1.5,):
-            qkv = drawn(draw, T, scale=scale) if T == 24 else drawn(draw, T, 2, hd_v=HD_V)
-            for blocks in tiles:
-                agree_on("y", attempt, reference, qkv, *blocks)
+    for scale in (1.5, 2.5):
+        qkv = drawn(draw, 24, scale=scale)
+        for blocks in ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2)):
+            agree_on("y", attempt, reference, qkv, *blocks)
+    agree_on("y", attempt, reference, drawn(draw, 60, 2, hd_v=HD_V), 12, 20)
     q, k, v = (abs(x) for x in drawn(draw, 24))
     k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]  # each tile has larger scores than all before
     agree_on("y", attempt, reference, (q, k, v), 8, 4, "where scores grow from tile to tile")
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="log of the sum of exponentials: m, plus the log of the sum that is left.")
+@layer.values(0.5, "log of the sum of exponentials: m, plus the log of the sum that is left.")
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
     for T, *blocks in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
         agree_on("lse", attempt, reference, drawn(draw, T), *blocks)
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="Which queries, and which keys, are in no whole tile?")
+@layer.values(0.25, "Which queries, and which keys, are in no whole tile?")
 def test_ragged(attempt, reference, draw):
     """attends right where T is no multiple of the blocks"""
     for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5)):
         agree_on("y", attempt, reference, drawn(draw, T), *blocks)
 
 
-@check(
-    points=0.25, layer=Layer.GRADIENTS, hint="A tensor that is filled in place, detached or remade loses its gradient."
-)
+@layer.gradients(0.25, "A tensor that is filled in place, detached or remade loses its gradient.")
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
-    qkv, names = drawn(draw, 13), ("args.0", "args.1", "args.2")
-    g = draw(B, NH, 13, HD)
+    qkv, names, g = drawn(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
     got, want = (asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference))
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut="gradient_cut")
@@ -253,9 +222,7 @@ def test_gradients(attempt, reference, draw):
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 
-@check(
-    points=1.25, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
-)
+@layer.hygiene(1.25, "Print the shapes that you make. Scores, weights, a mask: which is (T, T)?")
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((31, 8, 4), (37, 4, 12)):  # primes: no product of other sizes is one of them
@@ -274,31 +241,27 @@ def is_square(shape, T, *blocks):
     return sum(size in long for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
 
 
-@check(points=0.5, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
+@layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
 def test_written_out(attempt, draw):
     """online_softmax is written out"""
     answer = attempt.asking(watch=True).call(ONLINE, draw(B, 23), 8)
     assert_shape(answer, (B, 23))
     expect(answer.reply.operations.shapes, UNSEEN)
-    called = SOFTMAX & set(answer.reply.operations.kernels)
-    expect(
-        not called,
-        "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours",
-        "delegated",
-    )
+    told = "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours"
+    expect(not SOFTMAX & set(answer.reply.operations.kernels), told, "delegated")
 
 
 test_leaves_its_arguments = asked_of(
     calls_of,
     leaves_its_arguments,
     "leaves scores, q, k and v as they were",
-    hint="Names that end in _, and assignments such as q /= …, change the tensor itself.",
+    "Names that end in _, and assignments such as q /= …, change the tensor itself.",
 )
 test_dtype = asked_of(
     calls_of,
     dtype,
     "returns the dtype that it is given",
-    hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
+    "A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
 )
 test_device = asked_of(
     calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."

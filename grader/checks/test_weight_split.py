@@ -3,8 +3,9 @@
 import itertools
 from functools import partial
 
-from manyheads.checks import Layer, assert_shape, check, expect, moved
+from manyheads.checks import assert_shape, expect, moved
 
+from . import _layers as layer
 from . import _modules
 from . import _separate_qkv as shared
 from ._modules import asked_of, changed, half_precision
@@ -29,7 +30,7 @@ def large_sizes_of(draw):
 LAYER = shared.Subject("MultiHeadAttention", sizes_of, large_sizes_of, several=True)
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="Take B and T from x.shape, head_dim from d_out and num_heads.")
+@layer.shape(0.25, "Take B and T from x.shape, head_dim from d_out and num_heads.")
 def test_shape(attempt, draw):
     """gives (B, T, d_out), for any batch, down to a single token and a single head"""
     shared.judge_shape(LAYER, attempt, draw, FAMILIAR)
@@ -42,7 +43,7 @@ test_sees_past = asked_of(LAYER, shared.sees_past)
 test_hidden_for_good = asked_of(LAYER, shared.hidden_for_good)
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Which rows of W_query belong to head 0? Follow them into the output.")
+@layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
 def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
@@ -50,11 +51,10 @@ def test_heads_apart(attempt, draw):
     h = s.nh - 1  # the last one: in another order it stands elsewhere, and what is added up ends before it
     before = LAYER.module(attempt, s, state)(x).output
     assert_shape(before, (s.B, s.T, s.d_out))
-    rows = slice(h * s.hd, (h + 1) * s.hd)
-    edited = dict(state)
-    for name in ("W_query", "W_key"):
-        edited[f"{name}.weight"] = state[f"{name}.weight"].clone()
-        edited[f"{name}.weight"][rows] = draw.weights(s.hd, s.C)
+    rows, edited = slice(h * s.hd, s.d_out), dict(state)
+    for name in ("W_query.weight", "W_key.weight"):
+        edited[name] = state[name].clone()
+        edited[name][rows] = draw.weights(s.hd, s.C)
     after = LAYER.module(attempt, s, edited)(x).output
     moves = moved(before.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
     others = [c for c in range(s.d_out) if c // s.hd != h and moves[c] > 1e-5]
@@ -68,11 +68,11 @@ test_values = asked_of(
     LAYER,
     shared.values,
     "attends in every head, joins the heads and projects",
-    hint="Let out_proj be the identity, take one head, and do the second token by hand.",
+    "Let out_proj be the identity, take one head, and do the second token by hand.",
 )
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="Which sizes does your code read from the wrong place when d_in = d_out?")
+@layer.values(0.25, "Which sizes does your code read from the wrong place when d_in = d_out?")
 def test_square(attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
     s = sizes_of(draw)
@@ -85,21 +85,10 @@ test_parameters = asked_of(
     LAYER,
     shared.parameters,
     "learns W_query, W_key, W_value and out_proj and nothing else",
-    hint="Count: 3 · d_in · d_out + d_out · (d_out + 1), and 3 · d_out more for qkv_bias.",
+    "Count: 3 · d_in · d_out + d_out · (d_out + 1), and 3 · d_out more for qkv_bias.",
 )
 test_refuses_beyond_context = asked_of(LAYER, shared.refuses_beyond_context)
-
-
-@check(
-    points=0.25, layer=Layer.HYGIENE, hint="Take d_out % num_heads in __init__, and raise a ValueError that names both."
-)
-def test_refuses_uneven_heads(attempt, draw):
-    """refuses, when it is made, a d_out that does not divide into heads"""
-    s = sizes_of(draw)
-    odd, swapped = {"d_out": s.d_out + 1, "num_heads": s.nh}, {"d_out": s.nh, "num_heads": s.d_out}
-    _modules.judge_refused(LAYER, attempt, draw, changed(s, T=s.block), odd, swapped)
-
-
+test_refuses_uneven_heads = asked_of(LAYER, _modules.refuses_uneven_heads)
 test_dropout_sleeps = asked_of(LAYER, shared.dropout_sleeps)
 test_dropout_on_weights = asked_of(LAYER, shared.dropout_on_weights)
 test_again = asked_of(LAYER, shared.again)

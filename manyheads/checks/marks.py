@@ -30,7 +30,7 @@ class Mark:
 
 
 def check(
-    *, points: float, layer: Layer, hint: str = "", device: str = ""
+    points: float, hint: str = "", *, layer: Layer, device: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
 

@@ -227,17 +227,14 @@ class Asked:
             return False
         rows = [numbers_of(right) for _, right in self.answers]
         is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
-        return not is_constant and all(
-            _shapes(mine) == _shapes(right) and difference(numbers_of(mine), row) <= RIGHT
-            for (mine, right), row in zip(self.answers, rows, strict=True)
-        )
+        return not is_constant and all(_are_near(*pair) for pair in self.answers)
 
 
-def asked_of(exchanges: Sequence[Exchange], reference: Runner, four: Callable[[Call], Sequence[Call]]) -> Asked | None:
+def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]) -> Asked | None:
     """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
-        calls = tuple(four(exchange.call))
+        calls = tuple(made_of(exchange.call, four_like))
         right = tuple(map(reference.execute, calls))
         if all(map(has_numbers, right)) and len({numbers_of(each).shape for each in right}) == 1:
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
@@ -248,6 +245,14 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner, four: Callable[[C
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
     return replace(best, answers=tuple(pair for pair in both if all(map(has_numbers, pair))))
+
+
+def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
+    """Return whether a function's answers are the reference's, where both gave as many numbers and chance decided none."""
+    plain = (e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training))
+    pairs = [(e.reply, reference.execute(e.call)) for e in plain]
+    known = [each for each in pairs if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1]
+    return bool(known) and all(_are_near(*each) for each in known)
 
 
 def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
@@ -320,8 +325,9 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
     return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
 
 
-def _shapes(reply: Reply) -> list[torch.Size]:
-    return [out.tensor.shape for out in reply.outputs if out.tensor is not None]
+def _are_near(mine: Reply, right: Reply) -> bool:
+    shapes = [[out.tensor.shape for out in reply.outputs if out.tensor is not None] for reply in (mine, right)]
+    return shapes[0] == shapes[1] and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
 
 
 def four_like(call: Call) -> tuple[Call, ...]:

@@ -39,7 +39,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .attempt_runner import Memory, RememberingRunner, Step
 from .axes import withhold
-from .require_answer import asked_of, compare_with_reference, expect_something, four_like, of_another_kind, unanswered
+from .require_answer import all_right, asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
@@ -324,17 +324,12 @@ def _without_what_says_nothing(
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
     asked = {check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed}
-    demands = [
-        (target, demand)
-        for target in dict.fromkeys(chain.from_iterable(asked.values()))
-        for demand in _demands(target, conditions.get(target), run)
-    ]
+    targets, passes = dict.fromkeys(chain.from_iterable(asked.values())), len(passed) == len(outcomes)
+    demands = [(name, demand) for name in targets for demand in _demands(name, conditions.get(name), passes, run)]
     ends = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
-    unmet: dict[str, CheckOutcome] = {}  # by function, the first demand that it does not meet
-    for (target, _), end in zip(demands, ends, strict=True):
-        if end.outcome != "passed":
-            unmet.setdefault(target, end)
+    # By function, the first demand that it does not meet.
+    unmet = {name: end for (name, _), end in reversed([*zip(demands, ends, strict=True)]) if end.outcome != "passed"}
 
     def held_to(check: CheckOutcome) -> CheckOutcome:
         place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
@@ -346,20 +341,19 @@ def _without_what_says_nothing(
     return list(map(held_to, outcomes))
 
 
-def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks, unless it is right where this could be seen."""
+def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun) -> Iterator[Check]:
+    """Yield what is demanded of a function, as checks, unless it is right where this could be seen. passes: all checks."""
     exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
-    asked = asked_of(exchanges, run.reference, lambda call: run.memory.made_of(call, four_like))
+    asked = asked_of(exchanges, run.reference, run.memory.made_of)
     if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
         return  # nobody gives any
-    if asked is None or not asked.is_right:
-        name = f"{target} says something"
-        unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "")
-        yield Check(name, expect_something, unattempted, {"target": target, "asked": asked}, needs_answers=False)
-    if condition and asked and asked.is_drawn and not asked.is_right:
-        name = f"{target} counts"
-        unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "", unmet=True)
-        yield Check(name, condition, unattempted, needs_answers=False)
+    unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
+    is_right = asked is not None and asked.is_right
+    if not is_right:
+        given, name = {"target": target, "asked": asked}, f"{target} says something"
+        yield Check(name, expect_something, unattempted, given, needs_answers=False)
+    if condition and asked and asked.is_drawn and not (is_right and (passes or all_right(exchanges, run.reference))):
+        yield Check(f"{target} counts", condition, replace(unattempted, unmet=True), needs_answers=False)
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
