@@ -60,7 +60,7 @@ from torch import nn
 
 # %% tags=["solution"]
 class CachedSelfAttention(nn.Module):
-    """Attend causally to all tokens so far, given the next ones and what an earlier call handed back.
+    """Attend causally, a few new tokens in each call; a cache holds the keys and values of all earlier ones.
 
     A module keeps no sequence between calls: all that the next call needs is in the cache.
 
@@ -86,15 +86,15 @@ class CachedSelfAttention(nn.Module):
     def forward(self, x: torch.Tensor, cache=None):
         """Let each new token attend to itself and all tokens before it.
 
-        If x is fed in chunks, the joined answers equal those of one call.
+        Cut a text into chunks, one for each call: the joined answers equal those of one call.
 
         Args:
             x: (B, T, C), the next T tokens.
-            cache: What the call before returned as its second value; None at the start. It is not changed, so that it can be
-                continued a second time.
+            cache: What the call before returned as its second value; None at the start. It is not changed, so that you can
+                use it a second time.
 
         Returns:
-            (y, cache). y, (B, T, C), for the new tokens alone. cache, in any form you like: what the next call needs.
+            (y, cache). y, (B, T, C), for the new tokens alone. cache: what the next call needs, in any form you like.
 
         Raises:
             ValueError: there are more than block_size tokens in all; the message names both numbers.

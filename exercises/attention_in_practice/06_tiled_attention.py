@@ -156,19 +156,19 @@ def tiled_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend causally, one tile of block_q queries and block_k keys at a time.
 
-    Where both blocks are smaller than T, no tensor on the way has two axes of length T, not even after padding T to
-    whole blocks. Gradients flow from y to q, k and v.
+    If both blocks are smaller than T, make no tensor with two axes of length T, nor of T rounded up to whole blocks.
+    Gradients must flow from y to q, k and v.
 
     Args:
         q: queries, (..., T, hd), a float dtype.
         k: keys, (..., T, hd).
         v: values, (..., T, hd_v); hd_v may differ from hd.
         block_q: queries in a tile, at least 1. T need not be a multiple of it, and may be smaller.
-        block_k: keys in a tile; the same holds for it.
+        block_k: keys in a tile, at least 1. T need not be a multiple of it either, and may be smaller.
 
     Returns:
-        (y, lse). y, (..., T, hd_v): each query's answer from itself and the tokens before it. lse, (..., T): the
-        logarithm of the sum of the exponentials of each query's scaled scores.
+        (y, lse). y, (..., T, hd_v): each query's answer from itself and the tokens before it. lse, (..., T): for
+            each query, the log-sum-exp of its scaled scores for these tokens.
     """
     # YOUR CODE HERE
     raise NotImplementedError("write this part")

@@ -62,7 +62,7 @@ import torch
 
 # %% tags=["solution"]
 def split_heads(x: torch.Tensor, n_head: int) -> torch.Tensor:
-    """Deal the channels out to the heads, a block of neighbours to each.
+    """Divide the channels among the heads: each head gets a block of neighbours.
 
     Args:
         x: (B, T, C), any dtype.
