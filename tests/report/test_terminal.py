@@ -196,11 +196,8 @@ def test_each_assignment_has_its_own_list_below_its_title() -> None:
 
 def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is() -> None:
     assert "?  03 Heads  – / 6  missing" in ladder_text(UNTOUCHED._replace(is_missing=True))
-    assert ladder_text(DONE) == [
-        "Heads",
-        "✓  01 Scores  5 / 5  done",
-        "1 of 1 done, 5 of 5 points by the visible checks",
-    ]
+    of_all = "1 of 1 done, 5 of 5 points by the visible checks"
+    assert ladder_text(DONE) == ["Heads", "✓  01 Scores  5 / 5  done", of_all]
 
 
 def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself() -> None:

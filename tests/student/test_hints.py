@@ -84,11 +84,8 @@ def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path
 
 def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
     seen = ("raised NameError on line 3: it", "raised TypeError on line 3: it", "raised TypeError on line 5: it")
-    assert [hint_on(unnamed(each), tmp_path).sentence[:11] for each in seen] == [
-        "Hint 1 of 2",
-        "Hint 1 of 2",
-        "Hint 2 of 2",
-    ]
+    steps = [hint_on(unnamed(each), tmp_path).sentence[:11] for each in seen]
+    assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 
 
 @pytest.mark.parametrize(("named", "evidence", "title", "hint"), [
