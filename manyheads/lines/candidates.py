@@ -8,16 +8,16 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 from .call_edits import arguments, calls, is_of_dropout
 from .code_parts import Changes, Edit, Part, is_docstring, parts_of
 from .value_edits import constants, names, operators
 
-LONGEST_LINES, LONGEST = 400, 20_000  # the longest text that is edited: lines and characters
+LONGEST_LINES, LONGEST = 400, 20_000  # the longest code that is edited: lines and characters, without lines of comments
+MOST_LOADED = 20_000_000  # characters of code in all edits: a look loads each, and time allows no more
 MOST = 4000  # edits that are made of one text: more are not tried
-# Of all edits, each of which is a whole text: one emoji in it makes each character four bytes.
-MOST_BYTES = MOST * LONGEST
+MOST_BYTES = MOST * LONGEST  # of all edits, each a whole text: one emoji in it makes each character four bytes
 NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
 SWAPPED = 6  # the most things of which pairs are swapped
 
@@ -66,11 +66,9 @@ def statements(part: Part, node: ast.AST) -> Changes:
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not part.root:
             yield "statement", 3, {node: "pass"}
-        case ast.FunctionDef(
-            body=[*_, ast.Expr(value=value) | ast.Assign(targets=[ast.Name(), *_], value=value) as last]
-        ):
+        case ast.FunctionDef(body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]):
             if not is_docstring(last):
-                yield "return", 1, {last: f"return {part.of(value)}"}
+                yield "return", 1, {last: f"return {part.of(x)}"}
 
 
 RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (gates, operators, calls, orders, constants, names, statements)
@@ -81,7 +79,8 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
 
     raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or cannot be parsed.
     """
-    if len(source) > LONGEST or source.count("\n") >= LONGEST_LINES:
+    code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
+    if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
         return []
     edits: dict[str, Edit] = {}
     try:
@@ -90,11 +89,11 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
                 edits[edit.after] = edit
     except RecursionError:  # an expression of a thousand brackets
         return []
-    return sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
+    likely = sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
+    return likely if len(likely) * length <= MOST_LOADED else []
 
 
 def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
     for part in parts_of(source, targets):
-        for rule in RULES:
-            for node in part.nodes:
-                yield from (part.edit(*change) for change in rule(part, node))
+        for rule, node in product(RULES, part.nodes):
+            yield from (part.edit(*change) for change in rule(part, node))

@@ -70,7 +70,7 @@ def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -
     pytest.param(RIGHT.replace("return x", "raise NotImplementedError\n    return x"), id="something unwritten"),
     pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
     pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
-    pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
+    pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "x = 1\n" * 400, id="too long"),
 ])  # fmt: skip
 def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
     counted = Mock(wraps=box, level=box.level)
