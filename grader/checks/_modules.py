@@ -210,18 +210,18 @@ def attends_to_itself(subject, attempt, draw, **options):
 
 
 def goes_by_scores(subject, attempt, draw, s, **options):
-    """Where all scores are high: weights that do not go by them, and so not by the input, give what grows evenly with it."""
+    """Where all scores are high: weights that do not go by them, and so not by the input, give what adds up as the input does."""
     weights, inputs = subject.deep(draw, s, **options)
     (q, heads), (k, of_keys), _ = subject.projections(weights, s)
     # Alike in what makes them high, so that the scores of heads that are mixed up are high, too.
     q[:, :1], k[:, :1] = heads_alike(q[:, :1], heads), -heads_alike(k[:, :1], of_keys)
     module = subject.module(attempt, s, weights, **options)
 
-    def grown(factor):
-        given = (torch.cat([x[..., :1], factor * x[..., 1:]], dim=-1) for x in inputs)
-        return subject.output(module(*given)).output
+    def summed(one, other):
+        rest = ((x[..., :1], one * x[..., 1:] + other * x[..., 1:].roll(1, -1)) for x in inputs)
+        return subject.output(module(*(torch.cat(each, dim=-1) for each in rest))).output
 
-    goes_by_high_scores(grown(0.0) + grown(2.0), 2 * grown(1.0))
+    goes_by_high_scores(summed(1, 0) + summed(0, 1), summed(0, 0) + summed(1, 1))
 
 
 @layer.finite(0.25, "Which row of the mask hides everything? What is softmax of nothing?")

@@ -65,8 +65,7 @@ def weighs_one_key(name, *rest, queries=(TOKENS,)):
     def condition(attempt, draw):
         scores = alike(draw).view(ALIKE, *[1 for _ in queries], TOKENS).expand(ALIKE, *queries, TOKENS).contiguous()
         shares_out(lambda factor, n: attempt.call(name, factor**2 * scores[:n], *rest).output)
-        apart = draw(2, *queries, TOKENS)
-        goes_by_high_scores(*(attempt.call(name, HIGH + factor * apart, *rest).output for factor in (1.0, 2.0)))
+        goes_by_high_scores(*(attempt.call(name, HIGH + draw(2, *queries, TOKENS), *rest).output for _ in "12"))
 
     return condition
 
@@ -80,10 +79,8 @@ def attends_to_one_key(name, *rest, width=7):
 
         q, k, v = (alike(draw, width) for _ in "qkv")
         shares_out(lambda factor, n: attended(factor**2 * q[:n], k[:n], v[:n]))
-        q, k, v = (draw(2, TOKENS, width) for _ in "qkv")
-        q[..., 0] = k[..., 0] = (HIGH * width**0.5) ** 0.5
-        other = q.clone()
-        other[..., 1:] *= 2
+        q, other, k, v = (draw(2, TOKENS, width) for _ in range(4))
+        q[..., 0] = other[..., 0] = k[..., 0] = (HIGH * width**0.5) ** 0.5
         goes_by_high_scores(attended(q, k, v), attended(other, k, v))
 
     return condition
