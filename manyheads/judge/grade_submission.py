@@ -318,10 +318,10 @@ def with_hidden_checks(
         if outcome.place in written and _is_news(outcome, told.diagnosis, failed_by):
             proven.setdefault(outcome.suspect, outcome.place)
     new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
-    diagnosis, unexplained = told.diagnosis, {o.id for o in failed if not o.suspect}
-    if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
-        both = sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)
-        diagnosis = replace(diagnosis, named=tuple(both))
+    diagnosis, by_themselves = told.diagnosis, {o.id: o.suspect for o in failed if not o.unmet}
+    unexplained = {id_ for id_, suspect in by_themselves.items() if not suspect}
+    if diagnosis.named or can_cause([*proven], unexplained, {*by_themselves}, lambda: failed_by):
+        diagnosis = replace(diagnosis, named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)))
     else:
         diagnosis = replace(diagnosis, also=(*diagnosis.also, *new))
     return replace(told, functions=tuple(functions.values()), diagnosis=diagnosis)
