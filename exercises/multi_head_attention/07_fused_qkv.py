@@ -70,7 +70,7 @@ from torch import nn
 # %% [markdown]
 # ## Your turn: `CausalSelfAttention`
 #
-# `forward` takes about ten lines. Write the shape at the end of each, and read the shapes from top to bottom.
+# `forward` takes about ten lines. Write the shape at the end of each.
 
 
 # %% tags=["solution"]

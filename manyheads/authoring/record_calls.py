@@ -89,7 +89,7 @@ class RecordedCall:
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(right)
         facets = VALUES if only_values else None
-        is_wide = self.call.dtype in (None, "float64") and self.call.autocast is None and {*found.dtype} <= {"float64"}
+        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {"float64", None}
         nudges = NUDGES if is_wide else NARROW_NUDGES
         replies = (asked._nudged(seed, by, only_values).answer(namespace, only_values) for by, seed in nudges)
         return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)

@@ -4,8 +4,8 @@
 # *About 45 minutes. You need: the first assignment up to its exercise 5, the weight split. After this:
 # [2 · Grouped queries](02_grouped_query_attention.ipynb).*
 #
-# So far every sequence has looked at itself. A translator needs more than that. While it writes its French sentence,
-# it looks back at the English one. Queries come from one side, keys and values from the other. This is called
+# So far every sequence has looked at itself. A translator needs more. While it writes its French sentence, it looks
+# back at the English one. Queries come from one side, keys and values from the other. This is called
 # **cross-attention**, and you have already built most of it.
 #
 # ## Who asks whom

@@ -6,7 +6,7 @@
 # function does inside.*
 #
 # A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384 answers.
-# The square of scores is only an intermediate step: it is written to memory, read back, used once and thrown away.
+# The square of scores is only an intermediate step: written to memory, read back, used once, thrown away.
 # FlashAttention ([Dao and others, 2022](https://arxiv.org/abs/2205.14135)) never builds it. It works on small *tiles*
 # of the square, one after the other, and forgets each before it takes the next.
 #

@@ -79,9 +79,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `simplified_attention`
 #
-# Here nothing is learned and no word is hidden: only compare, share out, mix. Other axes may stand in front of T and
-# C (`...` in the docstring), such as a batch of B sequences. So count axes from the end: the last is −1, the one
-# before it −2. (`.T` reverses *all* axes, which is wrong as soon as there is a batch.)
+# Here nothing is learned and no word is hidden. Other axes may stand in front of T and C (`...` in the docstring),
+# such as a batch of B sequences. So count axes from the end: the last is −1, the one before it −2. (`.T` reverses
+# *all* axes, which is wrong as soon as there is a batch.)
 
 
 # %% tags=["solution"]

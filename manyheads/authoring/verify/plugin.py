@@ -45,8 +45,9 @@ class Verified:
         self.seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
+        self.first = cache(self.grade)  # with the first seed
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
-        self.trials = lru_cache(maxsize=1)(lambda exercise: Trials(self.catalogue, exercise))
+        self.trials = lru_cache(maxsize=1)(lambda e: None if current(e) is None else Trials(self.catalogue, e))
         self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
 
     @cached_property
@@ -198,9 +199,7 @@ def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
 @pytest.fixture
 def trials(verified: Verified, exercise: Exercise) -> Trials:
     """Return what is told of an exercise's mutants: nothing where their record is stale, as another claim says."""
-    if current(exercise) is None:
-        pytest.skip("its recording is stale")
-    return verified.trials(exercise)
+    return verified.trials(exercise) or pytest.skip("its recording is stale")
 
 
 @pytest.fixture
