@@ -62,7 +62,6 @@ class ForkedBox(WarmBox):
             self._control.close()
             _serve(theirs, self._meta, modules)
         theirs.close()
-        self._has_started()
 
     def _is_there(self) -> bool:
         return os.waitid(os.P_PID, self._zygote, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

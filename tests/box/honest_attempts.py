@@ -4,10 +4,10 @@ The system calls that these make were recorded for the filter's list; `test_syst
 """
 
 BODIES = {
-    "large tensors that grow and shrink": """
+    "large tensors that grow and shrink, and one in half precision": """
     kept = [torch.randn(300, 400 * n) for n in range(1, 9)]
     kept = [torch.cat([t, t]) @ torch.ones(t.shape[1], 3) for t in kept]
-    return float(len(kept) == 8)""",
+    return float(len(kept) == 8 and torch.ones(8).half().float().sum() == 8)""",
     "a function and a layer that are compiled": """
     @torch.compile
     def doubled(x):

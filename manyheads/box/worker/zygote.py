@@ -40,6 +40,7 @@ def _prepare_for_many() -> None:
     """Make preparations that pay off only for many attempts."""
     confine.seal_devices()
     make_meta_ready()
+    torch.ones(1).half()  # reads /proc/cpuinfo once, and an attempt has an empty /proc
     with contextlib.suppress(KeyError):  # on an unknown machine `install` raises the error
         seccomp.program(platform.machine())
     gc.freeze()  # what was imported holds next to no garbage
