@@ -25,7 +25,10 @@ def judge_again(module, first, alike, other):
             if differ(answer.output, found.setdefault(id(args), answer.output)):
                 expect(fresh_one(module, args) is not None, "two fresh instances answer the same call otherwise")
                 raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
-    expect_meant(first[0], found[id(first)], found[id(alike)])
+    one, another = found[id(first)], found[id(alike)]
+    assert_shape(another, one.shape)
+    expect(not torch.equal(one, another), "whatever is asked, the answer is the same")
+    expect(not torch.equal(one, first[0]), "the answer is the input itself")
     awake, order = module.asking(random=True).training(), (first, alike, other, first, alike)
     for n, (args, answer) in enumerate(zip(order, answers_of(awake, order, by_turns=True), strict=True), 1):
         if differ(answer.output, found[id(args)]):
@@ -59,13 +62,6 @@ def fresh_one(module, args):
 
 def differ(one, other):
     return one.shape != other.shape or difference(one, other) > TOLERANCE
-
-
-def expect_meant(x, answer, other):
-    """Other numbers give another answer, and it is no copy of them."""
-    assert_shape(other, answer.shape)
-    expect(not torch.equal(answer, other), "whatever is asked, the answer is the same")
-    expect(not torch.equal(answer, x), "the answer is the input itself")
 
 
 def judge_modes_again(module, x, heads):

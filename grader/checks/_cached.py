@@ -1,21 +1,16 @@
 """A module that hands out a cache: how it is made and fed, and what is asked of one that fails."""
 
-from types import SimpleNamespace
-
 from manyheads.checks import CheckFailed, assert_refused
 
 from ._causal_attention import Subject
-from ._modules import held
+from ._modules import Sizes, held, joined
 
 
 class Cached(Subject):
     """The module of the KV cache: it has the weights of the fused one."""
 
     name = "CachedSelfAttention"
-
-    def sizes(self, draw):
-        """Sizes that differ pairwise, none of them usual in lessons."""
-        return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
+    sizes = Sizes(B=[7], nh=[5], hd=[6], block=[17], C=joined)
 
     def inputs(self, draw, s, scale=1.0):
         return (draw(s.B, 9, s.C),)
@@ -28,6 +23,19 @@ class Cached(Subject):
         weights = super().weights(draw, s)
         weights["qkv.weight"][: 2 * s.C] = held(1.5 * weights["qkv.weight"][: 2 * s.C])
         return weights
+
+
+class Fed(Cached):
+    """The same, for chunks of so many tokens, of which each continues the one before it."""
+
+    def __init__(self, *lengths):
+        self.lengths = lengths
+
+    def inputs(self, draw, s, scale=1.0):
+        return [draw(s.B, T, s.C) for T in self.lengths]
+
+    def answers(self, module, inputs):
+        return fed(module, *inputs)
 
 
 CACHED = Cached()

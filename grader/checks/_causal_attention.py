@@ -13,57 +13,41 @@ from . import _layers as layer
 from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import weights_without_effect
-from ._modules import changed, held, on
+from ._modules import Sizes, held, joined, on
 
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
 MISFIT = re.compile(r"is invalid for|must match|cannot be multiplied|split")
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 
-def sizes_of(draw):
-    """B, T, nh, hd, C and block that differ pairwise, so that no two axes can be mixed up unseen.
-
-    None is usual in lessons, so that an attempt with a hard-coded size fails every check.
-    """
-    s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17])
-    return changed(s, C=s.nh * s.hd)
-
-
-def large_sizes_of(draw):
-    """The same, larger: more heads and tokens than anybody tries by hand."""
-    while True:
-        s = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5))
-        s.C, s.block = s.nh * s.hd, s.T + draw.integer(1, 3)
-        if len({*vars(s).values(), 3 * s.C}) == 7:
-            return s
+LARGE = Sizes(
+    B=(2, 3),
+    T=(40, 64),
+    nh=(9, 12),
+    hd=(3, 5),
+    C=joined,
+    block=lambda s, draw: s.T + draw.integer(1, 3),
+    of_qkv=lambda s, _: 3 * s.C,
+)
 
 
 class Subject(_modules.Subject):
     """The module of both exercises. paths: as every subject has them."""
 
     name = "CausalSelfAttention"
+    arguments = (("n_embd", "C"), ("n_head", "nh"), ("block_size", "block"))
+    projections = (("qkv.weight", 3, "nh"),)
+    sizes = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=joined)
 
     def __init__(self, paths=_modules.ONE_PATH):
         self.paths = paths
 
-    def arguments(self, s):
-        return {"n_embd": s.C, "n_head": s.nh, "block_size": s.block}
-
     def shapes(self, s, **options):
         return {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
-
-    def projections(self, weights, s):
-        return [(rows, s.nh) for rows in weights["qkv.weight"].chunk(3)]
-
-    def mask(self, s):
-        return s.block, s.block
 
     def module(self, implementation, s, weights, **options):
         made = super().module(implementation, s, weights, **options)
         return made.with_attributes(flash=options["flash"]) if "flash" in options else made
-
-    def sizes(self, draw):
-        return sizes_of(draw)
 
     def steep(self, draw, s):
         inputs, v, proj = self.inputs(draw, s), draw.weights(s.C, s.C), draw.weights(s.C, s.C)
@@ -121,9 +105,8 @@ def works_for_one_size_only(fault, wrong):
 
 
 @layer.causality(0.25)
-def independent(subject, attempt, reference, draw):
+def independent(subject, attempt, draw, s, weights, x):
     """keeps batch entries apart, and heads apart"""
-    s, weights, (x,) = subject.case(draw)
     weights = subject.passing_on(weights)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
@@ -132,8 +115,7 @@ def independent(subject, attempt, reference, draw):
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
     rows[:, mine] = draw.weights(3, s.hd, s.C)
     for path, options in subject.paths.items():
-        base = subject.module(attempt, s, weights, **options)(x).output
-        assert_shape(base, x.shape)
+        base = subject.answered(attempt, s, weights, x, **options)
         other = subject.module(attempt, s, weights, **options)(edited).output
         assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
         after = subject.module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
@@ -145,9 +127,8 @@ def independent(subject, attempt, reference, draw):
 
 
 @layer.gradients(0.25)
-def gradients(subject, attempt, reference, draw):
+def gradients(subject, attempt, reference, draw, s):
     """lets gradients through to x and to both weights"""
-    s = sizes_of(draw)
     (weights, inputs), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
     for path, options in subject.paths.items():
         _modules.judge_gradients(subject, attempt, reference, s, weights, inputs, g, path, random=True, **options)
@@ -156,9 +137,8 @@ def gradients(subject, attempt, reference, draw):
 
 
 @layer.hygiene(0.25)
-def refuses_too_long(subject, attempt, reference, draw):
+def refuses_too_long(subject, attempt, draw, s):
     """refuses more tokens than block_size"""
-    s = sizes_of(draw)
     for path, options in subject.paths.items():
         T, made = s.block + draw.integer(1, 3), subject.module(attempt, s, subject.weights(draw, s), **options)
         made(draw(s.B, s.block, s.C)).must_return()
@@ -167,9 +147,8 @@ def refuses_too_long(subject, attempt, reference, draw):
 
 
 @layer.hygiene(0.25, "What turns your dropout off when training is over?")
-def eval_is_calm(subject, attempt, reference, draw):
+def eval_is_calm(subject, attempt, draw, s):
     """drops nothing in eval mode, and nothing where dropout is not given"""
-    s = sizes_of(draw)
     weights, x, asked = subject.weights(draw, s), draw(s.B, s.T, s.C), attempt.asking(random=True)
 
     def output(seed, training=False, **options):

@@ -41,13 +41,6 @@ def is_refused(answer, what, numbers):
     assert_refused(answer, what, suspect="argument_unchecked")
 
 
-def gives_one_tensor(attempt, name, kwargs, shape):
-    """Asked by name, the function returns one tensor of this shape."""
-    answer = attempt.call(name, **kwargs)
-    expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
-    assert_shape(answer, shape, f"the output of {name}")
-
-
 def lets_gradients_through(attempt, reference, draw, name, kwargs, tensors):
     """The gradients of these arguments, the first ones, are those of the reference."""
     args = list(kwargs.values())
@@ -83,16 +76,16 @@ def is_cut_in_part(attempt, got, want, g):
     return is_cut(answer_to, held, got.call.args[0], g, got, want)
 
 
-def agree(attempt, reference, name, calls):
-    """The function gives what the reference gives. calls: its arguments, by what the evidence calls the output."""
+def agree(attempt, reference, name, calls, guesses=None):
+    """The function gives what the reference gives. calls: its arguments, by what the evidence calls the output.
+
+    guesses: by what the evidence says, the values that prove it.
+    """
     for what, args in calls.items():
-        assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
-
-
-def is_none_of(got, guesses):
-    """Fail with what the values are instead, where one of the guesses says it."""
-    for phrase, values in guesses.items():
-        expect(not same(got, values), phrase)
+        got, want = (each.call(name, *args) for each in (attempt, reference))
+        for phrase, values in (guesses or {}).items():
+            expect(not same(got.output, values), phrase)
+        assert_matches(got, want, what)
 
 
 def are_scaled(got, want):
@@ -117,7 +110,9 @@ def seen_in(mask, like=None):
 def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
     for name, kwargs in calls_of(draw).items():
-        gives_one_tensor(attempt, name, kwargs, reference.call(name, **kwargs).output.shape)
+        answer, due = attempt.call(name, **kwargs), reference.call(name, **kwargs)
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+        assert_shape(answer, due.output.shape, f"the output of {name}")
 
 
 @layer.gradients(0.25)
@@ -133,7 +128,7 @@ def is_float(value):
 
 
 @layer.hygiene(0.25, "What is the dtype of a comparison, or of torch.ones without dtype=?")
-def mask_is_boolean(calls_of, attempt, reference, draw):
+def mask_is_boolean(calls_of, attempt, draw):
     """makes a boolean mask"""
     for name, kwargs in calls_of(draw).items():
         answer = attempt.call(name, *kwargs.values())
@@ -142,14 +137,14 @@ def mask_is_boolean(calls_of, attempt, reference, draw):
 
 
 @layer.hygiene(0.25)
-def leaves_its_arguments(calls_of, attempt, reference, draw):
+def leaves_its_arguments(calls_of, attempt, draw):
     """leaves its arguments as they were"""
     for name, kwargs in calls_of(draw).items():
         assert_unmutated(attempt.call(name, *kwargs.values()), suspect="input_mutated")
 
 
 @layer.hygiene(0.25)
-def dtype(calls_of, attempt, reference, draw):
+def dtype(calls_of, attempt, draw):
     """answers in the dtype that it was given"""
     for name, kwargs in calls_of(draw).items():
         answers = {dtype: attempt.asking(dtype=dtype).call(name, *kwargs.values()) for dtype in ("float32", "float64")}
@@ -165,14 +160,26 @@ def dtype(calls_of, attempt, reference, draw):
 
 
 @layer.hygiene(0.25)
-def device(calls_of, attempt, reference, draw):
+def device(calls_of, attempt, draw):
     """works on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():
-        keeps_the_device(attempt, name, kwargs.values())
+        args, follows = kwargs.values(), any(isinstance(each, torch.Tensor) for each in kwargs.values())
+        # Without a tensor among them, where it is asked to by device=.
+        there, here = ({} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device))
+        answer = attempt.asking(watch=True).call(name, *on_meta(args), **there)
+        seen = answer.reply.operations
+        mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)  # not every operation raises at that
+        met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        expect(not mixed, met, "hard_coded_device")
+        if answer.raised is not None:
+            attempt.call(name, *args, **here).must_return()  # meta has no numbers: who looks at them may raise
+        else:
+            on, asked = answer.device or "meta", "the arguments are" if follows else "it is asked for"
+            expect(on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device")
 
 
 @layer.hygiene(0.25)
-def stays_on_the_device(calls_of, attempt, reference, draw):
+def stays_on_the_device(calls_of, attempt, draw):
     """stays on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():
         plain = next(attempt.call(name, *kwargs.values()).leaves())
@@ -202,22 +209,6 @@ def on_meta(args):
         return a.to("meta") if isinstance(a, torch.Tensor) else a
 
     return list(map(there, args))
-
-
-def keeps_the_device(attempt, name, args):
-    """The function computes where its arguments are; without a tensor among them, where it is asked to by device=."""
-    follows = any(isinstance(a, torch.Tensor) for a in args)
-    there, here = ({} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device))
-    answer = attempt.asking(watch=True).call(name, *on_meta(args), **there)
-    seen = answer.reply.operations
-    mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)  # not every operation raises at that
-    met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
-    expect(not mixed, met, "hard_coded_device")
-    if answer.raised is None:
-        on, asked = answer.device or "meta", "the arguments are" if follows else "it is asked for"
-        expect(on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device")
-        return
-    attempt.call(name, *args, **here).must_return()  # meta has no numbers: who looks at them may raise
 
 
 def treats_leading_alone(attempt, name, tensors, others, shape):

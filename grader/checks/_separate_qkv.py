@@ -5,12 +5,12 @@ from functools import partial
 
 import torch
 
-from manyheads.checks import assert_finite, assert_gradients_match, assert_matches, assert_shape, expect, moved
+from manyheads.checks import assert_gradients_match, assert_matches, assert_shape, expect, moved
 
 from . import _again, _modules
 from . import _layers as layer
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
-from ._gradients import contradicts_itself, weights_without_effect
+from ._gradients import is_cut, weights_without_effect
 from ._modules import changed
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -22,34 +22,26 @@ STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 class Subject(_modules.Subject):
     """The module that an exercise asks for, and the sizes that it is tried with.
 
-    sizes: pairwise different, so that no two axes can be mixed up unseen; T is shorter than the context, block. None is
-    usual in lessons: whoever hard-codes one is found in every check. C: of the input.
-    large_sizes: the same, larger than anybody tries by hand.
-    several: heads, nh of them, with an output projection.
+    sizes: T is shorter than the context, block. C: of the input. nh: 1 of an only head. square_sizes: for one width.
+    familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in. several: heads, with an output projection.
     """
 
     calm = 0.0625
+    projections = tuple((f"{name}.weight", 1, "nh") for name in LAYERS)
 
-    def __init__(self, name, sizes, large_sizes, several=False):
-        self.name, self.sizes, self.large_sizes, self.several = name, sizes, large_sizes, several
-
-    def arguments(self, s):
-        heads = {"num_heads": s.nh} if self.several else {}
-        return {"d_in": s.C, "d_out": s.d_out, "context_length": s.block, **heads}
+    def __init__(self, name, sizes, large_sizes, square_sizes, familiar, several=False):
+        self.name, self.familiar, self.several = name, familiar, several
+        self.sizes, self.large_sizes, self.square_sizes = sizes, large_sizes, square_sizes
+        self.arguments = (("d_in", "C"), ("d_out", "d_out"), ("context_length", "block"))
+        self.arguments += (("num_heads", "nh"),) * several
 
     def shapes(self, s, bias=True, **options):
         shapes = {f"{name}.weight": (s.d_out, s.C) for name in LAYERS}
         shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
         return shapes | ({"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)} if self.several else {})
 
-    def projections(self, weights, s):
-        return [(weights[f"{name}.weight"], self.heads(s)) for name in LAYERS]
-
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
-
-    def heads(self, s):
-        return s.nh if self.several else 1
 
     def full(self, draw, more=0):
         """Sizes, weights and an input of as many tokens as the context has, or a few more."""
@@ -68,32 +60,32 @@ def works(answer, shape):
     return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
 
 
-def has_fixed_sizes(subject, attempt, draw, familiar):
+def has_fixed_sizes(subject, attempt, draw):
     """Whether it works for some familiar sizes: for one batch alone, or for one number of tokens."""
     found = []
-    for B, T, d_in, d_out, *nh in familiar:
+    for B, T, d_in, d_out, *nh in subject.familiar:
         module = attempt.asking(random=True).module(subject.name, d_in, d_out, T, *nh)
         if works(module(draw(B, T, d_in)), (B, T, d_out)):
             found.append((B, T))
     return bool(found) and 1 in (len({B for B, _ in found}), len({T for _, T in found}))
 
 
-def judge_shape(subject, attempt, draw, familiar):
-    """The output has the right shape. familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in."""
-    s = subject.sizes(draw)
+@layer.shape(0.25)
+def shape(subject, attempt, draw, s):
+    """gives (B, T, d_out), for any batch and down to a single token"""
     state = subject.weights(draw, s, bias=False)
     for B, T, *nh in ((s.B, s.block, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.block), (1, 1)):
         answer = attempt.module(subject.name, s.C, s.d_out, T, *nh).loaded(state)(draw(B, T, s.C))
         refused = answer.raised is not None and answer.raised.stage == "build"
         wrong = not works(answer, (B, T, s.d_out)) and not STRIDES.search(answer.message) and not refused
-        if wrong and has_fixed_sizes(subject, attempt, draw, familiar):
+        if wrong and has_fixed_sizes(subject, attempt, draw):
             case = f"B = {B}, T = {T}, num_heads = {nh[0]}" if nh else f"B = {B} with T = {T}"
             expect(False, f"it works for some sizes, but not for {case}", "hard_coded_shape")
         assert_shape(answer, (B, T, s.d_out))
 
 
 @layer.shape(0.25, "The mask is made for the longest sequence. Which corner of it do T tokens need?")
-def shorter(subject, attempt, reference, draw):
+def shorter(subject, attempt, draw):
     """takes fewer tokens than the context holds"""
     s, state, (x,) = subject.full(draw)
     module = subject.module(attempt, s, state)
@@ -105,52 +97,38 @@ def shorter(subject, attempt, reference, draw):
     assert_shape(answer, (s.B, s.T, s.d_out))
 
 
-@layer.finite(0.25, "Can a row of the mask be hidden whole? And what is 0 · ∞?")
-def finite(subject, attempt, reference, draw):
-    """gives no NaN"""
-    s, state, inputs = subject.case(draw)
-    assert_finite(subject.module(attempt, s, state)(*inputs))
-
-
 @layer.causality(0.25, "Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?")
-def future(subject, attempt, reference, draw):
+def future(subject, attempt, draw, s):
     """keeps the past as it was when the future is edited"""
-    s = subject.sizes(draw)
     state, (x,) = subject.deep(draw, s)
-    module = subject.module(attempt, s, state)
     for cut in (1, s.T - 2):
         edited = x.clone()
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
-        before, after = module(x).output, module(edited).output
-        assert_shape(before, (s.B, s.T, s.d_out))
+        before, after = (subject.answered(attempt, s, state, each) for each in (x, edited))
         early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
         told = f"the tokens from position {cut} on were edited, and the answers at positions {early} moved"
         expect(not early, told)
 
 
 @layer.causality(0.25, "The diagonal is visible too. And does any step mix the first axis?")
-def sees_past(subject, attempt, reference, draw):
+def sees_past(subject, attempt, draw, s, weights, x):
     """lets each token see itself and all of its past, and no other sequence"""
-    s, state, (x,) = subject.case(draw)
-    module, edited = subject.module(attempt, s, state), x.clone()
+    edited = x.clone()
     edited[0, 1] = draw(s.C)
-    before, after = module(x).output, module(edited).output
-    assert_shape(before, (s.B, s.T, s.d_out))
+    before, after = (subject.answered(attempt, s, weights, each) for each in (x, edited))
     moves = moved(before, after)
     others = (moves[1:] > 1e-5).any(1).nonzero().flatten().tolist()
     expect(not others, "one sequence of the batch was edited, and the answers for another one moved")
     blind = (moves[0, 1:] < 1e-9).nonzero().flatten().tolist()
-    expect(
-        not blind, f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]} stayed"
-    )
+    told = f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]} stayed"
+    expect(not blind, told)
 
 
 @layer.causality(
     0.25, "A hidden score must lose against every score that is visible, however low. What is e to the power of it?"
 )
-def hidden_for_good(subject, attempt, reference, draw):
+def hidden_for_good(subject, attempt, draw, s):
     """hides the future even where all scores are low"""
-    s = subject.sizes(draw)
     state, (x,) = subject.deep(draw, s)
     module, edited = subject.module(attempt, s, state), x.clone()
     edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.C - 1)
@@ -166,43 +144,38 @@ def values(subject, attempt, reference, draw):
         alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
     # As many tokens as channels of a head: there a product without the transpose fits, too.
-    tied = changed(ordinary, T=ordinary.d_out // subject.heads(ordinary))
-    for s, given in (
-        (ordinary, subject.given(draw, ordinary)),
-        (low, subject.deep(draw, low)),
-        (tied, subject.given(draw, tied)),
-        (large, subject.given(draw, large)),
-    ):
+    tied = changed(ordinary, T=ordinary.d_out // ordinary.nh)
+    for s in (ordinary, low, tied, large):
+        given = (subject.deep if s is low else subject.given)(draw, s)
         got, want = (answer.output for answer in subject.both(attempt, reference, s, *given))
         assert_shape(got, want.shape)
         own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
         assert_matches(got, want, "the output" if own else f"token 0 {alone}; the output")
 
 
-def judge_square(subject, attempt, reference, draw, s):
-    """The same without biases, for as many tokens as the context. s: sizes with d_in = d_out."""
+@layer.values(0.25)
+def square(subject, attempt, reference, draw):
+    """is right with as many channels out as in, a full context and no bias"""
+    s = subject.square_sizes(draw)
+    s.C = s.d_out = getattr(s, "d_out", s.C)
     given = subject.deep(draw, changed(s, T=s.block), bias=False)
     subject.assert_matches(attempt, reference, s, *given, bias=False)
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
-def gradients(subject, attempt, reference, draw):
+def gradients(subject, attempt, reference, draw, s):
     """lets gradients through to x and to every weight"""
-    s = subject.sizes(draw)
     (state, (x,)), g = subject.deep(draw, s), draw(s.B, s.T, s.d_out)
     got, want = (subject.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
     assert_shape(got, g.shape)
     names = [*(name for name in state if name in got.module.parameters), "args.0"]
-    target = {name: want.gradient(name) for name in names}
     try:
         assert_gradients_match(got, want, *names)
     except AssertionError as failure:
         again = subject.module(attempt.asking(seed=1), s, state)(x)
         # Weights made anew in forward have no gradients to compare; of two that are one tensor only one can be moved.
         steady = torch.equal(again.output, got.output) and got.module.parameters.keys() >= state.keys()
-        if steady and contradicts_itself(
-            lambda w, y: subject.module(attempt, s, w)(y), got, names, state, x, target, g
-        ):
+        if steady and is_cut(lambda w, y: subject.module(attempt, s, w)(y).output, state, x, g, got, want):
             expect(False, f"{failure}; your gradients are not those of your own output", "gradient_cut")
         raise
     expect_gradients_awake(subject.module(attempt.asking(cotangent=g), s, state, dropout=RARE), x)
@@ -210,7 +183,7 @@ def gradients(subject, attempt, reference, draw):
 
 def parameters_of(subject, attempt, draw, s, bias):
     """The parameters of the module as it is made, or after one call. Without a bias nothing is said of one."""
-    given = subject.arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
+    given = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
     module = attempt.module(subject.name, **given)
     facts = module.built().module
     if not bias and "W_query.bias" in facts.parameters:
@@ -219,7 +192,7 @@ def parameters_of(subject, attempt, draw, s, bias):
         expect("W_query.bias" in asked.module.parameters, told, "interface")
     if not facts.parameters:
         module(draw(s.B, s.block, s.C)).must_return()  # perhaps nothing is written yet
-    by_position = attempt.module(subject.name, *subject.arguments(s).values(), 0.0, True).built()
+    by_position = attempt.module(subject.name, *subject.given_arguments(s).values(), 0.0, True).built()
     if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
         found = "W_query.bias" in by_position.module.parameters
         expect(found, "given by position, the last two arguments are not dropout and qkv_bias", "interface")
@@ -245,9 +218,8 @@ def judge_names(found, wanted, ctx, asked):
 
 
 @layer.hygiene(0.25)
-def parameters(subject, attempt, reference, draw):
+def parameters(subject, attempt, draw, s):
     """learns W_query, W_key and W_value and nothing else"""
-    s = subject.sizes(draw)
     for bias in (False, True):
         found, wanted = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
         if subject.several and "out_proj.weight" not in found:
@@ -274,27 +246,26 @@ def judge_last(subject, attempt, draw, s, found, wanted):
 
 
 @layer.hygiene(0.25, "Compare T with context_length before anything else, and raise a ValueError that names both.")
-def refuses_beyond_context(subject, attempt, reference, draw):
+def refuses_beyond_context(subject, attempt, draw):
     """refuses more tokens than the context holds"""
     _modules.judge_too_long(subject, attempt, draw, "a context of")
 
 
 @layer.hygiene(0.25, "F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.")
-def dropout_sleeps(subject, attempt, reference, draw):
+def dropout_sleeps(subject, attempt, s, weights, x):
     """leaves dropout out in eval mode"""
-    s, state, (x,) = subject.case(draw)
-    answer = subject.module(attempt.asking(runs=2), s, state)(x)
+    answer = subject.module(attempt.asking(runs=2), s, weights)(x)
     plain, again = answer.outputs
     steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
     if not steady:
-        deaf = weights_without_effect(lambda w: subject.module(attempt.asking(random=True), s, w)(x), state)
+        deaf = weights_without_effect(lambda w: subject.module(attempt.asking(random=True), s, w)(x), weights)
         told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
-        module = subject.module(attempt.asking(random=True), s, state)
+        module = subject.module(attempt.asking(random=True), s, weights)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
-        awake = not deaf and is_dropped(*alone, heads=subject.heads(s))
+        awake = not deaf and is_dropped(*alone, heads=s.nh)
         fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
         expect(False, f"even without dropout the same input gives two answers{told}", fault)
-    answer = subject.module(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
+    answer = subject.module(attempt.asking(random=True, runs=2), s, weights, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
         expect(same, "in eval mode dropout = 0.5 changes the output", "dropout_always_on")
@@ -304,10 +275,10 @@ P = 0.25
 
 
 @layer.hygiene(0.25, "Dropout belongs between the softmax and the values.")
-def dropout_on_weights(subject, attempt, reference, draw):
+def dropout_on_weights(subject, attempt, draw):
     """drops attention weights in training, and scales up the rest"""
     s = subject.sizes(draw, nh=2) if subject.several else subject.sizes(draw)
-    heads = subject.heads(s)
+    heads = s.nh
 
     def asking(s):
         return partial(subject.module, attempt.asking(random=True), s, subject.passing_on(subject.weights(draw, s)))
@@ -316,24 +287,30 @@ def dropout_on_weights(subject, attempt, reference, draw):
     awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: one weight a head, 1 or struck out
     x = draw(1, 2, s.C)
     two = dropped(ask, x)
-    without_dropout(ask, x)
-    if (
-        subject.several
-    ):  # of an only head a part is left where channels are dropped one by one: `course check` sees that
+    # A few copies in eval mode. `course check` holds what dropout leaves of many against them: x has two tokens, so few that
+    # a recording holds all that can be left, and who mixes up the sequences of a batch answers wrongly here.
+    ask(dropout=0.0)(x.expand(3, *x.shape[1:]).contiguous()).must_return()
+    if subject.several:  # of an only head a part is left where single channels are dropped: `course check` sees that
         dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
     struck, kept = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
     whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**heads
     if not whole:
         judge_rate(ask, x, heads)
-        judge_extra(awake, asleep)
+        twice = near(awake, asleep / (1 - P) ** 2)
+        told = "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is asked for"
+        expect(not twice.any() or not (struck | twice).all(), told, "dropout_extra")
         judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=heads)
     of_head = "every head" if subject.several else "the head"
     expect(whole, f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)")
     share = float(struck.double().mean())
     # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the share shows in the mean below.
     expect(abs(share - P) <= (0.154 if subject.several else 0.21), f"with dropout = {P}, {share:.0%} is dropped")
-    judge_mean(*two)
-    judge_default(ask, x)
+    awake, asleep = two
+    error = 8 * awake.std(0) / len(awake) ** 0.5 + 1e-5 * asleep.abs().max()
+    expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
+    awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
+    told = "made without a word about dropout it drops in training all the same"
+    expect(near(awake, asleep).all(), told, "dropout_rate_fixed")
 
 
 def dropped(ask, x):
@@ -346,13 +323,6 @@ def dropped(ask, x):
     asleep = ask(dropout=0.0)(x).output
     assert_shape(awake, (len(copies), *asleep.shape[1:]))
     return awake, asleep
-
-
-def without_dropout(ask, x):
-    """A few copies in eval mode. `course check` holds what dropout leaves of many against them: x has two tokens, so few that
-    a recording holds all that can be left, and who mixes up the sequences of a batch answers wrongly here.
-    """
-    return ask(dropout=0.0)(x.expand(3, *x.shape[1:]).contiguous()).output
 
 
 def near(a, b):
@@ -378,20 +348,6 @@ def judge_rate(ask, x, heads):
     expect(calm or not is_dropped(*asleep, heads=heads), told, "dropout_rate_fixed")
 
 
-def judge_default(ask, x):
-    """Where nothing is said of dropout, nothing is dropped."""
-    awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
-    told = "made without a word about dropout it drops in training all the same"
-    expect(near(awake, asleep).all(), told, "dropout_rate_fixed")
-
-
-def judge_extra(awake, asleep):
-    """What survives one dropout is scaled up once; x has one token."""
-    twice = near(awake, asleep / (1 - P) ** 2)
-    told = "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is asked for"
-    expect(not twice.any() or not (near(awake, 0 * asleep) | twice).all(), told, "dropout_extra")
-
-
 def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
     """Name where dropout acts, if not on the weights; x has two tokens, and these answers."""
     if unmoved and near(awake, asleep).all():
@@ -406,21 +362,15 @@ def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
     expect(unmoved or not scattered, told, "dropout_on_output_only")
 
 
-def judge_mean(awake, asleep):
-    """On average dropout changes nothing."""
-    error = 8 * awake.std(0) / len(awake) ** 0.5 + 1e-5 * asleep.abs().max()
-    expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
-
-
 @layer.hygiene(0.25, _again.HINT)
-def again(subject, attempt, reference, draw):
+def again(subject, attempt, draw, s):
     """answers every call as a fresh instance would"""
-    _modules.again(subject, attempt, reference, draw)
+    _modules.again(subject, attempt, draw, s)
     _modules.judge_modes_again(subject, attempt, draw)
 
 
 @layer.hygiene(0.25, "A tensor that must move with the module and is not learned: register_buffer.")
-def moves(subject, attempt, reference, draw):
+def moves(subject, attempt, draw):
     """moves to another device as a whole"""
     s, state, (x,) = subject.full(draw)
     subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
@@ -439,8 +389,7 @@ def moves(subject, attempt, reference, draw):
 @layer.hygiene(
     0.25, "Name no dtype in forward, or take x.dtype; and compute new tensors in place of x.mul_ and the like."
 )
-def dtype_and_argument(subject, attempt, reference, draw):
+def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
-    s, state, inputs = subject.case(draw)
-    for answer in _modules.judge_dtype_and_argument(subject, attempt, s, state, inputs):
+    for answer in _modules.judge_dtype_and_argument(subject, attempt, s, weights, inputs):
         assert_shape(answer, (s.B, s.T, s.d_out))

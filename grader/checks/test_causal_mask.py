@@ -7,23 +7,21 @@ import torch
 from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from . import _layers as layer
 from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes
-from ._modules import asked_of
+from ._modules import Layers, Sizes, asked_of
 from ._shares import weighs_one_key
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
 
 
-def sizes_of(draw):
-    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
-    return draw.sizes(B=[5], H=[3], T=[9], U=[11])
+SIZES = Sizes(B=[5], H=[3], T=[9], U=[11])
+layer = Layers(SIZES)
 
 
 def calls_of(draw, mask=None):
     """The functions of scores with arguments for them by name. mask: by default a random one."""
-    s = sizes_of(draw)
+    s = SIZES(draw)
     scores = draw(s.B, s.T, s.U if mask is None else mask.shape[1])
     mask = random_mask(draw, s.T, s.U) if mask is None else mask
     return {"mask_scores": {"scores": scores, "mask": mask}, "causal_weights": {"scores": draw(s.B, s.T, s.T)}}
@@ -31,12 +29,12 @@ def calls_of(draw, mask=None):
 
 def masks_of(draw):
     """The function that makes a mask with arguments for it by name."""
-    return {"causal_mask": {"T": sizes_of(draw).T}}
+    return {"causal_mask": {"T": SIZES(draw).T}}
 
 
 def all_of(draw, square=False):
     """All functions with arguments for them by name. square: as many keys as queries, and nothing is hidden."""
-    s = sizes_of(draw)
+    s = SIZES(draw)
     mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
     return {**masks_of(draw), **calls_of(draw, mask)}
 
@@ -87,9 +85,8 @@ test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
 
 
 @layer.values(0.5, "Rows look, columns are looked at, and True means: may look.")
-def test_causal_mask(attempt, draw):
+def test_causal_mask(attempt, draw, s):
     """lets every token see itself and the past, and nothing else"""
-    s = sizes_of(draw)
     sizes = (s.T, s.U, 1, large(draw))
     masks = [attempt.call("causal_mask", size).output for size in sizes]
     for size, mask in zip(sizes, masks, strict=True):
@@ -105,16 +102,14 @@ def test_causal_mask(attempt, draw):
 
 
 @layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
-def test_finite(attempt, draw):
+def test_finite(attempt, draw, s):
     """gives weights without NaN"""
-    s = sizes_of(draw)
     assert_finite(attempt.call("causal_weights", draw(s.B, s.T, s.T)), "the weights")
 
 
 @layer.values(0.25, "What is hidden must be gone before the softmax shares out.")
-def test_rows_sum_to_one(attempt, draw):
+def test_rows_sum_to_one(attempt, draw, s):
     """shares out exactly one unit for each query"""
-    s = sizes_of(draw)
     for size in (s.T, 1):
         weights = attempt.call("causal_weights", draw(s.B, size, size)).output
         assert_shape(weights, (s.B, size, size), "the weights")
@@ -124,9 +119,8 @@ def test_rows_sum_to_one(attempt, draw):
 
 
 @layer.causality(0.25, "Change a hidden score: may any weight move?")
-def test_causality(attempt, draw):
+def test_causality(attempt, draw, s):
     """gives no weight to the future, and does not depend on it"""
-    s = sizes_of(draw)
     scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
     weights = attempt.call("causal_weights", scores)
     edited = attempt.call("causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0)))
@@ -138,9 +132,8 @@ def test_causality(attempt, draw):
 
 
 @layer.values(0.5, "Which number does e to its power turn into exactly nothing?")
-def test_mask_scores(attempt, reference, draw):
+def test_mask_scores(attempt, reference, draw, s):
     """writes −inf where the mask is False and keeps the rest"""
-    s = sizes_of(draw)
     ordinary, many = (s.T, s.U), (large(draw), large(draw))
     for offset, lift, sizes in ((0.0, 0.0, ordinary), (DEEP, 0.0, ordinary), (DEEP, FAR, ordinary), (0.0, 0.0, many)):
         mask = random_mask(draw, *sizes)
@@ -160,9 +153,8 @@ def test_mask_scores(attempt, reference, draw):
 
 
 @layer.causality(0.25, "Let broadcasting do it, and count axes from the end.")
-def test_leading_dimensions(attempt, draw):
+def test_leading_dimensions(attempt, draw, s):
     """serves any leading dimensions, and masks that are broadcast over them"""
-    s = sizes_of(draw)
     scores, mask, keys = draw(s.B, s.H, s.T, s.U), random_mask(draw, s.B, 1, s.T, s.U), random_mask(draw, s.U)
     calls = (
         ("mask_scores", (scores, mask), (scores[-1, -1].clone(), mask[-1, 0].clone())),
@@ -177,9 +169,8 @@ def test_leading_dimensions(attempt, draw):
 
 
 @layer.values(0.5, "First hide, then share out.")
-def test_causal_weights(attempt, reference, draw):
+def test_causal_weights(attempt, reference, draw, s):
     """shares out attention over itself and the past"""
-    s = sizes_of(draw)
     ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (large(draw),))
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
     told = ("", " of low scores", " of scores of which some are 0", "")
@@ -191,9 +182,8 @@ def test_causal_weights(attempt, reference, draw):
 
 
 @layer.gradients(0.25)
-def test_gradients(attempt, reference, draw):
+def test_gradients(attempt, reference, draw, s):
     """lets the right gradients through to the scores"""
-    s = sizes_of(draw)
     mask = random_mask(draw, s.T, s.U)
     through = draw(s.B, s.T, s.U) * mask
     assert_gradient(attempt, reference, "mask_scores", through, mask, draw(s.B, s.T, s.U), mask)

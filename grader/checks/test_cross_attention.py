@@ -1,30 +1,20 @@
 """Hidden checks of cross-attention with a padding mask."""
 
+from functools import partial
+
 import torch
 
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect, moved
 
 from . import _again, _modules
-from . import _layers as layer
-from ._modules import alike_in_heads, asked_of, changed, goes_by_scores
+from ._modules import Layers, Sizes, alike_in_heads, asked_of, changed, goes_by_scores, joined
 from ._shares import alike, by_head, shares_out
 
-
-def sizes_of(draw, **fixed):
-    """Sizes that differ pairwise, both lengths and all three widths among them, and none usual in lessons."""
-    s = changed(draw.sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19]), **fixed)
-    return changed(s, d_out=s.nh * s.hd)
-
-
-def square_sizes_of(draw):
-    """As many queries as keys, and one width: where sides and axes can be mixed up and still fit."""
-    return sizes_of(draw, T_k=11, T_q=11, d_query=30, d_context=30)
-
-
-def large_sizes_of(draw):
-    """More tokens and heads than anybody tries by hand, and a context that is shorter than x."""
-    s = draw.sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17])
-    return changed(s, d_out=s.nh * s.hd)
+SIZES = Sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19], d_out=joined)
+# As many queries as keys, and one width: where sides and axes can be mixed up and still fit.
+SQUARE = partial(SIZES, T_k=11, T_q=11, d_query=30, d_context=30)
+# A context that is shorter than x.
+LARGE = Sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17], d_out=joined)
 
 
 def kept(draw, s):
@@ -38,20 +28,14 @@ class Cross(_modules.Subject):
     """The module of this exercise."""
 
     name = "CrossAttention"
-
-    def arguments(self, s):
-        return {"d_query": s.d_query, "d_context": s.d_context, "d_out": s.d_out, "num_heads": s.nh}
+    arguments = (*((width, width) for width in ("d_query", "d_context", "d_out")), ("num_heads", "nh"))
+    projections = tuple((f"W_{name}.weight", 1, "nh") for name in ("query", "key", "value"))
+    sizes = SIZES
 
     def shapes(self, s, **options):
         read = {"query": s.d_query, "key": s.d_context, "value": s.d_context}
         shapes = {f"W_{name}.weight": (s.d_out, width) for name, width in read.items()}
         return {**shapes, "out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
-
-    def projections(self, weights, s):
-        return [(weights[f"W_{name}.weight"], s.nh) for name in ("query", "key", "value")]
-
-    def sizes(self, draw):
-        return sizes_of(draw)
 
     def given(self, draw, s, scale=1.0, **options):
         """Weights, and x, context and keep."""
@@ -63,6 +47,7 @@ class Cross(_modules.Subject):
 
 
 CROSS = Cross()
+layer = Layers(CROSS)
 
 
 class Unmasked(Cross):
@@ -74,9 +59,8 @@ class Unmasked(Cross):
 
 
 @layer.shape(0.25, "T_q comes from x and T_k from the context: which of them has the answer?")
-def test_shape(attempt, draw):
+def test_shape(attempt, draw, s):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
-    s = sizes_of(draw)
     # nh divides 20: who looks there for the heads takes it, and who needs d_out channels does not.
     widths, lengths = ({"d_query": 20}, {}), ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q})
     for change in (*widths, *lengths, {"d_query": 30, "d_context": 30}, {"nh": 1}):
@@ -89,7 +73,7 @@ def test_shape(attempt, draw):
 @layer.finite(0.25, "Is a whole row of scores hidden somewhere? And what is 0 · ∞?")
 def test_finite(attempt, draw):
     """gives no NaN, however large the scores"""
-    for s in (sizes_of(draw), square_sizes_of(draw)):
+    for s in (SIZES(draw), SQUARE(draw)):
         weights, inputs = CROSS.steep(draw, s)
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
@@ -99,11 +83,10 @@ def test_finite(attempt, draw):
 )
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
-    for s in (sizes_of(draw), square_sizes_of(draw)):
+    for s in (SIZES(draw), SQUARE(draw)):
         weights, (x, context, keep) = CROSS.given(draw, s)
         other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
-        before, after = (CROSS.module(attempt, s, weights)(x, each, keep).output for each in (context, other))
-        assert_shape(before, (s.B, s.T_q, s.d_out))
+        before, after = (CROSS.answered(attempt, s, weights, x, each, keep) for each in (context, other))
         assert_finite(before)
         assert_same(after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output")
 
@@ -111,13 +94,12 @@ def test_padding_unheard(attempt, draw):
 @layer.causality(0.5, "Only tokens whose keep is False are hidden: the whole context is there from the start.")
 def test_hears_all(attempt, draw):
     """lets every query see every real token of the context"""
-    for s in (sizes_of(draw), square_sizes_of(draw)):
+    for s in (SIZES(draw), SQUARE(draw)):
         weights, (x, context, keep) = CROSS.given(draw, s)
         for given in (keep, None):
             real = torch.ones_like(keep) if given is None else given
             last, first = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
-            before = CROSS.module(attempt, s, weights)(x, context, given).output
-            assert_shape(before, (s.B, s.T_q, s.d_out))
+            before = CROSS.answered(attempt, s, weights, x, context, given)
             for place, which in ((first, "first"), (last, "last")):
                 other = context.clone()
                 other[torch.arange(s.B), place] = draw(s.B, s.d_context)
@@ -128,9 +110,8 @@ def test_hears_all(attempt, draw):
 
 
 @layer.causality(0.25, "Does any step mix the first axis, or two queries?")
-def test_independent(attempt, draw):
+def test_independent(attempt, draw, s):
     """keeps sequences apart, and queries apart"""
-    s = sizes_of(draw)
     weights, (x, context, keep) = CROSS.given(draw, s)
     before = CROSS.module(attempt, s, weights)(x, context, keep).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
@@ -145,16 +126,15 @@ def test_independent(attempt, draw):
 
 
 @layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
-def test_heads_apart(attempt, draw):
+def test_heads_apart(attempt, draw, s):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
-    s = sizes_of(draw)
     weights, inputs = CROSS.given(draw, s)
     weights = CROSS.passing_on(weights)
     before = CROSS.module(attempt, s, weights)(*inputs).output
     assert_shape(before, (s.B, s.T_q, s.d_out))
     own = [*range((s.nh - 1) * s.hd, s.d_out)]
     edited = {name: each.clone() for name, each in weights.items()}
-    for rows, _ in CROSS.projections(edited, s):
+    for rows, _ in CROSS.rows(edited, s):
         rows[own] = draw.weights(s.hd, rows.shape[-1])
     after = CROSS.module(attempt, s, edited)(*inputs).output
     moves = ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max()).nonzero().flatten().tolist()
@@ -163,48 +143,44 @@ def test_heads_apart(attempt, draw):
 
 
 @layer.values(0.75, "Take one head and one query, and do it by hand.")
-def test_values(attempt, reference, draw):
+def test_values(attempt, reference, draw, s):
     """attends to the whole context where there is no padding"""
-    s = sizes_of(draw)
     weights, (x, context, _) = CROSS.given(draw, s, 1.5)
     CROSS.assert_matches(attempt, reference, s, weights, (x, context))
     everyone, what = torch.ones(s.B, s.T_k, dtype=torch.bool), "with a keep that is True throughout, the output"
     CROSS.assert_matches(attempt, reference, s, weights, (x, context, everyone), what)
     for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
-        tied = sizes_of(draw, T_q=T, T_k=T)
+        tied = SIZES(draw, T_q=T, T_k=T)
         weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
         what = f"with {T} tokens on both sides, the output"
         CROSS.assert_matches(attempt, reference, tied, weights, (x, context), what)
 
 
 @layer.values(0.75, "A hidden score must be hidden before the softmax, so that the rest shares 1.")
-def test_values_with_padding(attempt, reference, draw):
+def test_values_with_padding(attempt, reference, draw, s):
     """shares the whole unit among the real tokens"""
-    s = sizes_of(draw)
     CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
-    s = large_sizes_of(draw)
+    s = LARGE(draw)
     what = f"with T_q = {s.T_q} and T_k = {s.T_k}, the output"
     CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5), what)
 
 
 @layer.values(0.5, "A hidden score must lose against every real one, however low. What is e to the power of it?")
-def test_low_scores(attempt, reference, draw):
+def test_low_scores(attempt, reference, draw, s):
     """hides padding for good, where all scores are low"""
-    s = sizes_of(draw)
     CROSS.assert_matches(attempt, reference, s, *CROSS.deep(draw, s), "with low scores, the output")
 
 
 @layer.values(0.25, "Which of your tensors come from x, and which from the context?")
 def test_square(attempt, reference, draw):
     """is right where both sides have one length and one width"""
-    s = square_sizes_of(draw)
+    s = SQUARE(draw)
     CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between input and output?")
-def test_gradients(attempt, reference, draw):
+def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x, to the context and to every weight"""
-    s = sizes_of(draw)
     (weights, inputs), g = CROSS.deep(draw, s), draw(s.B, s.T_q, s.d_out)
     # Without keep first: a finite number added to a whole column swallows its scores, and no difference shows a slope.
     for given in (inputs[:2], inputs):
@@ -227,9 +203,8 @@ test_dtype_and_argument = asked_of(
 
 
 @layer.hygiene(0.25, _again.HINT)
-def test_again(attempt, draw):
+def test_again(attempt, draw, s):
     """answers every call as a fresh instance would, with keep and without"""
-    s = sizes_of(draw)
     weights, with_keep = CROSS.given(draw, s)
     _, (*without, _) = CROSS.given(draw, s)
     _, others = CROSS.given(draw, changed(s, B=3, T_q=13, T_k=9))

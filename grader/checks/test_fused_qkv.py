@@ -9,20 +9,19 @@ from manyheads.checks import assert_matches, assert_refused, assert_shape, expec
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
-from . import _layers as layer
 from . import _modules
 from ._modules import asked_of, changed
 
 FUSED = shared.Subject()
+layer = _modules.Layers(FUSED)
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
 ENOUGH = 20_000  # operations on the meta device, after which whoever has not refused is not going to
 
 
 @layer.shape(0.25)
-def test_shape(attempt, draw):
+def test_shape(attempt, draw, s):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
-    s = shared.sizes_of(draw)
     shared.judge_shape(FUSED, attempt, draw, s, [(1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)])
 
 
@@ -32,9 +31,8 @@ test_independent = asked_of(FUSED, shared.independent)
 
 
 @layer.values(0.5, "A single token can only look at itself: what is left is v, projected.")
-def test_single_token(attempt, reference, draw):
+def test_single_token(attempt, reference, draw, s):
     """gives a single token its own value, projected"""
-    s = shared.sizes_of(draw)
     weights, (x,) = FUSED.given(draw, changed(s, T=1))
     answer, want = FUSED.both(attempt, reference, s, weights, (x,))
     assert_shape(answer, x.shape)
@@ -50,18 +48,16 @@ def test_single_token(attempt, reference, draw):
 
 
 @layer.values(0.5, "With one head, compare scores, weights and output by hand for T = 2.")
-def test_single_head(attempt, reference, draw):
+def test_single_head(attempt, reference, draw, s):
     """attends right with a single head"""
-    s = shared.sizes_of(draw)
     one = changed(s, nh=1)
     for given in (FUSED.given(draw, s, 1.5), FUSED.deep(draw, one)):
         FUSED.assert_matches(attempt, reference, one, *given)
 
 
 @layer.values(0.75)
-def test_values(attempt, reference, draw):
+def test_values(attempt, reference, draw, s):
     """attends right with several heads"""
-    s = shared.sizes_of(draw)
     weights, inputs = FUSED.given(draw, s, 1.5)
     got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
     assert_shape(got, want.shape)
@@ -75,7 +71,7 @@ def test_values(attempt, reference, draw):
     # Where a product of q and k without the transpose fits, too.
     as_many = "with as many tokens as channels of a head, the output"
     FUSED.assert_matches(attempt, reference, s, weights, FUSED.inputs(draw, changed(s, T=s.hd), 1.5), as_many)
-    s = shared.large_sizes_of(draw)
+    s = shared.LARGE(draw)
     what = f"with {s.nh} heads and {s.T} tokens, the output"
     FUSED.assert_matches(attempt, reference, s, *FUSED.given(draw, s, 1.5), what)
 
@@ -131,9 +127,8 @@ def test_drops_output(attempt, draw):
 
 
 @layer.hygiene(0.25)
-def test_written_out(attempt, draw):
+def test_written_out(attempt, draw, s):
     """writes the attention out"""
-    s = shared.sizes_of(draw)
     x, g = draw(s.B, s.T, s.C), draw(s.B, s.T, s.C)
     asked = attempt.asking(watch=True, cotangent=g, second=True, random=True)
     answer = FUSED.module(asked, s, FUSED.weights(draw, s))(x)

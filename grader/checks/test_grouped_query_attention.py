@@ -6,58 +6,34 @@ from math import prod
 from manyheads.checks import assert_same, assert_shape, expect
 
 from . import _again, _modules
-from . import _layers as layer
-from ._modules import asked_of, changed
+from ._modules import Layers, Sizes, asked_of, changed, joined
 
-
-def with_sizes(s):
-    """C and the width of kv, too."""
-    s.C, s.of_kv = s.nh * s.hd, 2 * s.nkv * s.hd
-    return s
-
-
-def sizes_of(draw, **fixed):
-    """Sizes that differ pairwise, kv's rows and the group among them, and none usual in lessons."""
-    s = draw.sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17])
-    return with_sizes(changed(s, **fixed))
-
-
-def large_sizes_of(draw):
-    """More tokens and heads than anybody tries by hand, and another group."""
-    s = draw.sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64))
-    return with_sizes(s)
+WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
+SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)  # and the group is 5
+LARGE = Sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64), **WIDTHS)  # and the group is another
 
 
 class Grouped(_modules.Subject):
     """The module of this exercise."""
 
     name = "GroupedQueryAttention"
-
-    def arguments(self, s):
-        return {"n_embd": s.C, "n_head": s.nh, "n_kv_head": s.nkv, "block_size": s.block}
+    arguments = (("n_embd", "C"), ("n_head", "nh"), ("n_kv_head", "nkv"), ("block_size", "block"))
+    projections = (("q.weight", 1, "nh"), ("kv.weight", 2, "nkv"))
+    sizes = SIZES
 
     def shapes(self, s, **options):
         return {"q.weight": (s.C, s.C), "kv.weight": (s.of_kv, s.C), "proj.weight": (s.C, s.C)}
 
-    def projections(self, weights, s):
-        return [(weights["q.weight"], s.nh), *((rows, s.nkv) for rows in weights["kv.weight"].chunk(2))]
-
-    def mask(self, s):
-        return s.block, s.block
-
-    def sizes(self, draw):
-        return sizes_of(draw)
-
 
 GQA = Grouped()
+layer = Layers(GQA)
 
 
 @layer.shape(0.25, "Take B and T from x.shape; the head's width is C / n_head for all three.")
-def test_shape(attempt, draw):
+def test_shape(attempt, draw, s):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of groups"""
-    s = sizes_of(draw)
     for change in ({}, {"B": 1}, {"T": 1}, {"T": s.block}, {"nkv": 5}, {"nkv": s.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}):
-        weights, (x,) = GQA.given(draw, each := with_sizes(changed(s, **change)))
+        weights, (x,) = GQA.given(draw, each := SIZES.changed(s, **change))
         assert_shape(GQA.module(attempt, each, weights)(x), x.shape)
 
 
@@ -66,25 +42,21 @@ test_causal = asked_of(GQA, _modules.causal)
 
 
 @layer.causality(0.25, "Does any step mix the first axis, or fold it with the heads?")
-def test_independent(attempt, draw):
+def test_independent(attempt, draw, s, weights, x):
     """keeps batch entries apart"""
-    s, weights, (x,) = GQA.case(draw)
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
-    before, after = (GQA.module(attempt, s, weights)(each).output for each in (x, edited))
-    assert_shape(before, x.shape)
+    before, after = (GQA.answered(attempt, s, weights, each) for each in (x, edited))
     assert_same(before[:-1], after[:-1], "editing the last batch entry changes the output of another")
 
 
 @layer.causality(
     0.5, "Write 0, 0, 1, 1 beside the query heads. Which function repeats every entry, and which the whole row?"
 )
-def test_groups(attempt, draw):
+def test_groups(attempt, draw, s, weights, x):
     """lets query heads h · group … read head h of keys and values, and no other"""
-    s, weights, (x,) = GQA.case(draw)
     weights = GQA.passing_on(weights)
-    before = GQA.module(attempt, s, weights)(x).output
-    assert_shape(before, x.shape)
+    before = GQA.answered(attempt, s, weights, x)
     group = s.nh // s.nkv
     for h in range(s.nkv):
         edited = weights["kv.weight"].clone()
@@ -100,7 +72,7 @@ def test_groups(attempt, draw):
 @layer.values(0.5, "A single token can only look at itself: what is left is its v, projected.")
 def test_single_token(attempt, reference, draw):
     """gives a single token its own values, projected"""
-    s = sizes_of(draw, T=1)
+    s = SIZES(draw, T=1)
     GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s))
 
 
@@ -108,7 +80,7 @@ def test_single_token(attempt, reference, draw):
 def test_both_ends(attempt, reference, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
     for nkv, hd in ((15, 4), (1, 6)):  # two widths of a head: some wrong scales are right for 4 channels
-        s = sizes_of(draw, nkv=nkv, hd=hd)
+        s = SIZES(draw, nkv=nkv, hd=hd)
         what = f"with n_kv_head = {nkv} of {s.nh}, the output"
         GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s, 1.5), what)
 
@@ -116,7 +88,7 @@ def test_both_ends(attempt, reference, draw):
 @layer.values(0.75, "Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
 def test_values(attempt, reference, draw):
     """attends right in groups"""
-    s, large = sizes_of(draw), large_sizes_of(draw)
+    s, large = SIZES(draw), LARGE(draw)
     ordinary, low = GQA.given(draw, s, 1.5), GQA.deep(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)]
@@ -127,9 +99,8 @@ def test_values(attempt, reference, draw):
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
-def test_gradients(attempt, reference, draw):
+def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x and to all three weights"""
-    s = sizes_of(draw)
     _modules.judge_gradients(GQA, attempt, reference, s, *GQA.deep(draw, s), draw(s.B, s.T, s.C))
 
 
@@ -142,16 +113,14 @@ test_parameters = asked_of(
 
 
 @layer.hygiene(0.25, "Take n_embd % n_head in __init__, and raise a ValueError that names both.")
-def test_refuses_uneven_heads(attempt, draw):
+def test_refuses_uneven_heads(attempt, draw, s):
     """refuses, when it is made, an n_embd that n_head does not divide"""
-    s = sizes_of(draw)
     _modules.judge_refused(GQA, attempt, draw, s, {"n_embd": s.C + 2, "n_head": s.nh})
 
 
 @layer.hygiene(0.25, "Which remainder says that some query head has no head to read?")
-def test_refuses_uneven_groups(attempt, draw):
+def test_refuses_uneven_groups(attempt, draw, s):
     """refuses, when it is made, an n_head that n_kv_head does not divide"""
-    s = sizes_of(draw)
     _modules.judge_refused(GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh)))
 
 
@@ -171,9 +140,8 @@ test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 
 
 @layer.hygiene(0.25, _again.HINT)
-def test_again(attempt, draw):
+def test_again(attempt, draw, s):
     """answers every call as a fresh instance would"""
-    s = sizes_of(draw)
     inputs = [GQA.inputs(draw, changed(s, B=B, T=T)) for B, T in ((2, s.T), (2, s.T), (3, s.block))]
     _again.judge_again(GQA.module(attempt, s, GQA.weights(draw, s)), *inputs)
 

@@ -6,21 +6,14 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    assert_finite,
-    assert_matches,
-    assert_refused,
-    assert_shape,
-    assert_unmutated,
-    expect,
-)
+from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_refused, assert_shape, expect
 
 from . import _cached as shared
-from . import _layers as layer
 from . import _modules
-from ._cached import CACHED, differs, fed
-from ._modules import asked_of, parameters, refuses_indivisible
+from ._cached import CACHED, Fed, differs, fed
+from ._modules import Layers, asked_of, changed, dtype_and_argument, parameters, refuses_indivisible
+
+layer = Layers(CACHED)
 
 
 def compare(attempt, reference, draw, s, sizes, what, weights=None):
@@ -32,16 +25,14 @@ def compare(attempt, reference, draw, s, sizes, what, weights=None):
         assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
 
 
-def case(draw, *sizes):
-    """Sizes, weights and chunks of so many tokens."""
-    s = CACHED.sizes(draw)
-    return s, CACHED.weights(draw, s), [draw(s.B, T, s.C) for T in sizes]
+def in_chunks(*sizes):
+    """The decorators for checks that are given chunks of so many tokens."""
+    return Layers(Fed(*sizes))
 
 
 @layer.shape(0.25, "y is for the new tokens alone, however many the cache holds.")
-def test_shape(attempt, draw):
+def test_shape(attempt, draw, s):
     """gives (y, cache), with y of the shape of x, in every call"""
-    s = CACHED.sizes(draw)
     weights, sizes = CACHED.weights(draw, s), (4, 1, 9)
     for T in (1, s.block):
         assert_shape(CACHED.module(attempt, s, weights)(draw(s.B, T, s.C))["y"], (s.B, T, s.C), "y")
@@ -50,24 +41,22 @@ def test_shape(attempt, draw):
         assert_shape(answer["y"], (s.B, T, s.C), f"y of call {n}")
 
 
-@layer.finite(0.25)
-def test_finite(attempt, draw):
+@in_chunks(4, 3).finite(0.25)
+def test_finite(attempt, draw, s, weights, inputs):
     """gives numbers, in every call"""
-    s, weights, chunks = case(draw, 4, 3)
-    for answer in fed(CACHED.module(attempt, s, weights), *chunks):
+    for answer in fed(CACHED.module(attempt, s, weights), *inputs):
         assert_finite(answer["y"])
 
 
-@layer.causality(0.25, "Query i of a chunk stands at position past + i: which keys come later?")
-def test_causal(attempt, draw):
+@in_chunks(6, 5).causality(0.25, "Query i of a chunk stands at position past + i: which keys come later?")
+def test_causal(attempt, draw, s, weights, inputs):
     """lets no token see the future, in the first chunk or a later one"""
-    s, weights, chunks = case(draw, 6, 5)
-    before = fed(CACHED.module(attempt, s, weights), *chunks)
+    before = fed(CACHED.module(attempt, s, weights), *inputs)
     for n, t in ((0, 3), (1, 2)):
-        edited = [chunk.clone() for chunk in chunks]
+        edited = [chunk.clone() for chunk in inputs]
         edited[n][:, t:] = draw(*edited[n][:, t:].shape)
         after = fed(CACHED.module(attempt, s, weights), *edited)
-        for a, chunk in zip((*before, *after), (*chunks, *chunks), strict=True):
+        for a, chunk in zip((*before, *after), (*inputs, *inputs), strict=True):
             assert_shape(a["y"], chunk.shape, "y")
         changed = differs(before[n]["y"].output, after[n]["y"].output).amax((0, 2))
         told = f"a change of the tokens from {t} on, in chunk {n + 1}, reaches the token {int(changed.nonzero()[:1].sum())} of it"
@@ -75,15 +64,14 @@ def test_causal(attempt, draw):
         expect(changed[t:].all(), f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these")
 
 
-@layer.causality(0.25)
-def test_independent(attempt, draw):
+@in_chunks(4, 3).causality(0.25)
+def test_independent(attempt, draw, s, weights, inputs):
     """keeps the sequences of a batch apart, in the cache, too"""
-    s, weights, chunks = case(draw, 4, 3)
-    edited = [chunk.clone() for chunk in chunks]
+    edited = [chunk.clone() for chunk in inputs]
     for chunk in edited:
         chunk[2] = draw(*chunk[2].shape)
-    answers = (fed(CACHED.module(attempt, s, weights), *each) for each in (chunks, edited))
-    for before, after, chunk in zip(*answers, chunks, strict=True):
+    answers = (fed(CACHED.module(attempt, s, weights), *each) for each in (inputs, edited))
+    for before, after, chunk in zip(*answers, inputs, strict=True):
         assert_shape(before["y"], chunk.shape, "y")
         assert_shape(after["y"], chunk.shape, "y")
         changed = differs(before["y"].output, after["y"].output).amax((1, 2)).tolist()
@@ -94,32 +82,31 @@ def test_independent(attempt, draw):
 
 
 @layer.values(0.75, "A first call without a cache is plain causal attention: begin there.")
-def test_one_call(attempt, reference, draw):
+def test_one_call(attempt, reference, draw, s):
     """attends right in a single call"""
-    s = CACHED.sizes(draw)
     # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
     for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
         what = f"with {T} tokens and {nh} heads, y"
-        CACHED.assert_matches(attempt, reference, _modules.changed(s, nh=nh), weights, (x,), what)
+        CACHED.assert_matches(attempt, reference, changed(s, nh=nh), weights, (x,), what)
     awake = [CACHED.module(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
     told = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
 
 
 @layer.values(0.5, "A new token sees all that is cached, and itself. What does your mask show it?")
-def test_token_by_token(attempt, reference, draw):
+def test_token_by_token(attempt, reference, draw, s):
     """gives one token after the other what a single call gives"""
-    s = CACHED.sizes(draw)
     compare(attempt, reference, draw, s, [1] * 6, "token by token", CACHED.weights(draw, s))
     compare(attempt, reference, draw, s, (9, 1, 1), "after a prompt of 9 tokens")
 
 
-@layer.values(0.25, "How many rows does your table of scores have in a second call? How many new tokens are there?")
-def test_new_queries_alone(attempt, reference, draw):
+@in_chunks(9, 4).values(
+    0.25, "How many rows does your table of scores have in a second call? How many new tokens are there?"
+)
+def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
     """computes scores for the new tokens alone"""
-    s, weights, chunks = case(draw, 9, 4)
-    got, want = (fed(CACHED.module(each.asking(watch=True), s, weights), *chunks)[-1] for each in (attempt, reference))
+    got, want = (fed(CACHED.module(each.asking(watch=True), s, weights), *inputs)[-1] for each in (attempt, reference))
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
     # A mask may be square, which is one for all sequences; fused code shows no scores.
     squares = [each for each in got.reply.operations.shapes if each[-2:] == (13, 13) and prod(each[:-2]) >= s.B]
@@ -128,20 +115,19 @@ def test_new_queries_alone(attempt, reference, draw):
 
 
 @layer.values(0.75, "With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?")
-def test_chunks(attempt, reference, draw):
+def test_chunks(attempt, reference, draw, s):
     """gives chunks of any sizes what a single call gives"""
-    s = CACHED.sizes(draw)
     for sizes in ((4, 9), (9, 4), (1, 8, 2, 5), (8, 8, 1)):
         compare(attempt, reference, draw, s, sizes, f"in chunks of {', '.join(map(str, sizes))}")
     large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
     compare(attempt, reference, draw, large, (20, 43, 1), "with 9 heads and 64 tokens")
 
 
-@layer.values(0.5, "append, += and writing into a slice change what the caller still holds.")
-def test_two_beams(attempt, reference, draw):
+@in_chunks(4, 3, 2, 1).values(0.5, "append, += and writing into a slice change what the caller still holds.")
+def test_two_beams(attempt, reference, draw, s, weights, inputs):
     """leaves a cache as it was, so that it can be continued twice"""
     # All calls together stay within the block: a cache that has all of them is too long for none.
-    s, weights, (prompt, one, two, more) = case(draw, 4, 3, 2, 1)
+    prompt, one, two, more = inputs
 
     def answers(implementation):
         calls = CACHED.module(implementation, s, weights).sequence()
@@ -156,10 +142,10 @@ def test_two_beams(attempt, reference, draw):
         assert_matches(got["y"], want["y"], f"where caches are continued twice, y of call {n}")
 
 
-@layer.values(0.5, "cache=None is a new sequence. What does the module still know of the last one?")
-def test_starts_anew(attempt, reference, draw):
+@in_chunks(5, 3, 2, 4).values(0.5, "cache=None is a new sequence. What does the module still know of the last one?")
+def test_starts_anew(attempt, reference, draw, s, weights, inputs):
     """starts anew without a cache, and keeps two sequences apart"""
-    s, weights, (a, b, c, d) = case(draw, 5, 3, 2, 4)
+    a, b, c, d = inputs
     larger = draw(s.B + 2, 6, s.C)
 
     def answers(implementation):
@@ -181,9 +167,8 @@ def test_starts_anew(attempt, reference, draw):
 
 
 @layer.gradients(0.25)
-def test_gradients(attempt, reference, draw):
+def test_gradients(attempt, reference, draw, s, weights, inputs):
     """lets gradients through to x and to both weights, in a first call"""
-    s, weights, inputs = CACHED.case(draw)
     _modules.judge_gradients(CACHED, attempt, reference, s, weights, inputs, (draw(s.B, 9, s.C),))
 
 
@@ -192,9 +177,8 @@ test_refuses_indivisible = asked_of(CACHED, refuses_indivisible)
 
 
 @layer.hygiene(0.5, "One new token is always few: what is the cache's length?")
-def test_refuses_too_long(attempt, draw):
+def test_refuses_too_long(attempt, draw, s):
     """refuses more tokens than block_size, also where most of them are in the cache"""
-    s = CACHED.sizes(draw)
     module = CACHED.module(attempt, s, CACHED.weights(draw, s))
     full = [draw(s.B, T, s.C) for T in (s.block - 4, 3, 1)]
     fed(module, *full)[-1].must_return()
@@ -207,31 +191,12 @@ def test_refuses_too_long(attempt, draw):
         assert_refused(answer, what, also=("RuntimeError",), suspect=suspect)
 
 
-@layer.hygiene(0.25)
-def test_dtype_and_argument(attempt, draw):
-    """follows the dtype of x, and leaves x as it was"""
-    s, weights, chunks = case(draw, 5, 3)
-    dtypes = ("float32", "float64")
-    answers = {dtype: fed(CACHED.module(attempt.asking(dtype=dtype), s, weights), *chunks) for dtype in dtypes}
-    works = [dtype for dtype, each in answers.items() if each[0].raised is None]
-    for dtype, (first, second) in answers.items():
-        suspect = "hard_coded_dtype" if CACHED.is_registered(first, s) else ""
-        expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
-        assert_unmutated(first, suspect="input_mutated")
-        for answer in (first["y"], second["y"]):
-            follows = answer.dtype in (dtype, answer.kind)
-            expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
-
-
-@layer.hygiene(0.25, "A mask or a cache that you make needs a device: that of x.")
-def test_moves(attempt, draw):
-    """works where .to(device) has put it, with a cache and without"""
-    s, weights, chunks = case(draw, 5, 3)
-    fed(CACHED.module(attempt, s, weights), *chunks)[-1].must_return()
-    for device in {"meta", attempt.device} - {"cpu"}:
-        chunks = [torch.empty(s.B, T, s.C, device="meta") if device == "meta" else draw(s.B, T, s.C) for T in (5, 3)]
-        answer = fed(CACHED.module(attempt.asking(watch=True), s, weights).on(device), *chunks)[-1]
-        _modules.expect_moved(answer, device, CACHED.is_registered(answer, s))
-
+test_dtype_and_argument = asked_of(Fed(5, 3), dtype_and_argument, "follows the dtype of x, and leaves x as it was", "")
+test_moves = asked_of(
+    Fed(5, 3),
+    _modules.moves,
+    "works where .to(device) has put it, with a cache and without",
+    "A mask or a cache that you make needs a device: that of x.",
+)
 
 COUNTS_IF = {CACHED.name: partial(_modules.attends_to_itself, CACHED)}

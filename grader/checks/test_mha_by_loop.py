@@ -8,7 +8,6 @@ import torch
 from manyheads.checks import (
     CheckFailed,
     StandIn,
-    assert_finite,
     assert_gradients_match,
     assert_matches,
     assert_shape,
@@ -16,21 +15,14 @@ from manyheads.checks import (
     expect,
 )
 
-from . import _layers as layer
 from ._causal_attention import Subject
 from ._functions import dtype, sizes_written_in, stays_on_the_device
 from ._gradients import is_cut
-from ._modules import asked_of, attends_to_itself, changed
+from ._modules import Layers, Sizes, asked_of, attends_to_itself, changed, joined, without_nan
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
 WEIGHTS = ("args.0.qkv.weight", "args.0.proj.weight")
-
-
-def sizes_of(draw):
-    """B, T, nh, hd and C that differ pairwise, none of them usual in lessons."""
-    s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
-    return changed(s, C=s.nh * s.hd)
 
 
 def box(s, weights):
@@ -42,27 +34,20 @@ def box(s, weights):
 class Loop(Subject):
     """The function of this exercise, asked as the fused module is."""
 
-    def sizes(self, draw):
-        return sizes_of(draw)
+    sizes = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], C=joined)
 
     def module(self, implementation, s, weights):
         return partial(implementation.call, TARGET, box(s, weights))
 
 
 LOOP = Loop()
+layer = Layers(LOOP)
 
 
 def calls_of(draw):
     """The function of the exercise with arguments for it by name."""
     s, weights, (x,) = LOOP.case(draw)
     return {TARGET: {"mha": box(s, weights), "x": x}}
-
-
-def output_of(implementation, s, weights, x):
-    """What is returned, of the right shape."""
-    answer = LOOP.module(implementation, s, weights)(x)
-    assert_shape(answer, x.shape)
-    return answer.output
 
 
 def mean_of_past(weights, x):
@@ -80,9 +65,8 @@ def where_changed(before, after, dim):
 
 
 @layer.shape(0.25, "Each head gives (B, T, head_dim). What do n_head of them make, side by side?")
-def test_shape(attempt, draw):
+def test_shape(attempt, s, weights, x):
     """gives (B, T, C)"""
-    s, weights, (x,) = LOOP.case(draw)
     answer = LOOP.module(attempt, s, weights)(x)
     if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None:
         raise CheckFailed("the arguments are mha and x, in this order; yours takes x first", "interface")
@@ -90,23 +74,23 @@ def test_shape(attempt, draw):
     assert_shape(answer, (s.B, s.T, s.C))
 
 
-@layer.finite(0.25, "A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?")
-def test_finite(attempt, draw):
-    """gives numbers everywhere"""
-    s, weights, inputs = LOOP.case(draw)
-    assert_finite(LOOP.module(attempt, s, weights)(*inputs))
+test_finite = asked_of(
+    LOOP,
+    without_nan,
+    "gives numbers everywhere",
+    "A row that is −inf everywhere, or 0 · −inf, makes NaN. Which row has nothing to see?",
+)
 
 
 @layer.causality(0.5, "Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax.")
-def test_causal(attempt, draw):
+def test_causal(attempt, draw, s):
     """lets no token see the future"""
-    s = sizes_of(draw)
     weights, (x,) = LOOP.deep(draw, s)
-    before = output_of(attempt, s, weights, x)
+    before = LOOP.answered(attempt, s, weights, x)
     for t in (1, s.T - 2):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
-        seen = where_changed(before, output_of(attempt, s, weights, edited), 1)
+        seen = where_changed(before, LOOP.answered(attempt, s, weights, edited), 1)
         early = " and ".join(str(p) for p in seen if p < t)
         told = f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches token {early}"
         expect(not early, told)
@@ -114,27 +98,25 @@ def test_causal(attempt, draw):
 
 
 @layer.causality(0.25, "The sequences of a batch never meet: which of your steps joins or cuts axis 0?")
-def test_sequences_apart(attempt, draw):
+def test_sequences_apart(attempt, draw, s, weights, x):
     """keeps the sequences of a batch apart"""
-    s, weights, (x,) = LOOP.case(draw)
     b = draw.integer(0, s.B - 1)
     edited = x.clone()
     edited[b] = draw(s.T, s.C)
-    before, after = (output_of(attempt, s, weights, each) for each in (x, edited))
+    before, after = (LOOP.answered(attempt, s, weights, each) for each in (x, edited))
     others = [p for p in where_changed(before, after, 0) if p != b]
     expect(not others, f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]} gives")
 
 
 @layer.causality(0.25, "Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones.")
-def test_heads_apart(attempt, draw):
+def test_heads_apart(attempt, draw, s, weights, x):
     """keeps the heads apart and in order"""
-    s, weights, (x,) = LOOP.case(draw)
     weights, h = LOOP.passing_on(weights), s.nh - 1  # the last one: in another order it stands elsewhere
     own = [*range(h * s.hd, (h + 1) * s.hd)]
     edited = {name: weight.clone() for name, weight in weights.items()}
-    for rows, _ in LOOP.projections(edited, s):
+    for rows, _ in LOOP.rows(edited, s):
         rows[own] = draw.weights(s.hd, s.C)
-    before, after = (output_of(attempt, s, each, x) for each in (weights, edited))
+    before, after = (LOOP.answered(attempt, s, each, x) for each in (weights, edited))
     seen = where_changed(before, after, 2)
     told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads; in yours"
     stray, missed = [str(c) for c in seen if c not in own], [str(c) for c in own if c not in seen]
@@ -143,9 +125,8 @@ def test_heads_apart(attempt, draw):
 
 
 @layer.values(0.5, "Equal scores make equal weights, whatever the scale: is it the values, the mask or the projection?")
-def test_average(attempt, draw):
+def test_average(attempt, s, weights, x):
     """gives a query of zeros the mean of its past, projected"""
-    s, weights, (x,) = LOOP.case(draw)
     weights["qkv.weight"][: s.C] = 0
     assert_matches(LOOP.module(attempt, s, weights)(x), mean_of_past(weights, x))
 
@@ -169,8 +150,7 @@ def test_values(attempt, reference, draw):
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
     tied = draw.sizes(B=(5, 7), nh=(2, 4), hd=(8, 11))
-    tied = changed(tied, T=tied.hd, C=tied.nh * tied.hd)
-    for s in (sizes_of(draw), tied, changed(large, C=large.nh * large.hd)):
+    for s in (LOOP.sizes(draw), changed(tied, T=tied.hd, C=joined(tied)), changed(large, C=joined(large))):
         weights, inputs = LOOP.given(draw, s)
         weights["qkv.weight"] *= 2
         what = f"with {s.nh} heads and {s.T} tokens, the output"
@@ -178,21 +158,21 @@ def test_values(attempt, reference, draw):
 
 
 @layer.gradients(0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are.")
-def test_gradients(attempt, reference, draw):
+def test_gradients(attempt, reference, draw, s, weights, x):
     """lets gradients reach x and the weights"""
-    s, weights, (x,) = LOOP.case(draw)
     g = draw(s.B, s.T, s.C)
     got, want = LOOP.both(attempt.asking(cotangent=g), reference.asking(cotangent=g), s, weights, (x,))
     assert_shape(got, x.shape)
     cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
-    if tuple(cut) == WEIGHTS and copies_weights(attempt, s, weights, x):
-        assert_gradients_match(got, want, "args.1")  # the layer was given copies: what reaches x is all there is
+    seen = LOOP.module(attempt.asking(watch=True), s, weights)(x).reply.operations if tuple(cut) == WEIGHTS else None
+    if seen is not None and seen.fused:  # a layer of torch's own was given copies: what reaches x is all there is
+        assert_gradients_match(got, want, "args.1")
         return
     for name in cut:
         label = {"args.1": "x"}.get(name, name.removeprefix("args.0."))
         edited = {**weights, "x": x}
         edited[label] = edited[label] + draw(*edited[label].shape)
-        used = bool((output_of(attempt, s, edited, edited.pop("x")) != got.output).any())
+        used = bool((LOOP.answered(attempt, s, edited, edited.pop("x")) != got.output).any())
         told = f"no gradient reaches {label}: " + ("something cuts the graph on the way" if used else "it is not used")
         raise CheckFailed(told, "gradient_cut" if used else "")
     try:
@@ -200,15 +180,14 @@ def test_gradients(attempt, reference, draw):
     except CheckFailed as fault:
         given = {f"args.0.{name}": weight for name, weight in weights.items()}
         cut = not got.reply.mutated and is_cut(  # who writes into the weights has the gradients of others
-            lambda w, x: output_of(attempt, s, dict(zip(weights, w.values(), strict=True)), x), given, x, g, got, want
+            lambda w, x: LOOP.answered(attempt, s, dict(zip(weights, w.values(), strict=True)), x),
+            given,
+            x,
+            g,
+            got,
+            want,
         )
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
-
-
-def copies_weights(attempt, s, weights, x):
-    """Whether the attempt hands copies of the weights to a layer of torch's own, which nothing here forbids."""
-    operations = LOOP.module(attempt.asking(watch=True), s, weights)(x).reply.operations
-    return operations is not None and operations.fused
 
 
 @layer.hygiene(0.25, "Take every size from x and from mha.")
@@ -239,9 +218,8 @@ def test_any_size(attempt, draw):
 @layer.hygiene(
     0.25, "Operations that end in _ or =, and slices assigned to, change the tensor itself. And no dropout here."
 )
-def test_leaves_its_arguments(attempt, draw):
+def test_leaves_its_arguments(attempt, s, weights, x):
     """leaves x and the weights as they were, and gives the same answer twice"""
-    s, weights, (x,) = LOOP.case(draw)
     assert_unmutated(LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated")
     asking = attempt.asking(random=True, runs=2)
     if not torch.equal(*(output.nan_to_num() for output in LOOP.module(asking, s, weights)(x).outputs)):

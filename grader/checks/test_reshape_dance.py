@@ -8,9 +8,9 @@ import torch
 from manyheads.checks import CheckFailed, assert_matches, assert_refused, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from . import _layers as layer
+from . import _layers as marked
 from ._functions import dtype, leaves_its_arguments, sizes_written_in, stays_on_the_device
-from ._modules import asked_of
+from ._modules import Layers, Sizes, asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
 BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
@@ -18,14 +18,8 @@ SPLIT, MERGE = "split_heads", "merge_heads"
 ADDRESSES = {SPLIT: ("sequence", "position", "channel"), MERGE: ("sequence", "head", "position", "number")}
 
 
-def sizes_of(draw):
-    """B, T, nh, hd that differ pairwise, so that no two axes can be mixed up unseen; none of them is usual in lessons."""
-    return draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
-
-
-def large_sizes_of(draw):
-    """The same, larger: more heads and positions than anybody tries by hand."""
-    return draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
+SIZES, LARGE = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6]), Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
+layer = Layers(SIZES)
 
 
 def given(name, B, T, nh, hd):
@@ -45,7 +39,7 @@ def ask(candidate, name, x, nh):
 
 def drawn(draw, name):
     """Arguments of either function by name."""
-    s = vars(sizes_of(draw))
+    s = vars(SIZES(draw))
     x = draw(*given(name, **s))
     return {"x": x, "n_head": s["nh"]} if name == SPLIT else {"y": x}
 
@@ -87,60 +81,55 @@ def assert_moved(name, answer, x, right, blocks):
     assert_matches(answer, right)
 
 
-def assert_confined(name, attempt, draw, seen):
-    """A change at one position of one sequence shows there and nowhere else. `seen`: (changed outputs) -> (B, T)."""
-    s = sizes_of(draw)
-    x = draw(*given(name, **vars(s)))
+@marked.causality(0.5, "Which numbers lie next to each other in memory, and which axis may be cut?")
+def keeps_positions(subject, attempt, draw):
+    """keeps every position to itself when it splits"""
+    s = SIZES(draw)
+    x = draw(*given(subject, **vars(s)))
     # Not in the middle, which stays where it is when an axis is reversed.
     b, t = draw.integer(0, s.B // 2 - 1), draw.integer(1, s.T // 2 - 1)
     edited = x.clone()
     edited[b, ..., t, :] += 1 + draw(1).abs()
-    before, after = (ask(attempt, name, each, s.nh) for each in (x, edited))
-    assert_shape(before, wanted(name, **vars(s)))
-    assert_shape(after, wanted(name, **vars(s)))
-    places = [tuple(p) for p in seen(before.output != after.output).nonzero().tolist()]
+    before, after = (ask(attempt, subject, each, s.nh) for each in (x, edited))
+    assert_shape(before, wanted(subject, **vars(s)))
+    assert_shape(after, wanted(subject, **vars(s)))
+    differs = (before.output != after.output).any(dim=-1)  # by head, too, where these are split
+    places = [tuple(p) for p in (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()]
     others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
     there = f"a change at position {t} of sequence {b} should show there and nowhere else"
     expect(not others, f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}")
     expect(places, f"{there}; yours does not show it")
 
 
-def assert_shaped(answer, name, s):
-    """One tensor came, of the right shape."""
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
-    assert_shape(answer, wanted(name, **s))
-
-
-@layer.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
-def test_split_shape(attempt, draw):
+@marked.shape(0.25, "B, T, C = x.shape; then count the dimensions that you want.")
+def shape(subject, attempt, draw):
     """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
-    s = vars(sizes_of(draw))
-    assert_shaped(attempt.call(SPLIT, draw(*given(SPLIT, **s)), n_head=s["nh"]), SPLIT, s)
+    s = vars(SIZES(draw))
+    answer = attempt.call(subject, draw(*given(subject, **s)), **({"n_head": s["nh"]} if subject == SPLIT else {}))
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    assert_shape(answer, wanted(subject, **s))
 
 
-@layer.shape(0.25, "The heads go back beside the channels before the two are joined.")
-def test_merge_shape(attempt, draw):
-    """merge_heads(y) gives (B, T, C)"""
-    s = vars(sizes_of(draw))
-    assert_shaped(attempt.call(MERGE, draw(*given(MERGE, **s))), MERGE, s)
-
-
-@layer.causality(0.5, "Which numbers lie next to each other in memory, and which axis may be cut?")
-def test_split_keeps_positions(attempt, draw):
-    """keeps every position to itself when it splits"""
-    assert_confined(SPLIT, attempt, draw, lambda changed: changed.any(dim=3).any(dim=1))
-
-
-@layer.causality(0.5, "Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?")
-def test_merge_keeps_positions(attempt, draw):
-    """keeps every position to itself when it merges"""
-    assert_confined(MERGE, attempt, draw, lambda changed: changed.any(dim=2))
+test_split_shape = asked_of(SPLIT, shape)
+test_merge_shape = asked_of(
+    MERGE,
+    shape,
+    "merge_heads(y) gives (B, T, C)",
+    "The heads go back beside the channels before the two are joined.",
+)
+test_split_keeps_positions = asked_of(SPLIT, keeps_positions)
+test_merge_keeps_positions = asked_of(
+    MERGE,
+    keeps_positions,
+    "keeps every position to itself when it merges",
+    "Joining two axes joins neighbours. Which axes are neighbours in (B, nh, T, hd)?",
+)
 
 
 @layer.values(1.25, "view never moves data. Which axis must be unpacked first?")
 def test_split_values(attempt, draw):
     """splits channels into heads"""
-    for s in (sizes_of(draw), large_sizes_of(draw)):
+    for s in (SIZES(draw), LARGE(draw)):
         x = draw(s.B, s.T, s.nh * s.hd)
         right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
         blocks = (
@@ -153,7 +142,7 @@ def test_split_values(attempt, draw):
 @layer.values(1.25, "The same dance backwards: heads back beside the channels, then join.")
 def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
-    for s in (sizes_of(draw), large_sizes_of(draw)):
+    for s in (SIZES(draw), LARGE(draw)):
         y = draw(s.B, s.nh, s.T, s.hd)
         right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
         own = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
@@ -165,9 +154,8 @@ def test_merge_values(attempt, draw):
 
 
 @layer.values(0.25, "Undo the steps of split_heads, the last one first.")
-def test_round_trip(attempt, draw):
+def test_round_trip(attempt, draw, s):
     """undoes split_heads with merge_heads"""
-    s = sizes_of(draw)
     x = draw(s.B, s.T, s.nh * s.hd)
     heads = attempt.call(SPLIT, x, s.nh)
     assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")

@@ -5,17 +5,15 @@ import torch
 from manyheads.checks import assert_matches, assert_same, assert_shape, expect
 
 from . import _functions as shared
-from . import _layers as layer
 from ._functions import same
-from ._modules import asked_of
+from ._modules import Layers, Sizes, asked_of
 
 LAST = 63  # positions are integers from 0 to here
 BASE = 10000.0
 
 
-def sizes_of(draw):
-    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
-    return draw.sizes(B=[5], H=[3], T=[11, 12], U=[9], hd=[10, 14], nh=[6], C_in=[7])
+SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], hd=[10, 14], nh=[6], C_in=[7])
+layer = Layers(SIZES)
 
 
 def places(draw, count):
@@ -25,7 +23,7 @@ def places(draw, count):
 
 def calls_of(draw, s=None):
     """Every function of the exercise with arguments for it, by name."""
-    s = s or sizes_of(draw)
+    s = s or SIZES(draw)
     return {
         "rotate": {"x": draw(s.B, s.T, s.hd), "positions": places(draw, s.T)},
         "rotary_scores": {
@@ -55,21 +53,17 @@ test_shapes = asked_of(calls_of, shared.shapes)
 
 
 @layer.values(0.75, "Which channels are a pair, which way do they turn, and how fast is pair i?")
-def test_rotate(attempt, reference, draw):
+def test_rotate(attempt, reference, draw, s):
     """turns neighbouring channels, each pair at its own speed"""
-    s = sizes_of(draw)
     x, positions = draw(s.B, s.T, s.hd), torch.arange(s.T)
-    got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
-    back, halves = reference.call("rotate", x, -positions).output, turned_in_halves(x, positions)
-    parted = torch.cat([want.output[..., 0::2], want.output[..., 1::2]], -1)
+    want, back = (reference.call("rotate", x, each).output for each in (positions, -positions))
     guesses = {
         "nothing is turned": x,
         "the pairs turn the wrong way round": back,
-        "channel i is paired with channel i + hd/2: here neighbours are a pair": halves,
-        "pairs are turned, and then put back as two halves": parted,
+        "channel i is paired with channel i + hd/2: here neighbours are a pair": turned_in_halves(x, positions),
+        "pairs are turned, and then put back as two halves": torch.cat([want[..., 0::2], want[..., 1::2]], -1),
     }
-    shared.is_none_of(got.output, guesses)
-    assert_matches(got, want)
+    shared.agree(attempt, reference, "rotate", {"": (x, positions)}, guesses)
     many = draw.integer(40, LAST + 1)
     x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
     calls = {
@@ -80,9 +74,8 @@ def test_rotate(attempt, reference, draw):
 
 
 @layer.values(0.5, "The positions are an argument: what are they used for?")
-def test_positions(attempt, reference, draw):
+def test_positions(attempt, reference, draw, s):
     """turns each token by the position that is given for it"""
-    s = sizes_of(draw)
     x = draw(s.B, s.T, s.hd)
     counting, any_order = torch.arange(s.T), places(draw, s.T)
     for positions, what in ((counting + 21, "positions from 21 on"), (any_order, "positions in any order")):
@@ -96,9 +89,8 @@ def test_positions(attempt, reference, draw):
 
 
 @layer.values(0.25, "base is an argument of both functions. Where is it handed on?")
-def test_base(attempt, reference, draw):
+def test_base(attempt, reference, draw, s):
     """takes the base that it is given"""
-    s = sizes_of(draw)
     base = 1000.0 * draw.integer(2, 5) + 7
     args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)  # a new width: no call before this one had its speeds
     for given, what in (((base,), f"with a base of {base:,.0f}"), ((), "without a base, after another one")):
@@ -114,9 +106,8 @@ def test_base(attempt, reference, draw):
 
 
 @layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")
-def test_refuses(attempt, draw):
+def test_refuses(attempt, draw, s):
     """refuses an odd number of channels"""
-    s = sizes_of(draw)
     positions = places(draw, s.T)
     attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
     for hd in (s.hd - 1, s.hd + 3):
@@ -124,9 +115,8 @@ def test_refuses(attempt, draw):
 
 
 @layer.causality(0.5, "Move the whole text along by a few positions: may any score change?")
-def test_differences(attempt, draw):
+def test_differences(attempt, draw, s):
     """scores differences of positions, and nothing else of them"""
-    s = sizes_of(draw)
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.T, s.hd)
     q_positions, k_positions = torch.arange(s.U) + s.T - s.U, torch.arange(s.T)
     here = attempt.call("rotary_scores", q, k, q_positions, k_positions)
@@ -140,9 +130,8 @@ def test_differences(attempt, draw):
 
 
 @layer.values(0.75, "Turn both sides, each by its own positions, then divide by √head_dim.")
-def test_rotary_scores(attempt, reference, draw):
+def test_rotary_scores(attempt, reference, draw, s):
     """scores turned queries against turned keys, over √head_dim"""
-    s = sizes_of(draw)
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
     args = (q, k, places(draw, s.U), places(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
@@ -159,9 +148,8 @@ def test_rotary_scores(attempt, reference, draw):
 
 
 @layer.values(0.5, "While a model writes, the one query is not at position 0.")
-def test_decoding(attempt, reference, draw):
+def test_decoding(attempt, reference, draw, s):
     """scores one new query as it does among others"""
-    s = sizes_of(draw)
     q, k = draw(s.B, s.T, s.hd), draw(s.B, s.T, s.hd)
     positions = torch.arange(s.T) + 5
     last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
@@ -176,9 +164,8 @@ def test_decoding(attempt, reference, draw):
 
 
 @layer.values(0.75, "In each head: first the first channels of all pairs, then the second ones.")
-def test_pairs_to_halves(attempt, reference, draw):
+def test_pairs_to_halves(attempt, reference, draw, s):
     """moves the rows of each head, and keeps what stands in them"""
-    s = sizes_of(draw)
     square = (3, 4, 12)
     for n_head, hd, C_in in ((s.nh, s.hd, s.C_in), (1, s.hd, s.C_in), (s.hd, s.nh, s.C_in), (s.nh, 2, s.C_in), square):
         weight = draw(n_head * hd, C_in)
@@ -193,9 +180,8 @@ def test_pairs_to_halves(attempt, reference, draw):
 
 
 @layer.values(0.25, "Do pairs_to_halves and rotate mean the same pairs?")
-def test_same_scores(attempt, draw):
+def test_same_scores(attempt, draw, s):
     """gives the scores of pairs where halves are turned"""
-    s = sizes_of(draw)
     x, positions = draw(s.T, s.C_in), places(draw, s.T)
     weights = [draw.weights(s.nh * s.hd, s.C_in) for _ in "qk"]
     moved = [attempt.call("pairs_to_halves", weight, s.nh).output for weight in weights]
@@ -210,9 +196,8 @@ def test_same_scores(attempt, draw):
 
 
 @layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
-def test_leading_dimensions(attempt, draw):
+def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
-    s = sizes_of(draw)
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
     here, there = places(draw, s.U), places(draw, s.U)
     shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))

@@ -9,22 +9,22 @@ from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
-from . import _layers as layer
+from . import _layers as marked
 from . import _modules
 from ._modules import asked_of, changed
 from ._planted import planting
 
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
 BOTH = shared.Subject(PATHS)
+layer = _modules.Layers(BOTH)
 PLANTED = (planting(8.0, 0.3), planting(-8.0, 0.3), planting(8.0, 0.77))  # either sign, and two sequences
 PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
 
 @layer.shape(0.25)
-def test_shape(attempt, draw):
+def test_shape(attempt, draw, s):
     """keeps (B, T, C) on both paths, for any batch, length and number of heads"""
-    s = shared.sizes_of(draw)
     shared.judge_shape(BOTH, attempt, draw, s, [(1, s.block, s.nh), (s.B, 1, 1)])
 
 
@@ -37,9 +37,10 @@ test_causal = asked_of(
 test_independent = asked_of(BOTH, shared.independent, "keeps batch entries apart, and heads apart, on both paths")
 
 
-def judge_values(attempt, reference, draw, path):
-    """Several heads, one head and one token, against the reference."""
-    options, s = PATHS[path], shared.sizes_of(draw)
+@marked.values(0.5, "It scales by itself. In its boolean mask True means: may look.")
+def values(subject, attempt, reference, draw):
+    """attends right with flash=True"""
+    path, options, s = subject, PATHS[subject], BOTH.sizes(draw)
     weights = BOTH.weights(draw, s)
     several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
     cases = [(s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several]
@@ -48,27 +49,18 @@ def judge_values(attempt, reference, draw, path):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
         assert_matches(got, want, f"{path}, {what} the output")
-    s = shared.large_sizes_of(draw)
+    s = shared.LARGE(draw)
     what = f"{path}, {s.nh} heads and {s.T} tokens: the output"
     BOTH.assert_matches(attempt, reference, s, *BOTH.given(draw, s, 1.5), what, **options)
 
 
-@layer.values(0.5, "It scales by itself. In its boolean mask True means: may look.")
-def test_values_fast(attempt, reference, draw):
-    """attends right with flash=True"""
-    judge_values(attempt, reference, draw, "flash=True")
-
-
-@layer.values(0.25)
-def test_values_by_hand(attempt, reference, draw):
-    """attends right with flash=False"""
-    judge_values(attempt, reference, draw, "flash=False")
+test_values_fast = asked_of("flash=True", values)
+test_values_by_hand = asked_of("flash=False", values, "attends right with flash=False", "", points=0.25)
 
 
 @layer.values(0.25, "Feed both paths the same q, k, v. Where do they part: scale, mask or merge?")
-def test_paths_agree(attempt, draw):
+def test_paths_agree(attempt, draw, s):
     """gives the same on both paths, to 1e-5"""
-    s = shared.sizes_of(draw)
     for weights, inputs in (BOTH.given(draw, changed(s, T=s.block)), BOTH.steep(draw, s)):
         fast, by_hand = (BOTH.module(attempt, s, weights, **options)(*inputs).output for options in PATHS.values())
         assert_matches(fast, by_hand, "held against flash=False, flash=True")
@@ -167,9 +159,8 @@ def judge_fast_path(attempt, draw, s):
 
 
 @layer.hygiene(0.25, "Does the flag flip between the two calls? Is dropout off? Largest, absolute?")
-def test_measures(attempt, draw):
+def test_measures(attempt, draw, s):
     """max_path_difference gives the largest absolute difference, with dropout off"""
-    s = shared.sizes_of(draw)
     weights = BOTH.weights(draw, s)
     for planted in PLANTED:
         asked = attempt.asking(random=True, around=planted)
@@ -232,9 +223,8 @@ def steady(asked, s, weights, x):
 
 
 @layer.hygiene(0.25, "Note the flag and the mode before, and give them back in a finally.")
-def test_leaves_no_trace(attempt, draw):
+def test_leaves_no_trace(attempt, draw, s):
     """max_path_difference leaves the module as it was, and records no gradients"""
-    s = shared.sizes_of(draw)
     asked = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
     for flash, training in ((True, True), (False, False)):
         made = BOTH.module(asked, s, BOTH.weights(draw, s), dropout=0.2, flash=flash).reporting("flash")

@@ -3,47 +3,29 @@
 import itertools
 from functools import partial
 
-from . import _layers as layer
 from . import _separate_qkv as shared
-from ._modules import asked_of, attends_to_itself, half_precision
+from ._modules import Sizes, asked_of, attends_to_itself, half_precision, without_nan
 
 FAMILIAR = [(B, T, 10, 14) for B, T in itertools.product((1, 2, 4, 8), (2, 3, 4, 5, 6)) if B != T]
 FAMILIAR += [(3, 5, 7, d_out) for d_out in (2, 4, 8, 64)] + [(3, 5, d_in, 7) for d_in in (2, 4, 8, 64)]
 
 
-def sizes_of(draw):
-    return draw.sizes(B=[5, 7], T=[9, 11], C=[13, 14], d_out=[10, 15], block=[17, 19])
+SIZES = Sizes(B=[5, 7], T=[9, 11], C=[13, 14], d_out=[10, 15], block=[17, 19], nh=lambda *_: 1)
+LARGE = Sizes(B=(2, 3), T=(40, 60), C=(17, 25), d_out=(11, 14), block=(61, 64), nh=lambda *_: 1)
+SQUARE = Sizes(B=[5, 7], block=[11, 13], C=[14, 15], nh=lambda *_: 1)
+HEAD = shared.Subject("CausalAttention", SIZES, LARGE, SQUARE, FAMILIAR)
 
 
-def large_sizes_of(draw):
-    return draw.sizes(B=(2, 3), T=(40, 60), C=(17, 25), d_out=(11, 14), block=(61, 64))
-
-
-HEAD = shared.Subject("CausalAttention", sizes_of, large_sizes_of)
-
-
-@layer.shape(0.25, "Take B and T from x.shape, and let -1 or d_out stand for the rest.")
-def test_shape(attempt, draw):
-    """gives (B, T, d_out), for any batch and down to a single token"""
-    shared.judge_shape(HEAD, attempt, draw, FAMILIAR)
-
-
+test_shape = asked_of(HEAD, shared.shape, hint="Take B and T from x.shape, and let -1 or d_out stand for the rest.")
 test_shorter = asked_of(HEAD, shared.shorter)
-test_finite = asked_of(HEAD, shared.finite)
+test_finite = asked_of(HEAD, without_nan)
 test_future = asked_of(HEAD, shared.future)
 test_sees_past = asked_of(HEAD, shared.sees_past, points=0.5)
 test_hidden_for_good = asked_of(HEAD, shared.hidden_for_good)
 test_values = asked_of(HEAD, shared.values)
-
-
-@layer.values(0.5, "Which number do you divide by, and does it change when d_in does?")
-def test_square(attempt, reference, draw):
-    """is right with as many channels out as in, a full context and no bias"""
-    s = draw.sizes(B=[5, 7], block=[11, 13], C=[14, 15])
-    s.d_out = s.C
-    shared.judge_square(HEAD, attempt, reference, draw, s)
-
-
+test_square = asked_of(
+    HEAD, shared.square, hint="Which number do you divide by, and does it change when d_in does?", points=0.5
+)
 test_gradients = asked_of(HEAD, shared.gradients)
 test_parameters = asked_of(
     HEAD, shared.parameters, hint="Count: 3 · d_in · d_out, and 3 · d_out more where qkv_bias asks for biases."

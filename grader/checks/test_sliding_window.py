@@ -6,16 +6,15 @@ from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from . import _functions as shared
-from . import _layers as layer
-from ._modules import asked_of, changed
+from ._modules import Layers, Sizes, asked_of, changed
 from ._shares import attends_to_one_key
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
 
-def sizes_of(draw):
-    """Sizes that differ pairwise, none of them usual in lessons: fewer queries (U) than keys (T), a window (W) below both."""
-    return draw.sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[4], hd=[7], hv=[13])
+# Fewer queries (U) than keys (T), and a window (W) below both.
+SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[4], hd=[7], hv=[13])
+layer = Layers(SIZES)
 
 
 def band(queries, keys, window):
@@ -31,19 +30,19 @@ def qkv(draw, s, queries, keys, *leading):
 
 def masks_of(draw, s=None):
     """The function that makes a mask, with arguments for it by name."""
-    s = s or sizes_of(draw)
+    s = s or SIZES(draw)
     return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}}
 
 
 def calls_of(draw, s=None):
     """The function that is differentiable, with arguments for it by name."""
-    s = s or sizes_of(draw)
+    s = s or SIZES(draw)
     return {"local_attention": dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))}
 
 
 def both_of(draw):
     """Both functions with arguments for them by name."""
-    s = sizes_of(draw)
+    s = SIZES(draw)
     return {**masks_of(draw, s), **calls_of(draw, s)}
 
 
@@ -79,33 +78,31 @@ test_mask_is_boolean = asked_of(masks_of, shared.mask_is_boolean)
 
 
 @layer.values(0.75, "Two conditions for each pair: not ahead of the query, not too far behind.")
-def test_window_mask(attempt, draw):
+def test_window_mask(attempt, draw, s):
     """lets every token see itself and the window − 1 tokens before it"""
-    s, many = sizes_of(draw), draw.integer(40, 64)
+    many = draw.integer(40, 64)
     for size, window in ((s.T, s.W), (s.U, s.W + 2), (many, draw.integer(20, 30))):
         assert_band(attempt, size, size, window)
 
 
 @layer.values(0.75, "At which position does query 0 stand, when there are more keys than queries?")
-def test_fewer_queries(attempt, draw):
+def test_fewer_queries(attempt, draw, s):
     """stands the last query at the last key"""
-    s, many = sizes_of(draw), draw.integer(40, 64)
+    many = draw.integer(40, 64)
     for sizes in ((s.U, s.T, s.W), (2, s.T, s.W + 1), (draw.integer(20, 30), many, s.U), (1, s.T, s.W - 1)):
         assert_band(attempt, *sizes)
 
 
 @layer.values(0.25, "With a window of 1 a token sees itself; a wide one hides the future alone.")
-def test_narrow_and_wide(attempt, draw):
+def test_narrow_and_wide(attempt, s):
     """is right for a window of 1, and for one as wide as the text or wider"""
-    s = sizes_of(draw)
     for sizes in ((s.T, s.T, 1), (s.U, s.T, 1), (s.T, s.T, s.T), (s.U, s.T, s.T + 5), (1, 1, 1)):
         assert_band(attempt, *sizes)
 
 
 @layer.hygiene(0.5, "Which two calls make no sense? Look at the numbers before you build anything.")
-def test_refuses(attempt, draw):
+def test_refuses(attempt, s):
     """refuses a window below 1, and more queries than keys"""
-    s = sizes_of(draw)
     assert_shape(attempt.call("window_mask", s.U, s.T, s.W), (s.U, s.T), "the mask")
     for queries, keys, window in ((s.T, s.T, 0), (s.U, s.T, -2), (s.T, s.U, s.W)):
         what = f"a window of {window}" if window < 1 else f"a mask for {queries} queries and {keys} keys"
@@ -113,17 +110,15 @@ def test_refuses(attempt, draw):
 
 
 @layer.finite(0.25, "Is there a row that sees no key, or a zero that meets an infinity?")
-def test_finite(attempt, draw):
+def test_finite(attempt, draw, s):
     """gives answers without NaN"""
-    s = sizes_of(draw)
     for queries in (s.T, s.U):
         assert_finite(attempt.call("local_attention", *qkv(draw, s, queries, s.T), s.W), "the answers")
 
 
 @layer.causality(0.5, "Edit one key and its value: which answers may move?")
-def test_reach(attempt, draw):
+def test_reach(attempt, draw, s):
     """uses nothing ahead, and nothing that slid out of the window"""
-    s = sizes_of(draw)
     q, k, v = qkv(draw, s, s.U, s.T)
     before = attempt.call("local_attention", q, k, v, s.W)
     assert_shape(before, (s.B, s.U, s.hv), "the answers")
@@ -142,9 +137,8 @@ def test_reach(attempt, draw):
 
 
 @layer.values(0.75, "Scores over √head_dim, hide, share out, mix: in this order.")
-def test_local_attention(attempt, reference, draw):
+def test_local_attention(attempt, reference, draw, s):
     """answers each query from what it sees"""
-    s = sizes_of(draw)
     wide, even = changed(s, hd=10), changed(s, hv=s.hd)
     calls = {
         "the answers": (*qkv(draw, s, s.T, s.T), s.W),
@@ -159,9 +153,8 @@ def test_local_attention(attempt, reference, draw):
 
 
 @layer.values(0.5, "While a model writes, the newest tokens ask. Where do they stand among the keys?")
-def test_decoding(attempt, reference, draw):
+def test_decoding(attempt, reference, draw, s):
     """answers the last queries as if the first had asked too"""
-    s = sizes_of(draw)
     calls = {
         f"for one query and {s.T} keys, the output of local_attention": (*qkv(draw, s, 1, s.T), s.W + 2),
         f"for {s.U} queries and {s.T} keys, the output of local_attention": (*qkv(draw, s, s.U, s.T), s.W),
@@ -171,9 +164,8 @@ def test_decoding(attempt, reference, draw):
 
 
 @layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
-def test_leading_dimensions(attempt, draw):
+def test_leading_dimensions(attempt, draw, s):
     """gives a sequence in a batch the same as alone"""
-    s = sizes_of(draw)
     args = qkv(draw, s, s.T, s.T, s.B, s.H)
     shared.treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 

@@ -3,54 +3,39 @@
 import itertools
 from functools import partial
 
-from manyheads.checks import assert_shape, expect, moved
+from manyheads.checks import expect, moved
 
-from . import _layers as layer
 from . import _modules
 from . import _separate_qkv as shared
-from ._modules import asked_of, changed, half_precision
+from ._modules import Layers, Sizes, asked_of, half_precision, joined, without_nan
 
 FAMILIAR = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
 FAMILIAR += [(3, 5, 10, nh * hd, nh) for nh, hd in ((2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2))]
+SIZES = Sizes(B=[7], T=[11, 17], nh=[5], hd=[6], C=[13, 14], block=[19, 23], d_out=joined)
+LARGE = Sizes(B=(2, 3), T=(40, 60), nh=(9, 12), hd=(4, 5), C=(14, 17), block=(61, 64), d_out=joined)
+LAYER = shared.Subject("MultiHeadAttention", SIZES, LARGE, SIZES, FAMILIAR, several=True)
+layer = Layers(LAYER)
 
 
-def sizes_of(draw, **fixed):
-    s = changed(draw.sizes(B=[7], T=[11, 17], nh=[5], hd=[6], C=[13, 14], block=[19, 23]), **fixed)
-    return changed(s, d_out=s.nh * s.hd)
-
-
-def large_sizes_of(draw):
-    while True:
-        s = draw.sizes(B=(2, 3), T=(40, 60), nh=(9, 12), hd=(4, 5), C=(14, 17), block=(61, 64))
-        s.d_out = s.nh * s.hd
-        if len(set(vars(s).values())) == len(vars(s)):
-            return s
-
-
-LAYER = shared.Subject("MultiHeadAttention", sizes_of, large_sizes_of, several=True)
-
-
-@layer.shape(0.25, "Take B and T from x.shape, head_dim from d_out and num_heads.")
-def test_shape(attempt, draw):
-    """gives (B, T, d_out), for any batch, down to a single token and a single head"""
-    shared.judge_shape(LAYER, attempt, draw, FAMILIAR)
-
-
+test_shape = asked_of(
+    LAYER,
+    shared.shape,
+    "gives (B, T, d_out), for any batch, down to a single token and a single head",
+    "Take B and T from x.shape, head_dim from d_out and num_heads.",
+)
 test_shorter = asked_of(LAYER, shared.shorter)
-test_finite = asked_of(LAYER, shared.finite)
+test_finite = asked_of(LAYER, without_nan)
 test_future = asked_of(LAYER, shared.future)
 test_sees_past = asked_of(LAYER, shared.sees_past)
 test_hidden_for_good = asked_of(LAYER, shared.hidden_for_good)
 
 
 @layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
-def test_heads_apart(attempt, draw):
+def test_heads_apart(attempt, draw, s):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
-    s = sizes_of(draw)
     state, x = LAYER.passing_on(LAYER.weights(draw, s)), draw(s.B, s.T, s.C)
     h = s.nh - 1  # the last one: in another order it stands elsewhere, and what is added up ends before it
-    before = LAYER.module(attempt, s, state)(x).output
-    assert_shape(before, (s.B, s.T, s.d_out))
+    before = LAYER.answered(attempt, s, state, x)
     rows, edited = slice(h * s.hd, s.d_out), dict(state)
     for name in ("W_query.weight", "W_key.weight"):
         edited[name] = state[name].clone()
@@ -70,16 +55,9 @@ test_values = asked_of(
     "attends in every head, joins the heads and projects",
     "Let out_proj be the identity, take one head, and do the second token by hand.",
 )
-
-
-@layer.values(0.25, "Which sizes does your code read from the wrong place when d_in = d_out?")
-def test_square(attempt, reference, draw):
-    """is right with as many channels out as in, a full context and no bias"""
-    s = sizes_of(draw)
-    s.C = s.d_out
-    shared.judge_square(LAYER, attempt, reference, draw, s)
-
-
+test_square = asked_of(
+    LAYER, shared.square, hint="Which sizes does your code read from the wrong place when d_in = d_out?"
+)
 test_gradients = asked_of(LAYER, shared.gradients)
 test_parameters = asked_of(
     LAYER,
