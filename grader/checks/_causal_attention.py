@@ -122,8 +122,7 @@ def independent(subject, attempt, draw, s, weights, x):
         moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
         should = f"another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of {s.C}"
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
-        told = on(path, f"with the identity for proj, {should}; it moves {does}")
-        expect(moved == list(range(s.C))[mine], told)
+        expect(moved == list(range(s.C))[mine], on(path, f"with the identity for proj, {should}; it moves {does}"))
 
 
 @layer.gradients(0.25)
@@ -231,8 +230,7 @@ def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
         in_scores = varies(dropped(subject, attempt, draw, same_values=False, whole=True, **options))
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
-        alone = "the output is dropped and the weights are not"
-        expect(not silenced(ratio), on(path, alone), "dropout_on_output_only")
+        expect(not silenced(ratio), on(path, "the output is dropped and the weights are not"), "dropout_on_output_only")
         expect(False, on(path, "training and eval mode give the same: nothing is dropped"), "dropout_missing")
 
 

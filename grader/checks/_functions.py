@@ -8,24 +8,20 @@ from dataclasses import replace
 
 import torch
 
-from manyheads.box.worker.messages import DeviceArgument
-from manyheads.checks import (
-    CheckFailed,
-    StandIn,
-    assert_gradients_match,
-    assert_matches,
-    assert_refused,
-    assert_shape,
-    assert_unmutated,
-    expect,
-)
+from manyheads.box.worker.messages import DeviceArgument, StandIn
+from manyheads.checks import CheckFailed, assert_matches, assert_refused, assert_shape, assert_unmutated, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _layers as layer
-from ._gradients import is_cut
+from ._gradients import expect_gradients, is_cut
 
 BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
 TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA")
+
+
+def some(calls_of, *names):
+    """The same calls, of these functions alone."""
+    return lambda draw, *sizes: {name: kwargs for name, kwargs in calls_of(draw, *sizes).items() if name in names}
 
 
 def same(got, want):
@@ -53,10 +49,8 @@ def lets_gradients_through(attempt, reference, draw, name, kwargs, tensors):
             cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
             evidence = f"{name}: no gradient reaches {argument}" + ", though the output depends on it" * cut
             raise CheckFailed(evidence, "gradient_cut" if cut else "")
-    try:
-        assert_gradients_match(got, want, *(f"args.{i}" for i in range(len(tensors))))
-    except CheckFailed as fault:
-        raise CheckFailed(str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, g) else "") from None
+    names = [f"args.{i}" for i in range(len(tensors))]
+    expect_gradients(got, want, names, lambda: is_cut_in_part(attempt, got, want, g))
 
 
 def is_cut_in_part(attempt, got, want, g):
@@ -211,15 +205,17 @@ def on_meta(args):
     return list(map(there, args))
 
 
-def treats_leading_alone(attempt, name, tensors, others, shape):
-    """What stands last of two leading dimensions gives the same as when it stands alone.
+def treats_leading_alone(attempt, name, args, others, shape, at=(-1, -1), which="last"):
+    """What stands last of the leading dimensions gives the same as when it stands alone.
 
     Both are asked before either is looked at, and with as many queries as keys: an attempt that raises whatever it is
     asked has fixed no shape, and a mutant that raises at some calls must not stand for it.
+
+    args: those with leading dimensions. others: those without. at: the place that is looked at, as the evidence calls it.
     """
-    whole = attempt.call(name, *tensors, *others)
-    alone = attempt.call(name, *(t[-1, -1].clone() for t in tensors), *others)
+    whole = attempt.call(name, *args, *others)
+    alone = attempt.call(name, *(t[at].clone() for t in args), *others)
     assert_shape(whole, shape, f"the output of {name}")
-    assert_shape(alone, shape[2:], f"the output of {name}, without leading dimensions,")
-    what = f"{name}: what stands last of the leading dimensions gives something else when it stands alone"
-    expect(same(alone.output, whole.output[-1, -1]), what)
+    assert_shape(alone, shape[len(at) :], f"the output of {name}, without leading dimensions,")
+    what = f"{name}: what stands {which} of the leading dimensions gives something else when it stands alone"
+    expect(same(alone.output, whole.output[at]), what)

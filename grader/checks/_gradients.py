@@ -5,11 +5,12 @@ wrong value with an intact graph has the gradient of that value, a cut graph doe
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor
 
+from manyheads.checks import CheckFailed, assert_gradients_match
 from manyheads.checks.answer import Answer
 
 Tensors = Mapping[str, Tensor]
@@ -47,6 +48,19 @@ def is_cut(
             if math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine):
                 return True
     return False
+
+
+def expect_gradients(got: Answer, want: Answer, names: Iterable[str], cut: Callable[[], bool], path: str = "") -> None:
+    """Fail unless the gradients of these names are the reference's. cut: whether the graph is to blame where they are not.
+
+    path: as the evidence names it.
+    """
+    try:
+        assert_gradients_match(got, want, *names)
+    except CheckFailed as fault:
+        if got.raised is not None:
+            raise
+        raise CheckFailed(f"{path}: {fault}" if path else str(fault), "gradient_cut" if cut() else "") from None
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:

@@ -1,7 +1,6 @@
 """The module that an exercise asks for, and what every module is asked, whatever its inputs and layers are called."""
 
 import re
-from functools import partial
 from inspect import signature
 from types import SimpleNamespace
 
@@ -9,9 +8,7 @@ import torch
 
 from manyheads.checks import (
     HALF_PRECISION,
-    CheckFailed,
     assert_finite,
-    assert_gradients_match,
     assert_matches,
     assert_near,
     assert_refused,
@@ -24,7 +21,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _layers as layer
-from ._gradients import is_cut, weights_without_effect
+from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._shares import alike, by_head, goes_by_high_scores, heads_alike, shares_out
 
 DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
@@ -117,11 +114,6 @@ class Subject:
     def given(self, draw, s, scale=1.0, **options):
         """Weights and inputs, by sizes. scale: of the inputs."""
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
-
-    def case(self, draw):
-        """Sizes, weights and inputs."""
-        s = self.sizes(draw)
-        return s, *self.given(draw, s)
 
     def deep(self, draw, s, **options):
         """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
@@ -224,11 +216,7 @@ class Layers:
         self.subject = subject
 
     def __getattr__(self, name):
-        return lambda *mark, **more: partial(self.asked, getattr(layer, name)(*mark, **more))
-
-    def asked(self, mark, judge):
-        """The check that is marked so."""
-        return asked_of(self.subject, mark(judge))
+        return lambda *mark, **more: lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **more)(judge))
 
 
 def changed(s, **sizes):
@@ -292,10 +280,10 @@ def without_nan(subject, attempt, s, weights, inputs):
 
 
 @layer.causality(0.25, "Print the weights for T = 4. Every row should end in zeros but the last.")
-def causal(subject, attempt, draw):
+def causal(subject, attempt, draw, s, weights, inputs):
     """does not see the future"""
-    s, *ordinary = subject.case(draw)
-    cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", subject.steep(draw, s)))
+    ordinary, steep = (weights, inputs), subject.steep(draw, s)
+    cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", steep))
     for start, kind, (weights, (x,)) in cases:
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
@@ -318,17 +306,12 @@ def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="",
     asked = (each.asking(cotangent=g, random=random) for each in (attempt, reference))
     got, want = (subject.module(each, s, weights, **options)(*inputs) for each in asked)
     names = [f"args.{i}" for i, each in enumerate(inputs) if each is not None and each.is_floating_point()]
-    try:
-        assert_gradients_match(got, want, *names, *weights)
-    except CheckFailed as fault:
-        if got.raised is not None:
-            raise
 
-        def output(weights, x):
-            return subject.output(subject.module(attempt, s, weights, **options)(x, *others)).output
+    def output(weights, x):
+        return subject.output(subject.module(attempt, s, weights, **options)(x, *others)).output
 
-        cut = is_cut(output, weights, x, g[0] if isinstance(g, tuple) else g, got, want)
-        raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
+    cotangent = g[0] if isinstance(g, tuple) else g
+    expect_gradients(got, want, (*names, *weights), lambda: is_cut(output, weights, x, cotangent, got, want), path)
 
 
 @layer.hygiene(0.25)
@@ -430,13 +413,8 @@ def expect_moved(answer, device, registered):
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")
-def dtype_and_argument(subject, attempt, draw):
+def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
-    judge_dtype_and_argument(subject, attempt, *subject.case(draw))
-
-
-def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
-    """In each dtype the output has that of x, and no argument changes. Returns the answers on the last path."""
     for options in subject.paths.values():
         modules = {n: subject.module(attempt.asking(dtype=n), s, weights, **options) for n in ("float32", "float64")}
         answers = {dtype: subject.answers(module, inputs) for dtype, module in modules.items()}
@@ -448,7 +426,7 @@ def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
                 follows = answer.dtype in (dtype, answer.kind)
                 expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
             assert_unmutated(several[0], suspect="input_mutated")
-    return [answer for several in answers.values() for answer in several]
+    return [answer for several in answers.values() for answer in several]  # on the last path
 
 
 @layer.hygiene(0.25, _again.HINT)
@@ -465,8 +443,7 @@ def judge_modes_again(subject, attempt, draw):
     s = subject.sizes(draw)
     passing, x = subject.passing_on(subject.weights(draw, s)), draw(1, 1, s.C)
     for options in subject.paths.values():
-        module = subject.module(attempt, s, passing, **options, dropout=_again.P)
-        _again.judge_modes_again(module, x, s.nh)
+        _again.judge_modes_again(subject.module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")

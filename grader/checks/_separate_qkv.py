@@ -43,10 +43,10 @@ class Subject(_modules.Subject):
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
 
-    def full(self, draw, more=0):
-        """Sizes, weights and an input of as many tokens as the context has, or a few more."""
+    def full(self, draw):
+        """Sizes, weights and an input of as many tokens as the context has."""
         s = self.sizes(draw)
-        return s, *self.given(draw, changed(s, T=s.block + more))
+        return s, *self.given(draw, changed(s, T=s.block))
 
     def deep(self, draw, s, **options):
         state, inputs = super().deep(draw, s, **options)
@@ -106,8 +106,7 @@ def future(subject, attempt, draw, s):
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
         before, after = (subject.answered(attempt, s, state, each) for each in (x, edited))
         early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
-        told = f"the tokens from position {cut} on were edited, and the answers at positions {early} moved"
-        expect(not early, told)
+        expect(not early, f"the tokens from position {cut} on were edited, and the answers at positions {early} moved")
 
 
 @layer.causality(0.25, "The diagonal is visible too. And does any step mix the first axis?")
@@ -391,5 +390,5 @@ def moves(subject, attempt, draw):
 )
 def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
-    for answer in _modules.judge_dtype_and_argument(subject, attempt, s, weights, inputs):
+    for answer in _modules.dtype_and_argument(subject, attempt, s, weights, inputs):
         assert_shape(answer, (s.B, s.T, s.d_out))

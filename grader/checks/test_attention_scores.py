@@ -2,10 +2,20 @@
 
 import torch
 
-from manyheads.checks import assert_matches, assert_same, assert_shape, expect
+from manyheads.checks import assert_matches, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
-from ._functions import agree, are_scaled, device, dtype, gradients, leaves_its_arguments, same, shapes
+from ._functions import (
+    agree,
+    are_scaled,
+    device,
+    dtype,
+    gradients,
+    leaves_its_arguments,
+    same,
+    shapes,
+    treats_leading_alone,
+)
 from ._modules import Layers, Sizes, asked_of
 from ._shares import alike, attends_to_one_key, shares_out, weighs_one_key
 
@@ -45,13 +55,9 @@ def test_leading_dimensions(attempt, draw, s):
         "attend": qkv,
     }
     for name, args in calls.items():
-        whole = attempt.call(name, *args)
         last = s.Tq if name == "attention_scores" else args[-1].shape[-1]
-        assert_shape(whole, (*args[0].shape[:-1], last), f"the output of {name}")
         at = tuple(size - 1 for size in args[0].shape[:-2])
-        alone = attempt.call(name, *(a[at].clone() for a in args))
-        what = f"{name}: what stands at {at} of the leading dimensions gives something else when it stands alone"
-        assert_same(whole.output[at], alone, what)
+        treats_leading_alone(attempt, name, args, (), (*args[0].shape[:-1], last), at, f"at {at}")
 
 
 @layer.values(0.75, "Three steps, two matrix products. What joins the tokens in each?")

@@ -7,14 +7,23 @@ import torch
 from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes
+from ._functions import (
+    agree,
+    device,
+    dtype,
+    is_cut_in_part,
+    leaves_its_arguments,
+    mask_is_boolean,
+    seen_in,
+    shapes,
+    some,
+)
 from ._modules import Layers, Sizes, asked_of
 from ._shares import weighs_one_key
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
-
-
+LARGE = 40, 64  # more tokens than anybody tries by hand
 SIZES = Sizes(B=[5], H=[3], T=[9], U=[11])
 layer = Layers(SIZES)
 
@@ -27,21 +36,14 @@ def calls_of(draw, mask=None):
     return {"mask_scores": {"scores": scores, "mask": mask}, "causal_weights": {"scores": draw(s.B, s.T, s.T)}}
 
 
-def masks_of(draw):
-    """The function that makes a mask with arguments for it by name."""
-    return {"causal_mask": {"T": SIZES(draw).T}}
-
-
 def all_of(draw, square=False):
     """All functions with arguments for them by name. square: as many keys as queries, and nothing is hidden."""
     s = SIZES(draw)
     mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
-    return {**masks_of(draw), **calls_of(draw, mask)}
+    return {"causal_mask": {"T": s.T}, **calls_of(draw, mask)}
 
 
-def large(draw):
-    """More tokens than anybody tries by hand."""
-    return draw.integer(40, 64)
+masks_of, on_device = some(all_of, "causal_mask"), partial(all_of, square=True)
 
 
 def may_look(rows, columns):
@@ -87,7 +89,7 @@ test_mask_is_boolean = asked_of(masks_of, mask_is_boolean)
 @layer.values(0.5, "Rows look, columns are looked at, and True means: may look.")
 def test_causal_mask(attempt, draw, s):
     """lets every token see itself and the past, and nothing else"""
-    sizes = (s.T, s.U, 1, large(draw))
+    sizes = (s.T, s.U, 1, draw.integer(*LARGE))
     masks = [attempt.call("causal_mask", size).output for size in sizes]
     for size, mask in zip(sizes, masks, strict=True):
         assert_shape(mask, (size, size), f"causal_mask({size})")
@@ -134,7 +136,7 @@ def test_causality(attempt, draw, s):
 @layer.values(0.5, "Which number does e to its power turn into exactly nothing?")
 def test_mask_scores(attempt, reference, draw, s):
     """writes −inf where the mask is False and keeps the rest"""
-    ordinary, many = (s.T, s.U), (large(draw), large(draw))
+    ordinary, many = (s.T, s.U), (draw.integer(*LARGE), draw.integer(*LARGE))
     for offset, lift, sizes in ((0.0, 0.0, ordinary), (DEEP, 0.0, ordinary), (DEEP, FAR, ordinary), (0.0, 0.0, many)):
         mask = random_mask(draw, *sizes)
         scores = draw(s.B, *sizes) + offset + lift * ~mask
@@ -171,14 +173,12 @@ def test_leading_dimensions(attempt, draw, s):
 @layer.values(0.5, "First hide, then share out.")
 def test_causal_weights(attempt, reference, draw, s):
     """shares out attention over itself and the past"""
-    ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (large(draw),))
+    ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (draw.integer(*LARGE),))
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
     told = ("", " of low scores", " of scores of which some are 0", "")
     for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
-        got, want = (c.call("causal_weights", scores) for c in (attempt, reference))
-        assert_shape(got, scores.shape, "the weights")
-        expect(difference(got.output, after_softmax(scores)) > TOLERANCE, "the weights are those without any mask")
-        assert_matches(got, want, "the weights" + which)
+        guesses = {"the weights are those without any mask": after_softmax(scores)}
+        agree(attempt, reference, "causal_weights", {f"the weights{which}": (scores,)}, guesses)
 
 
 @layer.gradients(0.25)
@@ -194,10 +194,7 @@ def test_gradients(attempt, reference, draw, s):
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(
-    partial(all_of, square=True),
-    device,
-    "makes the mask on the device that is asked for",
-    "The mask belongs where the scores are.",
+    on_device, device, "makes the mask on the device that is asked for", "The mask belongs where the scores are."
 )
 
 COUNTS_IF = {"causal_weights": weighs_one_key("causal_weights")}

@@ -113,8 +113,7 @@ def test_hears_all(attempt, draw):
 def test_independent(attempt, draw, s):
     """keeps sequences apart, and queries apart"""
     weights, (x, context, keep) = CROSS.given(draw, s)
-    before = CROSS.module(attempt, s, weights)(x, context, keep).output
-    assert_shape(before, (s.B, s.T_q, s.d_out))
+    before = CROSS.answered(attempt, s, weights, x, context, keep)
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
     other_x[-1], other_context[-1], other_keep[-1] = draw(s.T_q, s.d_query), draw(s.T_k, s.d_context), ~keep[-1]
     after = CROSS.module(attempt, s, weights)(other_x, other_context, other_keep).output
@@ -126,12 +125,10 @@ def test_independent(attempt, draw, s):
 
 
 @layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
-def test_heads_apart(attempt, draw, s):
+def test_heads_apart(attempt, draw, s, weights, inputs):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
-    weights, inputs = CROSS.given(draw, s)
     weights = CROSS.passing_on(weights)
-    before = CROSS.module(attempt, s, weights)(*inputs).output
-    assert_shape(before, (s.B, s.T_q, s.d_out))
+    before = CROSS.answered(attempt, s, weights, *inputs)
     own = [*range((s.nh - 1) * s.hd, s.d_out)]
     edited = {name: each.clone() for name, each in weights.items()}
     for rows, _ in CROSS.rows(edited, s):

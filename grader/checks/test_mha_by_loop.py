@@ -5,19 +5,11 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    StandIn,
-    assert_gradients_match,
-    assert_matches,
-    assert_shape,
-    assert_unmutated,
-    expect,
-)
+from manyheads.checks import StandIn, assert_gradients_match, assert_matches, assert_shape, assert_unmutated, expect
 
 from ._causal_attention import Subject
 from ._functions import dtype, sizes_written_in, stays_on_the_device
-from ._gradients import is_cut
+from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, Sizes, asked_of, attends_to_itself, changed, joined, without_nan
 
 TARGET = "mha_by_loop"
@@ -46,7 +38,8 @@ layer = Layers(LOOP)
 
 def calls_of(draw):
     """The function of the exercise with arguments for it by name."""
-    s, weights, (x,) = LOOP.case(draw)
+    s = LOOP.sizes(draw)
+    weights, (x,) = LOOP.given(draw, s)
     return {TARGET: {"mha": box(s, weights), "x": x}}
 
 
@@ -69,7 +62,7 @@ def test_shape(attempt, s, weights, x):
     """gives (B, T, C)"""
     answer = LOOP.module(attempt, s, weights)(x)
     if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None:
-        raise CheckFailed("the arguments are mha and x, in this order; yours takes x first", "interface")
+        expect(False, "the arguments are mha and x, in this order; yours takes x first", "interface")
     expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
     assert_shape(answer, (s.B, s.T, s.C))
 
@@ -132,9 +125,8 @@ def test_average(attempt, s, weights, x):
 
 
 @layer.values(0.25, "One token has only itself to look at, and one head has all the channels.")
-def test_one_of_each(attempt, draw):
+def test_one_of_each(attempt, draw, s, weights):
     """works for one token, for one head and for many"""
-    s, weights, _ = LOOP.case(draw)
     alone = draw(s.B, 1, s.C)
     assert_matches(LOOP.module(attempt, s, weights)(alone), mean_of_past(weights, alone), "the output for one token")
     for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
@@ -173,21 +165,16 @@ def test_gradients(attempt, reference, draw, s, weights, x):
         edited = {**weights, "x": x}
         edited[label] = edited[label] + draw(*edited[label].shape)
         used = bool((LOOP.answered(attempt, s, edited, edited.pop("x")) != got.output).any())
-        told = f"no gradient reaches {label}: " + ("something cuts the graph on the way" if used else "it is not used")
-        raise CheckFailed(told, "gradient_cut" if used else "")
-    try:
-        assert_gradients_match(got, want, *WEIGHTS, "args.1")
-    except CheckFailed as fault:
-        given = {f"args.0.{name}": weight for name, weight in weights.items()}
-        cut = not got.reply.mutated and is_cut(  # who writes into the weights has the gradients of others
-            lambda w, x: LOOP.answered(attempt, s, dict(zip(weights, w.values(), strict=True)), x),
-            given,
-            x,
-            g,
-            got,
-            want,
-        )
-        raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
+        told = "something cuts the graph on the way" if used else "it is not used"
+        expect(False, f"no gradient reaches {label}: {told}", "gradient_cut" if used else "")
+    given = {f"args.0.{name}": weight for name, weight in weights.items()}
+
+    def output(given, x):
+        return LOOP.answered(attempt, s, dict(zip(weights, given.values(), strict=True)), x)
+
+    # Who writes into the weights has the gradients of others.
+    cut = not got.reply.mutated
+    expect_gradients(got, want, (*WEIGHTS, "args.1"), lambda: cut and is_cut(output, given, x, g, got, want))
 
 
 @layer.hygiene(0.25, "Take every size from x and from mha.")
@@ -210,7 +197,7 @@ def test_any_size(attempt, draw):
         B, T, nh, hd = lesson
         told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for {' or '.join(fixed) or 'other sizes'}"
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
-        raise CheckFailed(told, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
+        expect(False, told, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
     if wrong:
         assert_shape(wrong, (varied.B, varied.T, varied.nh * varied.hd))
 
@@ -229,7 +216,7 @@ def test_leaves_its_arguments(attempt, s, weights, x):
         why, suspect = "of chance: the weights are all there is, no dropout", "dropout_always_on"
         if any(bool(LOOP.module(asking, s, w)(x).output.nan_to_num(nan=0.0).any()) for w in silent):
             why, suspect = "of new random weights: use those of mha", "params_not_registered"
-        raise CheckFailed(f"the same call gives two answers, because {why}", suspect)
+        expect(False, f"the same call gives two answers, because {why}", suspect)
 
 
 test_dtype = asked_of(

@@ -112,10 +112,7 @@ def shape(subject, attempt, draw):
 
 test_split_shape = asked_of(SPLIT, shape)
 test_merge_shape = asked_of(
-    MERGE,
-    shape,
-    "merge_heads(y) gives (B, T, C)",
-    "The heads go back beside the channels before the two are joined.",
+    MERGE, shape, "merge_heads(y) gives (B, T, C)", "The heads go back beside the channels before the two are joined."
 )
 test_split_keeps_positions = asked_of(SPLIT, keeps_positions)
 test_merge_keeps_positions = asked_of(

@@ -44,11 +44,7 @@ def turned_in_halves(x, positions):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-def turned_of(draw, s=None):
-    """The functions that turn, with arguments for them by name."""
-    return {name: kwargs for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
-
-
+turned_of = shared.some(calls_of, "rotate", "rotary_scores")
 test_shapes = asked_of(calls_of, shared.shapes)
 
 
@@ -79,10 +75,8 @@ def test_positions(attempt, reference, draw, s):
     x = draw(s.B, s.T, s.hd)
     counting, any_order = torch.arange(s.T), places(draw, s.T)
     for positions, what in ((counting + 21, "positions from 21 on"), (any_order, "positions in any order")):
-        got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
-        counted = reference.call("rotate", x, counting)
-        expect(not same(got.output, counted.output), f"with {what}, tokens are counted from 0")
-        assert_matches(got, want, f"with {what}, the output of rotate")
+        guesses = {f"with {what}, tokens are counted from 0": reference.call("rotate", x, counting).output}
+        shared.agree(attempt, reference, "rotate", {f"with {what}, the output of rotate": (x, positions)}, guesses)
     for place in (37, 0):
         what, args = f"for a single token at position {place}", (x[:, :1].clone(), torch.tensor([place]))
         shared.agree(attempt, reference, "rotate", {f"{what}, the output of rotate": args})
@@ -99,10 +93,9 @@ def test_base(attempt, reference, draw, s):
         expect(not kept, f"rotate turns with a base of {base:,.0f}, that of the call before this one", "state_kept")
         assert_matches(got, want, f"{what}, the output of rotate")
     for name, kwargs in turned_of(draw, s).items():
-        got, want = (c.call(name, *kwargs.values(), base) for c in (attempt, reference))
-        usual = reference.call(name, *kwargs.values())
-        expect(not same(got.output, usual.output), f"{name} turns with a base of 10,000 where it is given {base:,.0f}")
-        assert_matches(got, want, f"with a base of {base:,.0f}, the output of {name}")
+        told, usual = f"{name} turns with a base of 10,000 where it is given {base:,.0f}", kwargs.values()
+        calls = {f"with a base of {base:,.0f}, the output of {name}": (*usual, base)}
+        shared.agree(attempt, reference, name, calls, {told: reference.call(name, *usual).output})
 
 
 @layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")

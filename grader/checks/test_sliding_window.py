@@ -28,22 +28,14 @@ def qkv(draw, s, queries, keys, *leading):
     return [draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))]
 
 
-def masks_of(draw, s=None):
-    """The function that makes a mask, with arguments for it by name."""
-    s = s or SIZES(draw)
-    return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}}
-
-
-def calls_of(draw, s=None):
-    """The function that is differentiable, with arguments for it by name."""
-    s = s or SIZES(draw)
-    return {"local_attention": dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))}
-
-
 def both_of(draw):
     """Both functions with arguments for them by name."""
     s = SIZES(draw)
-    return {**masks_of(draw, s), **calls_of(draw, s)}
+    arguments = dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))
+    return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}, "local_attention": arguments}
+
+
+masks_of, calls_of = shared.some(both_of, "window_mask"), shared.some(both_of, "local_attention")
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
