@@ -49,10 +49,6 @@ class Subject(_modules.Subject):
         made = super().module(implementation, s, weights, **options)
         return made.with_attributes(flash=options["flash"]) if "flash" in options else made
 
-    def steep(self, draw, s):
-        inputs, v, proj = self.inputs(draw, s), draw.weights(s.C, s.C), draw.weights(s.C, s.C)
-        return self.climb(s, {"qkv.weight": v.repeat(3, 1), "proj.weight": proj}, inputs)
-
 
 def judge_shape(subject, attempt, draw, s, others):
     """others: more sizes to try, (B, T, nh) each."""

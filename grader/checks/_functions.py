@@ -5,6 +5,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -35,22 +36,6 @@ def is_refused(answer, what, numbers):
         told = f"{what} ends in an error further down: check first, and raise a ValueError that names the {numbers}"
         raise CheckFailed(told, "argument_unchecked")
     assert_refused(answer, what, suspect="argument_unchecked")
-
-
-def lets_gradients_through(attempt, reference, draw, name, kwargs, tensors):
-    """The gradients of these arguments, the first ones, are those of the reference."""
-    args = list(kwargs.values())
-    g = draw(*reference.call(name, *args).output.shape)
-    got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
-    assert_shape(got, g.shape, f"the output of {name}")
-    for i, argument in enumerate(tensors):
-        if got.gradient(f"args.{i}") is None:
-            moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :])
-            cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
-            evidence = f"{name}: no gradient reaches {argument}" + ", though the output depends on it" * cut
-            raise CheckFailed(evidence, "gradient_cut" if cut else "")
-    names = [f"args.{i}" for i in range(len(tensors))]
-    expect_gradients(got, want, names, lambda: is_cut_in_part(attempt, got, want, g))
 
 
 def is_cut_in_part(attempt, got, want, g):
@@ -113,8 +98,18 @@ def shapes(calls_of, attempt, reference, draw):
 def gradients(calls_of, attempt, reference, draw):
     """lets the right gradients through to every argument"""
     for name, kwargs in calls_of(draw).items():
-        tensors = [argument for argument, value in kwargs.items() if is_float(value)]
-        lets_gradients_through(attempt, reference, draw, name, kwargs, tensors)
+        args, tensors = [*kwargs.values()], [argument for argument, value in kwargs.items() if is_float(value)]
+        g = draw(*reference.call(name, *args).output.shape)
+        got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
+        assert_shape(got, g.shape, f"the output of {name}")
+        for i, argument in enumerate(tensors):  # the first ones
+            if got.gradient(f"args.{i}") is None:
+                moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :])
+                cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
+                evidence = f"{name}: no gradient reaches {argument}" + ", though the output depends on it" * cut
+                raise CheckFailed(evidence, "gradient_cut" if cut else "")
+        of_each = [f"args.{i}" for i in range(len(tensors))]
+        expect_gradients(got, want, of_each, partial(is_cut_in_part, attempt, got, want, g))
 
 
 def is_float(value):

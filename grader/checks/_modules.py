@@ -130,10 +130,7 @@ class Subject:
 
     def steep(self, draw, s):
         """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
-        return self.climb(s, *self.given(draw, s))
-
-    def climb(self, s, weights, inputs):
-        """The same weights and inputs, but for queries and keys."""
+        weights, inputs = self.given(draw, s)
         (q, _), (k, _), _ = self.rows(weights, s)
         q.zero_()[:: s.hd, 0] = held(torch.tensor(44.5 * s.hd**0.5))
         k.zero_()[:: s.hd, 1] = 1.0
@@ -342,20 +339,16 @@ def parameters(subject, attempt, draw, s):
 @layer.hygiene(0.25)
 def refuses_indivisible(subject, attempt, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
-    nh, hd = 6, 7
-    odd = nh * hd + 2  # 3 * odd is divisible: who asks about the width of qkv takes it
-    answer = subject.made(attempt, SimpleNamespace(C=odd, nh=nh, block=8)).built()
-    assert_refused(answer, f"n_embd = {odd} with n_head = {nh}", suspect="divisibility_unchecked")
-    for options in subject.paths.values():
-        even = SimpleNamespace(C=nh * hd, nh=nh, block=8)
-        made = subject.module(attempt, even, subject.weights(draw, even), **options)
-        made(draw(2, 8, even.C)).must_return()  # an attempt that refuses everything fails
+    s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=10)
+    # 3 · 44 is divisible: who asks about the width of qkv takes it.
+    judge_refused(subject, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
 
 
 def judge_refused(subject, attempt, draw, s, *cases):
     """The constructor refuses these arguments, by name each, and no others."""
-    weights, inputs = subject.given(draw, s)
-    subject.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
+    for options in subject.paths.values():
+        weights, inputs = subject.given(draw, s)
+        subject.module(attempt, s, weights, **options)(*inputs).must_return()  # who refuses everything?
     for case in cases:
         made = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
         what = " with ".join(f"{name} = {value}" for name, value in case.items())
@@ -389,27 +382,20 @@ def moves(subject, attempt, draw, s):
             given = [torch.empty_like(each, device="meta") if device == "meta" else each for each in inputs]
             moved = subject.module(attempt.asking(watch=True), s, weights, **options).on(device)
             answer = subject.answers(moved, given)[-1]
-            expect_moved(answer, device, subject.is_registered(answer, s))
+            registered = subject.is_registered(answer, s)  # else it cannot follow the module, which is another fault
+            no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
+            expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
+            where = answer.reply.outputs[0].device if answer.reply.outputs else None
+            seen = answer.reply.operations
+            stays = (seen is not None and seen.mixed) or where not in (None, device)
+            stays = stays or re.search("on the expected device|the same device", answer.message)
+            held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
+            behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+            expect(not held, behind, "mask_not_moved" if registered else "")
+            told = "a tensor is made on a device of its own, not on that of x"
+            expect(not stays, told, "hard_coded_device" if registered else "")
             if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
                 subject.answers(subject.module(attempt, s, weights, **options), inputs)[-1].must_return()
-
-
-def expect_moved(answer, device, registered):
-    """Nothing stays on another device than this one, where the module and its input are.
-
-    registered: whether all weights are parameters. One that is not cannot follow the module, which is another fault.
-    """
-    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
-    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
-    where = answer.reply.outputs[0].device if answer.reply.outputs else None
-    seen = answer.reply.operations
-    stays = (seen is not None and seen.mixed) or where not in (None, device)
-    stays = stays or re.search("on the expected device|the same device", answer.message)
-    held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
-    behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-    expect(not held, behind, "mask_not_moved" if registered else "")
-    told = "a tensor is made on a device of its own, not on that of x"
-    expect(not stays, told, "hard_coded_device" if registered else "")
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")

@@ -43,11 +43,6 @@ class Subject(_modules.Subject):
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
 
-    def full(self, draw):
-        """Sizes, weights and an input of as many tokens as the context has."""
-        s = self.sizes(draw)
-        return s, *self.given(draw, changed(s, T=s.block))
-
     def deep(self, draw, s, **options):
         state, inputs = super().deep(draw, s, **options)
         small = {name: self.calm * state[name] for name in ("W_query.bias", "W_key.bias") if name in state}
@@ -85,9 +80,9 @@ def shape(subject, attempt, draw, s):
 
 
 @layer.shape(0.25, "The mask is made for the longest sequence. Which corner of it do T tokens need?")
-def shorter(subject, attempt, draw):
+def shorter(subject, attempt, draw, s):
     """takes fewer tokens than the context holds"""
-    s, state, (x,) = subject.full(draw)
+    state, (x,) = subject.given(draw, changed(s, T=s.block))
     module = subject.module(attempt, s, state)
     answer = module(x[:, : s.T])
     if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.block, s.d_out)):
@@ -369,9 +364,9 @@ def again(subject, attempt, draw, s):
 
 
 @layer.hygiene(0.25, "A tensor that must move with the module and is not learned: register_buffer.")
-def moves(subject, attempt, draw):
+def moves(subject, attempt, draw, s):
     """moves to another device as a whole"""
-    s, state, (x,) = subject.full(draw)
+    state, (x,) = subject.given(draw, changed(s, T=s.block))
     subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
     answer = subject.module(attempt.asking(watch=True), s, state).on("meta")(torch.empty_like(x, device="meta"))
     seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}

@@ -5,7 +5,7 @@ from math import prod
 
 from manyheads.checks import assert_same, assert_shape, expect
 
-from . import _again, _modules
+from . import _modules
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
 WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
@@ -137,15 +137,7 @@ test_moves = asked_of(
     "A tensor that must move with the module and is not learned: a buffer.",
 )
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
-
-
-@layer.hygiene(0.25, _again.HINT)
-def test_again(attempt, draw, s):
-    """answers every call as a fresh instance would"""
-    inputs = [GQA.inputs(draw, changed(s, B=B, T=T)) for B, T in ((2, s.T), (2, s.T), (3, s.block))]
-    _again.judge_again(GQA.module(attempt, s, GQA.weights(draw, s)), *inputs)
-
-
+test_again = asked_of(GQA, _modules.again)
 test_steady = asked_of(GQA, _modules.steady)
 
 

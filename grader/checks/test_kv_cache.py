@@ -159,8 +159,10 @@ def test_starts_anew(attempt, reference, draw, s, weights, inputs):
         try:
             assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
         except CheckFailed:
-            expect(not shared.keeps_in_default(attempt, s, weights, a), shared.KEPT_IN_DEFAULT, "cache_shared")
-            expect(not shared.hears_the_last(attempt, s, weights, a, b), shared.HEARS_THE_LAST, "cache_shared")
+            told = "a first call gives another answer without a cache than with cache=None: the default is not None"
+            expect(not shared.keeps_in_default(attempt, s, weights, a), told, "cache_shared")
+            told = "a call without a cache gives another answer when the sequence before it was another one"
+            expect(not shared.hears_the_last(attempt, s, weights, a, b), told, "cache_shared")
             raise
 
 
