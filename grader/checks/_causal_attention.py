@@ -32,15 +32,15 @@ LARGE = Sizes(
 
 
 class Subject(_modules.Subject):
-    """The module of both exercises. paths: as every subject has them."""
+    """The module of both exercises. paths: as every subject has them. others: of sizes, more shapes to try, (B, T, nh) each."""
 
     name = "CausalSelfAttention"
     arguments = (("n_embd", "C"), ("n_head", "nh"), ("block_size", "block"))
     projections = (("qkv.weight", 3, "nh"),)
     sizes = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17], C=joined)
 
-    def __init__(self, paths=_modules.ONE_PATH):
-        self.paths = paths
+    def __init__(self, others=None, paths=_modules.ONE_PATH):
+        self.others, self.paths = others, paths
 
     def shapes(self, s, **options):
         return {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
@@ -50,8 +50,9 @@ class Subject(_modules.Subject):
         return made.with_attributes(flash=options["flash"]) if "flash" in options else made
 
 
-def judge_shape(subject, attempt, draw, s, others):
-    """others: more sizes to try, (B, T, nh) each."""
+@layer.shape(0.25)
+def shape(subject, attempt, draw, s):
+    """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
     for path, options in subject.paths.items():
 
         def fault(B, T, nh, C, block, options=options):
@@ -59,7 +60,7 @@ def judge_shape(subject, attempt, draw, s, others):
             answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, C))
             return None if answer.raised is None and answer.output.shape == (B, T, C) else answer
 
-        for n, (B, T, nh) in enumerate(((s.B, s.T, s.nh), *others)):
+        for n, (B, T, nh) in enumerate(((s.B, s.T, s.nh), *subject.others(s))):
             wrong = fault(B, T, nh, s.C, s.block)
             if wrong is not None:
                 size = "" if n else works_for_one_size_only(fault, wrong)
@@ -253,11 +254,14 @@ def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
         expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, parts))
 
 
-def expect_written_out(answer, fused, unseen):
-    """No fused function did the work. One that was not seen is known by its missing second derivative.
+def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
+    """No fused function does the work. One that is not seen is known by its missing second derivative.
 
-    fused, unseen: the evidence where one did, and where no operation was seen at all.
+    fused, unseen: the evidence where one does, and where no operation is seen at all.
     """
+    weights, (x,) = subject.given(draw, s)
+    asked = attempt.asking(watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True)
+    answer = subject.module(asked, s, weights, **options)(x)
     seen = answer.reply.operations
     in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", answer.message)
     expect(not in_kernel and not (seen and seen.fused), fused, "delegated")

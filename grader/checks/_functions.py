@@ -98,7 +98,8 @@ def shapes(calls_of, attempt, reference, draw):
 def gradients(calls_of, attempt, reference, draw):
     """lets the right gradients through to every argument"""
     for name, kwargs in calls_of(draw).items():
-        args, tensors = [*kwargs.values()], [argument for argument, value in kwargs.items() if is_float(value)]
+        args = [*kwargs.values()]
+        tensors = [name for name, x in kwargs.items() if isinstance(x, torch.Tensor) and x.is_floating_point()]
         g = draw(*reference.call(name, *args).output.shape)
         got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
         assert_shape(got, g.shape, f"the output of {name}")
@@ -110,10 +111,6 @@ def gradients(calls_of, attempt, reference, draw):
                 raise CheckFailed(evidence, "gradient_cut" if cut else "")
         of_each = [f"args.{i}" for i in range(len(tensors))]
         expect_gradients(got, want, of_each, partial(is_cut_in_part, attempt, got, want, g))
-
-
-def is_float(value):
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 @layer.hygiene(0.25, "What is the dtype of a comparison, or of torch.ones without dtype=?")

@@ -15,19 +15,13 @@ from ._modules import asked_of, changed
 from ._planted import planting
 
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
-BOTH = shared.Subject(PATHS)
+BOTH = shared.Subject(lambda s: ((1, s.block, s.nh), (s.B, 1, 1)), PATHS)
 layer = _modules.Layers(BOTH)
 PLANTED = (planting(8.0, 0.3), planting(-8.0, 0.3), planting(8.0, 0.77))  # either sign, and two sequences
 PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
-
-@layer.shape(0.25)
-def test_shape(attempt, draw, s):
-    """keeps (B, T, C) on both paths, for any batch, length and number of heads"""
-    shared.judge_shape(BOTH, attempt, draw, s, [(1, s.block, s.nh), (s.B, 1, 1)])
-
-
+test_shape = asked_of(BOTH, shared.shape, "keeps (B, T, C) on both paths, for any batch, length and number of heads")
 test_causal = asked_of(
     BOTH,
     _modules.causal,
@@ -130,11 +124,9 @@ def test_paths_differ(attempt, draw):
     for B, T in ((5, 61), (3, 41), (2, 46), (7, 3)):
         judge_fast_path(attempt, draw, SimpleNamespace(B=B, T=T, nh=5, C=30, block=67))
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
-    weights = BOTH.weights(draw, s)
-    options = {"watch": True, "cotangent": draw(s.B, s.T, s.C), "second": True, "random": True}
-    answer = BOTH.module(attempt.asking(**options), s, weights, flash=False)(draw(s.B, s.T, s.C))
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
-    shared.expect_written_out(answer, fused, "nothing of what flash=False does can be seen")
+    unseen = "nothing of what flash=False does can be seen"
+    shared.judge_written_out(BOTH, attempt, draw, s, fused, unseen, flash=False)
 
 
 def judge_fast_path(attempt, draw, s):
