@@ -1,6 +1,7 @@
 """The module that an exercise asks for, and what every module is asked, whatever its inputs and layers are called."""
 
 import re
+from functools import partial
 from inspect import signature
 from types import SimpleNamespace
 
@@ -164,7 +165,6 @@ class Subject:
         return answer.output
 
     def both(self, attempt, reference, s, weights, inputs, **options):
-        """What both give."""
         modules = (self.module(each, s, weights, **options) for each in (attempt, reference))
         return [self.output(module(*inputs)) for module in modules]
 
@@ -185,13 +185,16 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     """A check that exercises share, asked of this subject: with the title, hint and points that it has there, or with these.
 
     judge: is given what it names: the subject, or as calls_of what gives functions with arguments; attempt, reference and
-    draw; sizes (s) of the subject; weights and inputs of these sizes, and the first input (x).
+    draw; sizes (s) of the subject; weights and inputs of these sizes, and the first input (x); agree, which fails where the
+    attempt does not give what the reference gives.
     """
     names = signature(judge).parameters
 
     @check(**{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})})
     def asked(attempt, reference, draw):
         given = {"subject": subject, "calls_of": subject, "attempt": attempt, "reference": reference, "draw": draw}
+        if "agree" in names:
+            given["agree"] = partial(subject.assert_matches, attempt, reference)
         if "s" in names:
             given["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
         if "weights" in names:

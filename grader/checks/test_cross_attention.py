@@ -140,39 +140,37 @@ def test_heads_apart(attempt, draw, s, weights, inputs):
 
 
 @layer.values(0.75, "Take one head and one query, and do it by hand.")
-def test_values(attempt, reference, draw, s):
+def test_values(agree, draw, s):
     """attends to the whole context where there is no padding"""
     weights, (x, context, _) = CROSS.given(draw, s, 1.5)
-    CROSS.assert_matches(attempt, reference, s, weights, (x, context))
-    everyone, what = torch.ones(s.B, s.T_k, dtype=torch.bool), "with a keep that is True throughout, the output"
-    CROSS.assert_matches(attempt, reference, s, weights, (x, context, everyone), what)
+    agree(s, weights, (x, context))
+    everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
+    agree(s, weights, (x, context, everyone), "with a keep that is True throughout, the output")
     for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
         tied = SIZES(draw, T_q=T, T_k=T)
         weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
-        what = f"with {T} tokens on both sides, the output"
-        CROSS.assert_matches(attempt, reference, tied, weights, (x, context), what)
+        agree(tied, weights, (x, context), f"with {T} tokens on both sides, the output")
 
 
 @layer.values(0.75, "A hidden score must be hidden before the softmax, so that the rest shares 1.")
-def test_values_with_padding(attempt, reference, draw, s):
+def test_values_with_padding(agree, draw, s):
     """shares the whole unit among the real tokens"""
-    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
+    agree(s, *CROSS.given(draw, s, 1.5))
     s = LARGE(draw)
-    what = f"with T_q = {s.T_q} and T_k = {s.T_k}, the output"
-    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5), what)
+    agree(s, *CROSS.given(draw, s, 1.5), f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
 
 
 @layer.values(0.5, "A hidden score must lose against every real one, however low. What is e to the power of it?")
-def test_low_scores(attempt, reference, draw, s):
+def test_low_scores(agree, draw, s):
     """hides padding for good, where all scores are low"""
-    CROSS.assert_matches(attempt, reference, s, *CROSS.deep(draw, s), "with low scores, the output")
+    agree(s, *CROSS.deep(draw, s), "with low scores, the output")
 
 
 @layer.values(0.25, "Which of your tensors come from x, and which from the context?")
-def test_square(attempt, reference, draw):
+def test_square(agree, draw):
     """is right where both sides have one length and one width"""
     s = SQUARE(draw)
-    CROSS.assert_matches(attempt, reference, s, *CROSS.given(draw, s, 1.5))
+    agree(s, *CROSS.given(draw, s, 1.5))
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between input and output?")

@@ -42,15 +42,15 @@ def test_single_token(attempt, reference, draw, s):
 
 
 @layer.values(0.5, "With one head, compare scores, weights and output by hand for T = 2.")
-def test_single_head(attempt, reference, draw, s):
+def test_single_head(agree, draw, s):
     """attends right with a single head"""
     one = changed(s, nh=1)
     for given in (FUSED.given(draw, s, 1.5), FUSED.deep(draw, one)):
-        FUSED.assert_matches(attempt, reference, one, *given)
+        agree(one, *given)
 
 
 @layer.values(0.75)
-def test_values(attempt, reference, draw, s):
+def test_values(attempt, reference, agree, draw, s):
     """attends right with several heads"""
     weights, inputs = FUSED.given(draw, s, 1.5)
     got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
@@ -63,11 +63,10 @@ def test_values(attempt, reference, draw, s):
     shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
     # Where a product of q and k without the transpose fits, too.
-    as_many = "with as many tokens as channels of a head, the output"
-    FUSED.assert_matches(attempt, reference, s, weights, FUSED.inputs(draw, changed(s, T=s.hd), 1.5), as_many)
+    inputs = FUSED.inputs(draw, changed(s, T=s.hd), 1.5)
+    agree(s, weights, inputs, "with as many tokens as channels of a head, the output")
     s = shared.LARGE(draw)
-    what = f"with {s.nh} heads and {s.T} tokens, the output"
-    FUSED.assert_matches(attempt, reference, s, *FUSED.given(draw, s, 1.5), what)
+    agree(s, *FUSED.given(draw, s, 1.5), f"with {s.nh} heads and {s.T} tokens, the output")
 
 
 def compare_heads(got, want, s, weights):

@@ -70,23 +70,22 @@ def test_groups(attempt, draw, s, weights, x):
 
 
 @layer.values(0.5, "A single token can only look at itself: what is left is its v, projected.")
-def test_single_token(attempt, reference, draw):
+def test_single_token(agree, draw):
     """gives a single token its own values, projected"""
     s = SIZES(draw, T=1)
-    GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s))
+    agree(s, *GQA.given(draw, s))
 
 
 @layer.values(0.5, "Without groups this is the fused QKV; with one head of keys and values all queries read the same.")
-def test_both_ends(attempt, reference, draw):
+def test_both_ends(agree, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
     for nkv, hd in ((15, 4), (1, 6)):  # two widths of a head: some wrong scales are right for 4 channels
         s = SIZES(draw, nkv=nkv, hd=hd)
-        what = f"with n_kv_head = {nkv} of {s.nh}, the output"
-        GQA.assert_matches(attempt, reference, s, *GQA.given(draw, s, 1.5), what)
+        agree(s, *GQA.given(draw, s, 1.5), f"with n_kv_head = {nkv} of {s.nh}, the output")
 
 
 @layer.values(0.75, "Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
-def test_values(attempt, reference, draw):
+def test_values(agree, draw):
     """attends right in groups"""
     s, large = SIZES(draw), LARGE(draw)
     ordinary, low = GQA.given(draw, s, 1.5), GQA.deep(draw, s)
@@ -95,7 +94,7 @@ def test_values(attempt, reference, draw):
     others = [(n, GQA.given(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied]
     more = large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
     for n, given, what in ((s, ordinary, ""), (s, low, "with low scores, the output"), *others, more):
-        GQA.assert_matches(attempt, reference, n, *given, what)
+        agree(n, *given, what)
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")

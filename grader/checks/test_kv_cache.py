@@ -80,13 +80,12 @@ def test_independent(attempt, draw, s, weights, inputs):
 
 
 @layer.values(0.75, "A first call without a cache is plain causal attention: begin there.")
-def test_one_call(attempt, reference, draw, s):
+def test_one_call(attempt, agree, draw, s):
     """attends right in a single call"""
     # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
     for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
-        what = f"with {T} tokens and {nh} heads, y"
-        CACHED.assert_matches(attempt, reference, changed(s, nh=nh), weights, (x,), what)
+        agree(changed(s, nh=nh), weights, (x,), f"with {T} tokens and {nh} heads, y")
     awake = [CACHED.module(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
     told = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")

@@ -137,7 +137,7 @@ def test_one_of_each(attempt, draw, s, weights):
 
 
 @layer.values(0.5, "The usual suspects, in order: the scale, the cut of the stacked weight, the weight not transposed.")
-def test_values(attempt, reference, draw):
+def test_values(agree, draw):
     """computes the attention of every head"""
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
@@ -145,8 +145,7 @@ def test_values(attempt, reference, draw):
     for s in (LOOP.sizes(draw), changed(tied, T=tied.hd, C=joined(tied)), changed(large, C=joined(large))):
         weights, inputs = LOOP.given(draw, s)
         weights["qkv.weight"] *= 2
-        what = f"with {s.nh} heads and {s.T} tokens, the output"
-        LOOP.assert_matches(attempt, reference, s, weights, inputs, what)
+        agree(s, weights, inputs, f"with {s.nh} heads and {s.T} tokens, the output")
 
 
 @layer.gradients(0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are.")

@@ -33,7 +33,6 @@ def wanted(name, B, T, nh, hd):
 
 
 def ask(candidate, name, x, nh):
-    """Call either function."""
     return candidate.call(name, x, nh) if name == SPLIT else candidate.call(name, x)
 
 
