@@ -3,9 +3,9 @@
 import torch
 
 from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
-from manyheads.checks.asserts import TOLERANCE, difference
 
 from ._dropout import copies_of
+from ._functions import same
 
 P = 0.5
 KEPT, OTHERWISE = "state_kept", "is answered otherwise than by a fresh one: something of an earlier call is left"
@@ -22,7 +22,7 @@ def judge_again(module, first, alike, other):
     for order in ((first, alike, other, first), (other, alike, first, other)):
         for n, (args, answer) in enumerate(zip(order, answers_of(module, order), strict=True), 1):
             assert_finite(answer)
-            if differ(answer.output, found.setdefault(id(args), answer.output)):
+            if not same(answer.output, found.setdefault(id(args), answer.output)):
                 expect(fresh_one(module, args) is not None, "two fresh instances answer the same call otherwise")
                 raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
     one, another = found[id(first)], found[id(alike)]
@@ -31,9 +31,9 @@ def judge_again(module, first, alike, other):
     expect(not torch.equal(one, first[0]), "the answer is the input itself")
     awake, order = module.asking(random=True).training(), (first, alike, other, first, alike)
     for n, (args, answer) in enumerate(zip(order, answers_of(awake, order, by_turns=True), strict=True), 1):
-        if differ(answer.output, found[id(args)]):
+        if not same(answer.output, found[id(args)]):
             fresh = fresh_one(awake, args)  # what training mode alone changes, or chance, is another check's business
-            kept = fresh is not None and differ(answer.output, fresh)
+            kept = fresh is not None and not same(answer.output, fresh)
             expect(not kept, f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}", KEPT)
 
 
@@ -57,11 +57,7 @@ def answers_of(module, calls, by_turns=False):
 def fresh_one(module, args):
     """What fresh instances answer; None where that is left to chance."""
     one, other = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
-    return None if differ(one, other) else one
-
-
-def differ(one, other):
-    return one.shape != other.shape or difference(one, other) > TOLERANCE
+    return one if same(one, other) else None
 
 
 def judge_modes_again(module, x, heads):
@@ -79,10 +75,10 @@ def judge_modes_again(module, x, heads):
     awake, asleep, again = (answer.output for answer in calls.ask())
     assert_shape(again, awake.shape)
     assert_finite(asleep)
-    if differ(asleep, asleep[:1].expand_as(asleep)):
+    if not same(asleep, asleep[:1].expand_as(asleep)):
         fresh = module.asking(random=True)(copies).output
         told = "in eval mode, after training, copies of one token get different answers: dropout is still at work"
-        expect(differ(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
+        expect(not same(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
     before, after = (float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean()) for each in (awake, again))
     told = f"in training mode {before:.0%} of a single token's answer is 0, and after a call in eval mode {after:.0%}"
     # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.

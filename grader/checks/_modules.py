@@ -22,6 +22,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _layers as layer
+from ._functions import agree
 from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._shares import alike, by_head, goes_by_high_scores, heads_alike, shares_out
 
@@ -194,7 +195,8 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     def asked(attempt, reference, draw):
         given = {"subject": subject, "calls_of": subject, "attempt": attempt, "reference": reference, "draw": draw}
         if "agree" in names:
-            given["agree"] = partial(subject.assert_matches, attempt, reference)
+            ask = subject.assert_matches if isinstance(subject, Subject) else agree
+            given["agree"] = partial(ask, attempt, reference)
         if "s" in names:
             given["s"] = (subject if isinstance(subject, Sizes) else subject.sizes)(draw)
         if "weights" in names:
@@ -342,7 +344,7 @@ def parameters(subject, attempt, draw, s):
 @layer.hygiene(0.25)
 def refuses_indivisible(subject, attempt, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
-    s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=10)
+    s = SimpleNamespace(B=2, T=9, nh=6, hd=7, C=42, block=9)
     # 3 · 44 is divisible: who asks about the width of qkv takes it.
     judge_refused(subject, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
 

@@ -5,17 +5,7 @@ import torch
 from manyheads.checks import assert_matches, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
-from ._functions import (
-    agree,
-    are_scaled,
-    device,
-    dtype,
-    gradients,
-    leaves_its_arguments,
-    same,
-    shapes,
-    treats_leading_alone,
-)
+from ._functions import are_scaled, device, dtype, gradients, leaves_its_arguments, same, shapes, treats_leading_alone
 from ._modules import Layers, Sizes, asked_of
 from ._shares import alike, attends_to_one_key, shares_out, weighs_one_key
 
@@ -24,10 +14,10 @@ LARGE = Sizes(B=[5, 7], Tq=(40, 64), Tk=(40, 64), hd=(11, 13), hv=(17, 25))
 layer = Layers(SIZES)
 
 
-def assert_matches_when_large(attempt, reference, draw, name):
+def agree_when_large(agree, draw, name):
     """One call with many tokens."""
     args = list(calls_of(draw, LARGE(draw))[name].values())
-    agree(attempt, reference, name, {f"for {args[0].shape[-2]} tokens, the output of {name}": args})
+    agree(name, {f"for {args[0].shape[-2]} tokens, the output of {name}": args})
 
 
 def calls_of(draw, s=None):
@@ -61,7 +51,7 @@ def test_leading_dimensions(attempt, draw, s):
 
 
 @layer.values(0.75, "Three steps, two matrix products. What joins the tokens in each?")
-def test_simplified_attention(attempt, reference, draw, s):
+def test_simplified_attention(agree, draw, s):
     """mixes tokens by softmax(x xᵀ)"""
     x = draw(s.Tq, s.hd, scale=0.7)
     table = x @ x.mT
@@ -71,25 +61,24 @@ def test_simplified_attention(attempt, reference, draw, s):
         "later tokens are masked: nothing is masked here": torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x,
         "the shares of each key sum to 1, not those of each query": torch.softmax(table, -1).mT @ x,
     }
-    agree(attempt, reference, "simplified_attention", {"": (x,)}, guesses)
-    assert_matches_when_large(attempt, reference, draw, "simplified_attention")
+    agree("simplified_attention", {"": (x,)}, guesses)
+    agree_when_large(agree, draw, "simplified_attention")
 
 
 @layer.values(0.75, "How many products were summed to make one score?")
-def test_attention_scores(attempt, reference, draw, s):
+def test_attention_scores(attempt, reference, agree, draw, s):
     """divides q kᵀ by √head_dim"""
     q, k = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)
     got, want = attempt.call("attention_scores", q, k).output, reference.call("attention_scores", q, k).output
     are_scaled(got, want)
     assert_matches(got, want, "the scores")
     q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)  # where a product without the transpose fits, and one with .T
-    as_many = "with as many keys and tables as channels, the scores"
-    agree(attempt, reference, "attention_scores", {as_many: (q, k)})
-    assert_matches_when_large(attempt, reference, draw, "attention_scores")
+    agree("attention_scores", {"with as many keys and tables as channels, the scores": (q, k)})
+    agree_when_large(agree, draw, "attention_scores")
 
 
 @layer.values(0.75, "Whose shares must sum to 1: those of a query or those of a key?")
-def test_attention_weights(attempt, reference, draw, s):
+def test_attention_weights(attempt, reference, agree, draw, s):
     """shares out each query's attention over the keys"""
     scores = draw(s.B, s.Tq, s.Tk, scale=2.0)
     got, want = attempt.call("attention_weights", scores), reference.call("attention_weights", scores)
@@ -101,11 +90,11 @@ def test_attention_weights(attempt, reference, draw, s):
         expect(not same(total, torch.ones_like(total)), f"{whose} sum to 1: each query's should")
     expect(same(w.sum(-1), torch.ones_like(w[..., 0])), "the weights of one query do not sum to 1")
     assert_matches(got, want, "the weights")
-    assert_matches_when_large(attempt, reference, draw, "attention_weights")
+    agree_when_large(agree, draw, "attention_weights")
 
 
 @layer.values(0.75, "Compare with the keys, carry home the values.")
-def test_attend(attempt, reference, draw, s):
+def test_attend(reference, agree, draw, s):
     """mixes the values by the weights"""
     q, k, v = (draw(s.B, s.Tq, s.hd) for _ in range(3))
     guesses = {
@@ -113,19 +102,19 @@ def test_attend(attempt, reference, draw, s):
         "the queries are mixed, not the values": reference.call("attend", q, k, q).output,
         "the plain mean of the values comes out": v.mean(-2, keepdim=True).expand_as(v),
     }
-    agree(attempt, reference, "attend", {"": (q, k, v)}, guesses)
+    agree("attend", {"": (q, k, v)}, guesses)
     q, k, v = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    agree(attempt, reference, "attend", {"with keys of another number": (q, k, v)})
-    assert_matches_when_large(attempt, reference, draw, "attend")
+    agree("attend", {"with keys of another number": (q, k, v)})
+    agree_when_large(agree, draw, "attend")
 
 
 @layer.values(0.25)
-def test_single_token(attempt, reference, draw, s):
+def test_single_token(agree, draw, s):
     """works where there is one token, one query or one key"""
     one, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
-    agree(attempt, reference, "simplified_attention", {"the output for a single token": (one,)})
-    agree(attempt, reference, "attend", {"the output for a single query": (one, keys, values)})
-    agree(attempt, reference, "attend", {"the output for a single key": (keys, one, values[:, :1].clone())})
+    agree("simplified_attention", {"the output for a single token": (one,)})
+    agree("attend", {"the output for a single query": (one, keys, values)})
+    agree("attend", {"the output for a single key": (keys, one, values[:, :1].clone())})
 
 
 test_gradients = asked_of(calls_of, gradients)

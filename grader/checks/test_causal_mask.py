@@ -7,17 +7,7 @@ import torch
 from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import (
-    agree,
-    device,
-    dtype,
-    is_cut_in_part,
-    leaves_its_arguments,
-    mask_is_boolean,
-    seen_in,
-    shapes,
-    some,
-)
+from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes, some
 from ._modules import Layers, Sizes, asked_of
 from ._shares import weighs_one_key
 
@@ -171,14 +161,14 @@ def test_leading_dimensions(attempt, draw, s):
 
 
 @layer.values(0.5, "First hide, then share out.")
-def test_causal_weights(attempt, reference, draw, s):
+def test_causal_weights(agree, draw, s):
     """shares out attention over itself and the past"""
     ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (draw.integer(*LARGE),))
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
     told = ("", " of low scores", " of scores of which some are 0", "")
     for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
         guesses = {"the weights are those without any mask": after_softmax(scores)}
-        agree(attempt, reference, "causal_weights", {f"the weights{which}": (scores,)}, guesses)
+        agree("causal_weights", {f"the weights{which}": (scores,)}, guesses)
 
 
 @layer.gradients(0.25)

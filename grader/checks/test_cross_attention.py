@@ -32,30 +32,25 @@ class Cross(_modules.Subject):
     projections = tuple((f"W_{name}.weight", 1, "nh") for name in ("query", "key", "value"))
     sizes = SIZES
 
+    def __init__(self, masked=True):
+        self.masked = masked
+
     def shapes(self, s, **options):
         read = {"query": s.d_query, "key": s.d_context, "value": s.d_context}
         shapes = {f"W_{name}.weight": (s.d_out, width) for name, width in read.items()}
         return {**shapes, "out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
 
     def given(self, draw, s, scale=1.0, **options):
-        """Weights, and x, context and keep."""
+        """Weights, and x, context and keep, which an unmasked one goes without."""
         x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
-        return self.weights(draw, s), (x, context, kept(draw, s))
+        return self.weights(draw, s), (x, context, kept(draw, s))[: 3 if self.masked else 2]
 
     def sides(self, inputs):
         return inputs[:2]
 
 
-CROSS = Cross()
+CROSS, UNMASKED = Cross(), Cross(masked=False)
 layer = Layers(CROSS)
-
-
-class Unmasked(Cross):
-    """Without keep."""
-
-    def given(self, draw, s, scale=1.0, **options):
-        weights, (x, context, _) = super().given(draw, s, scale)
-        return weights, (x, context)
 
 
 @layer.shape(0.25, "T_q comes from x and T_k from the context: which of them has the answer?")
@@ -215,7 +210,7 @@ def shares_the_context_out(attempt, draw):
     s, module = alike_in_heads(CROSS, attempt, draw)
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))
-    goes_by_scores(Unmasked(), attempt, draw, s)
+    goes_by_scores(UNMASKED, attempt, draw, s)
 
 
 COUNTS_IF = {"CrossAttention": shares_the_context_out}

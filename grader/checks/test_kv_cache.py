@@ -191,11 +191,13 @@ def test_refuses_too_long(attempt, draw, s):
 
 
 test_dtype_and_argument = asked_of(Fed(5, 3), dtype_and_argument, "follows the dtype of x, and leaves x as it was", "")
-test_moves = asked_of(
-    Fed(5, 3),
-    _modules.moves,
-    "works where .to(device) has put it, with a cache and without",
-    "A mask or a cache that you make needs a device: that of x.",
-)
+
+
+@in_chunks(5, 3).hygiene(0.25, "A mask or a cache that you make needs a device: that of x.")
+def test_moves(attempt, draw, s, weights, inputs):
+    """works where .to(device) has put it, with a cache and without"""
+    fed(CACHED.module(attempt, s, weights), *inputs)[-1].must_return()
+    _modules.moves(Fed(5, 3), attempt, draw, s)
+
 
 COUNTS_IF = {CACHED.name: partial(_modules.attends_to_itself, CACHED)}

@@ -49,7 +49,7 @@ test_shapes = asked_of(calls_of, shared.shapes)
 
 
 @layer.values(0.75, "Which channels are a pair, which way do they turn, and how fast is pair i?")
-def test_rotate(attempt, reference, draw, s):
+def test_rotate(reference, agree, draw, s):
     """turns neighbouring channels, each pair at its own speed"""
     x, positions = draw(s.B, s.T, s.hd), torch.arange(s.T)
     want, back = (reference.call("rotate", x, each).output for each in (positions, -positions))
@@ -59,31 +59,31 @@ def test_rotate(attempt, reference, draw, s):
         "channel i is paired with channel i + hd/2: here neighbours are a pair": turned_in_halves(x, positions),
         "pairs are turned, and then put back as two halves": torch.cat([want[..., 0::2], want[..., 1::2]], -1),
     }
-    shared.agree(attempt, reference, "rotate", {"": (x, positions)}, guesses)
+    agree("rotate", {"": (x, positions)}, guesses)
     many = draw.integer(40, LAST + 1)
     x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
     calls = {
         f"for {many} tokens, the output of rotate": (x, positions),
         "with a single pair of channels, the output of rotate": (draw(s.U, 2), torch.arange(s.U)),
     }
-    shared.agree(attempt, reference, "rotate", calls)
+    agree("rotate", calls)
 
 
 @layer.values(0.5, "The positions are an argument: what are they used for?")
-def test_positions(attempt, reference, draw, s):
+def test_positions(reference, agree, draw, s):
     """turns each token by the position that is given for it"""
     x = draw(s.B, s.T, s.hd)
     counting, any_order = torch.arange(s.T), places(draw, s.T)
     for positions, what in ((counting + 21, "positions from 21 on"), (any_order, "positions in any order")):
         guesses = {f"with {what}, tokens are counted from 0": reference.call("rotate", x, counting).output}
-        shared.agree(attempt, reference, "rotate", {f"with {what}, the output of rotate": (x, positions)}, guesses)
+        agree("rotate", {f"with {what}, the output of rotate": (x, positions)}, guesses)
     for place in (37, 0):
         what, args = f"for a single token at position {place}", (x[:, :1].clone(), torch.tensor([place]))
-        shared.agree(attempt, reference, "rotate", {f"{what}, the output of rotate": args})
+        agree("rotate", {f"{what}, the output of rotate": args})
 
 
 @layer.values(0.25, "base is an argument of both functions. Where is it handed on?")
-def test_base(attempt, reference, draw, s):
+def test_base(attempt, reference, agree, draw, s):
     """takes the base that it is given"""
     base = 1000.0 * draw.integer(2, 5) + 7
     args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)  # a new width: no call before this one had its speeds
@@ -95,7 +95,7 @@ def test_base(attempt, reference, draw, s):
     for name, kwargs in turned_of(draw, s).items():
         told, usual = f"{name} turns with a base of 10,000 where it is given {base:,.0f}", kwargs.values()
         calls = {f"with a base of {base:,.0f}, the output of {name}": (*usual, base)}
-        shared.agree(attempt, reference, name, calls, {told: reference.call(name, *usual).output})
+        agree(name, calls, {told: reference.call(name, *usual).output})
 
 
 @layer.hygiene(0.25, "With an odd number of channels, which one has no partner?")
@@ -123,7 +123,7 @@ def test_differences(attempt, draw, s):
 
 
 @layer.values(0.75, "Turn both sides, each by its own positions, then divide by √head_dim.")
-def test_rotary_scores(attempt, reference, draw, s):
+def test_rotary_scores(attempt, reference, agree, draw, s):
     """scores turned queries against turned keys, over √head_dim"""
     q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
     args = (q, k, places(draw, s.U), places(draw, s.U))
@@ -131,13 +131,17 @@ def test_rotary_scores(attempt, reference, draw, s):
     shared.are_scaled(got, want)
     expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
     assert_matches(got, want, "the scores")
-    as_many = "with as many keys as channels, the scores"
     calls = {
         "with more keys, the scores": calls_of(draw, s)["rotary_scores"].values(),
-        as_many: (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd)),
+        "with as many keys as channels, the scores": (
+            draw(s.hd, s.U, s.hd),
+            draw(s.hd, s.hd, s.hd),
+            places(draw, s.U),
+            places(draw, s.hd),
+        ),
         "in a long text, the scores": (*(draw(s.B, T, s.hd + 8) for T in (41, 57)), places(draw, 41), places(draw, 57)),
     }
-    shared.agree(attempt, reference, "rotary_scores", calls)
+    agree("rotary_scores", calls)
 
 
 @layer.values(0.5, "While a model writes, the one query is not at position 0.")

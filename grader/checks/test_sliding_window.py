@@ -129,7 +129,7 @@ def test_reach(attempt, draw, s):
 
 
 @layer.values(0.75, "Scores over √head_dim, hide, share out, mix: in this order.")
-def test_local_attention(attempt, reference, draw, s):
+def test_local_attention(agree, draw, s):
     """answers each query from what it sees"""
     wide, even = changed(s, hd=10), changed(s, hv=s.hd)
     calls = {
@@ -141,18 +141,18 @@ def test_local_attention(attempt, reference, draw, s):
         "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
         "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd, s.hd), s.W),
     }
-    shared.agree(attempt, reference, "local_attention", calls)
+    agree("local_attention", calls)
 
 
 @layer.values(0.5, "While a model writes, the newest tokens ask. Where do they stand among the keys?")
-def test_decoding(attempt, reference, draw, s):
+def test_decoding(agree, draw, s):
     """answers the last queries as if the first had asked too"""
     calls = {
         f"for one query and {s.T} keys, the output of local_attention": (*qkv(draw, s, 1, s.T), s.W + 2),
         f"for {s.U} queries and {s.T} keys, the output of local_attention": (*qkv(draw, s, s.U, s.T), s.W),
         "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, s.T, 47, 2, s.H), s.U),
     }
-    shared.agree(attempt, reference, "local_attention", calls)
+    agree("local_attention", calls)
 
 
 @layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
