@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import assert_finite, assert_refused, assert_same, assert_shape, expect
+from manyheads.checks import assert_finite, assert_same, assert_shape, expect
 
 from . import _layers as layer
 from . import _modules
@@ -130,16 +130,6 @@ def gradients(subject, attempt, reference, draw, s):
         _modules.judge_gradients(subject, attempt, reference, s, weights, inputs, g, path, random=True, **options)
         awake = subject.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
         expect_gradients_awake(awake, *inputs)
-
-
-@layer.hygiene(0.25)
-def refuses_too_long(subject, attempt, draw, s):
-    """refuses more tokens than block_size"""
-    for path, options in subject.paths.items():
-        T, made = s.block + draw.integer(1, 3), subject.module(attempt, s, subject.weights(draw, s), **options)
-        made(draw(s.B, s.block, s.C)).must_return()
-        what = f"T = {T} with block_size = {s.block}" + (f" and {path}" if path else "")
-        assert_refused(made(draw(s.B, T, s.C)), what, also=("RuntimeError",), suspect="context_unchecked")
 
 
 @layer.hygiene(0.25, "What turns your dropout off when training is over?")

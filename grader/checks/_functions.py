@@ -181,11 +181,16 @@ def stays_on_the_device(calls_of, attempt, draw):
         expect(not mixed, told, "hard_coded_device")
 
 
-def sizes_written_in(works, lesson, others):
-    """Which of the other sizes (B, T, n_head, head_dim) does not work, where the lesson's stand beside it."""
+def is_written_in(fault, lesson, others):
+    """What is said where the sizes (B, T, n_head, head_dim) of a lesson work and others do not, and which of those do not
+    beside the lesson's.
+    """
     single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
-    names = ("B", "T", "n_head", "head_dim")
-    return [f"{name} = {size}" for name, size, each in zip(names, others, single, strict=True) if not works(each)]
+    names = zip(("B", "T", "n_head", "head_dim"), others, single, strict=True)
+    which = [f"{name} = {size}" for name, size, each in names if fault(each)]
+    B, T, nh, hd = lesson
+    told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for"
+    return f"{told} {' or '.join(which) or 'other sizes'}", which
 
 
 def on_meta(args):

@@ -7,22 +7,12 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import (
-    HALF_PRECISION,
-    assert_finite,
-    assert_matches,
-    assert_near,
-    assert_refused,
-    assert_same,
-    assert_shape,
-    assert_unmutated,
-    check,
-    expect,
-)
+from manyheads.checks import assert_finite, assert_matches, assert_refused, assert_shape, assert_unmutated, expect
+from manyheads.checks.asserts import HALF_PRECISION, assert_near
 
 from . import _again
 from . import _layers as layer
-from ._functions import agree
+from ._functions import agree, same
 from ._gradients import expect_gradients, is_cut, weights_without_effect
 from ._shares import alike, by_head, goes_by_high_scores, heads_alike, shares_out
 
@@ -68,6 +58,7 @@ class Subject:
     projections: the weights that make queries, keys and values, in this order: the name of each, how many of the three it
     holds, and the name of their number of heads.
     paths: by name, as the evidence writes it, the options that choose a path. A single path has no name.
+    room: what the evidence calls the longest sequence.
     calm: what is left of the weights of queries and keys where scores should lie close together.
     """
 
@@ -76,6 +67,7 @@ class Subject:
     projections: tuple[tuple[str, int, str], ...]
     sizes: Sizes
     paths = ONE_PATH
+    room = "block_size ="
     calm = 0.125
 
     def shapes(self, s, **options):
@@ -150,13 +142,10 @@ class Subject:
                 w.fill_diagonal_(1.0)
         return {**weights, **last}
 
-    def made(self, implementation, s, **options):
-        """The module of these sizes, its weights as it draws them."""
-        return implementation.module(self.name, *self.given_arguments(s).values(), **options)
-
     def module(self, implementation, s, weights, **options):
         """The module of these sizes with these weights."""
-        return self.made(implementation, s, **options).loaded(weights)
+        made = implementation.module(self.name, *self.given_arguments(s).values(), **options)
+        return made.loaded(weights)
 
     def answered(self, implementation, s, weights, *inputs, **options):
         """The output, of the shape that is due: as wide as the input unless the sizes have a width of their own."""
@@ -191,7 +180,7 @@ def asked_of(subject, judge, title="", hint=None, **mark):
     """
     names = signature(judge).parameters
 
-    @check(**{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})})
+    @layer.check(**{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})})
     def asked(attempt, reference, draw):
         given = {"subject": subject, "calls_of": subject, "attempt": attempt, "reference": reference, "draw": draw}
         if "agree" in names:
@@ -319,7 +308,8 @@ def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="",
 @layer.hygiene(0.25)
 def parameters(subject, attempt, draw, s):
     """has the parameters that are asked for, and no others"""
-    found, wanted = subject.made(attempt, s).built().module.parameters, subject.shapes(s)
+    made = attempt.module(subject.name, *subject.given_arguments(s).values()).built()
+    found, wanted = made.module.parameters, subject.shapes(s)
     extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
     block = getattr(s, "block", None)
     masks = [name for name in extra if found[name].shape[-2:] == (block, block)]
@@ -368,14 +358,15 @@ def refuses_uneven_heads(subject, attempt, draw, s):
     judge_refused(subject, attempt, draw, changed(s, **longest), odd, swapped)
 
 
-def judge_too_long(subject, attempt, draw, room):
-    """One token more than the block holds is refused. room: what the evidence calls the block."""
-    s = subject.sizes(draw)
-    weights, (x,) = subject.given(draw, changed(s, T=s.block + 1))
-    module = subject.module(attempt, s, weights)
-    module(x[:, 1:]).must_return()
-    what = f"T = {s.block + 1} with {room} {s.block}"
-    assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
+@layer.hygiene(0.25, "Compare T with block_size first, and raise a ValueError that names both.")
+def refuses_too_long(subject, attempt, draw, s):
+    """refuses more tokens than block_size"""
+    for path, options in subject.paths.items():
+        weights, (x,) = subject.given(draw, changed(s, T=s.block + 1))
+        module = subject.module(attempt, s, weights, **options)
+        module(x[:, 1:]).must_return()
+        what = f"T = {s.block + 1} with {subject.room} {s.block}" + (f" and {path}" if path else "")
+        assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
 
 
 @layer.hygiene(0.25)
@@ -461,7 +452,7 @@ def steady(subject, attempt, s, weights, inputs):
         expect(False, told, "" if narrow else "params_not_registered" if deaf else "dropout_always_on")
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
-    assert_same(output(1, training=True), first, awake)
+    expect(same(output(1, training=True), first), awake)
 
 
 @layer.hygiene(

@@ -26,6 +26,7 @@ class Subject(_modules.Subject):
     familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in. several: heads, with an output projection.
     """
 
+    room = "a context of"
     calm = 0.0625
     projections = tuple((f"{name}.weight", 1, "nh") for name in LAYERS)
 
@@ -152,8 +153,7 @@ def square(subject, attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
     s = subject.square_sizes(draw)
     s.C = s.d_out = getattr(s, "d_out", s.C)
-    given = subject.deep(draw, changed(s, T=s.block), bias=False)
-    subject.assert_matches(attempt, reference, s, *given, bias=False)
+    subject.assert_matches(attempt, reference, s, *subject.deep(draw, changed(s, T=s.block), bias=False), bias=False)
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
@@ -217,7 +217,13 @@ def parameters(subject, attempt, draw, s):
     for bias in (False, True):
         found, wanted = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
         if subject.several and "out_proj.weight" not in found:
-            judge_last(subject, attempt, draw, s, found, wanted)
+            x, state = draw(s.B, s.block, s.C), subject.weights(draw, s)
+            first, second = (subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1))
+            differ = first.raised is None and second.raised is None and not torch.equal(first.output, second.output)
+            expect(not differ, "out_proj is made anew in every call: nothing is learnt", "params_not_registered")
+            hidden = found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
+            told = "out_proj has a weight, and no optimiser will ever see it: it is not among the parameters"
+            expect(not hidden, told, "params_not_registered")
         judge_names(found, wanted, s.block, f"qkv_bias is {bias}")
         for name, shape in wanted.items():
             strange = set(found[name].shape) - {size for other in wanted.values() for size in other}
@@ -228,21 +234,10 @@ def parameters(subject, attempt, draw, s):
         subject.module(attempt, s, state, bias=bias)(x).must_return()
 
 
-def judge_last(subject, attempt, draw, s, found, wanted):
-    """out_proj is not made anew in every call, and does not hide from parameters()."""
-    x, state = draw(s.B, s.block, s.C), subject.weights(draw, s)
-    first, second = (subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1))
-    differ = first.raised is None and second.raised is None and not torch.equal(first.output, second.output)
-    expect(not differ, "out_proj is made anew in every call: nothing is learnt", "params_not_registered")
-    hidden = found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
-    told = "out_proj has a weight, and no optimiser will ever see it: it is not among the parameters"
-    expect(not hidden, told, "params_not_registered")
-
-
 @layer.hygiene(0.25, "Compare T with context_length before anything else, and raise a ValueError that names both.")
-def refuses_beyond_context(subject, attempt, draw):
+def refuses_beyond_context(subject, attempt, draw, s):
     """refuses more tokens than the context holds"""
-    _modules.judge_too_long(subject, attempt, draw, "a context of")
+    _modules.refuses_too_long(subject, attempt, draw, s)
 
 
 @layer.hygiene(0.25, "F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.")

@@ -175,8 +175,7 @@ def test_causal_weights(agree, draw, s):
 def test_gradients(attempt, reference, draw, s):
     """lets the right gradients through to the scores"""
     mask = random_mask(draw, s.T, s.U)
-    through = draw(s.B, s.T, s.U) * mask
-    assert_gradient(attempt, reference, "mask_scores", through, mask, draw(s.B, s.T, s.U), mask)
+    assert_gradient(attempt, reference, "mask_scores", draw(s.B, s.T, s.U) * mask, mask, draw(s.B, s.T, s.U), mask)
     g, visible = draw(s.B, s.T, s.T), may_look(s.T, s.T)
     assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
 

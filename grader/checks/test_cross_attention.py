@@ -17,13 +17,6 @@ SQUARE = partial(SIZES, T_k=11, T_q=11, d_query=30, d_context=30)
 LARGE = Sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17], d_out=joined)
 
 
-def kept(draw, s):
-    """keep: in every sequence some tokens are real and some are padding, wherever they stand."""
-    keep, every = draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
-    keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
-    return keep
-
-
 class Cross(_modules.Subject):
     """The module of this exercise."""
 
@@ -43,7 +36,10 @@ class Cross(_modules.Subject):
     def given(self, draw, s, scale=1.0, **options):
         """Weights, and x, context and keep, which an unmasked one goes without."""
         x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
-        return self.weights(draw, s), (x, context, kept(draw, s))[: 3 if self.masked else 2]
+        weights, keep, every = self.weights(draw, s), draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
+        # In every sequence some tokens are real and some are padding, wherever they stand.
+        keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
+        return weights, (x, context, keep)[: 3 if self.masked else 2]
 
     def sides(self, inputs):
         return inputs[:2]

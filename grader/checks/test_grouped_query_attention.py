@@ -123,12 +123,7 @@ def test_refuses_uneven_groups(attempt, draw, s):
     _modules.judge_refused(GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh)))
 
 
-@layer.hygiene(0.25, "Compare T with block_size first, and raise a ValueError that names both.")
-def test_refuses_too_long(attempt, draw):
-    """refuses more tokens than block_size"""
-    _modules.judge_too_long(GQA, attempt, draw, "block_size =")
-
-
+test_refuses_too_long = asked_of(GQA, _modules.refuses_too_long)
 test_moves = asked_of(
     GQA,
     _modules.moves,

@@ -8,7 +8,7 @@ import torch
 from manyheads.checks import StandIn, assert_gradients_match, assert_matches, assert_shape, assert_unmutated, expect
 
 from ._causal_attention import Subject
-from ._functions import dtype, sizes_written_in, stays_on_the_device
+from ._functions import dtype, is_written_in, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, Sizes, asked_of, attends_to_itself, changed, joined, without_nan
 
@@ -37,7 +37,6 @@ layer = Layers(LOOP)
 
 
 def calls_of(draw):
-    """The function of the exercise with arguments for it by name."""
     s = LOOP.sizes(draw)
     weights, (x,) = LOOP.given(draw, s)
     return {TARGET: {"mha": box(s, weights), "x": x}}
@@ -192,9 +191,7 @@ def test_any_size(attempt, draw):
     wrong = fault(others)
     lesson = wrong and next((sizes for sizes in LESSONS if fault(sizes) is None), None)
     if lesson:
-        fixed = sizes_written_in(lambda sizes: fault(sizes) is None, lesson, others)
-        B, T, nh, hd = lesson
-        told = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for {' or '.join(fixed) or 'other sizes'}"
+        told, fixed = is_written_in(fault, lesson, others)
         # T alone may also be a mask of one size: the values tell these two apart, if anything does.
         expect(False, told, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
     if wrong:

@@ -22,7 +22,6 @@ def places(draw, count):
 
 
 def calls_of(draw, s=None):
-    """Every function of the exercise with arguments for it, by name."""
     s = s or SIZES(draw)
     return {
         "rotate": {"x": draw(s.B, s.T, s.hd), "positions": places(draw, s.T)},

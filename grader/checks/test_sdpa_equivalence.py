@@ -65,7 +65,7 @@ test_parameters = asked_of(BOTH, _modules.parameters, "has 4C² parameters, qkv.
 test_refuses_indivisible = asked_of(BOTH, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(
     BOTH,
-    shared.refuses_too_long,
+    _modules.refuses_too_long,
     "refuses more tokens than block_size, on both paths",
     "SDPA has no mask that a long input fails at. Where is T compared with block_size?",
 )

@@ -29,7 +29,6 @@ def qkv(draw, s, queries, keys, *leading):
 
 
 def both_of(draw):
-    """Both functions with arguments for them by name."""
     s = SIZES(draw)
     arguments = dict(zip(("q", "k", "v", "window"), (*qkv(draw, s, s.U, s.T), s.W), strict=True))
     return {"window_mask": {"T_q": s.U, "T_k": s.T, "window": s.W}, "local_attention": arguments}
@@ -72,8 +71,7 @@ test_mask_is_boolean = asked_of(masks_of, shared.mask_is_boolean)
 @layer.values(0.75, "Two conditions for each pair: not ahead of the query, not too far behind.")
 def test_window_mask(attempt, draw, s):
     """lets every token see itself and the window − 1 tokens before it"""
-    many = draw.integer(40, 64)
-    for size, window in ((s.T, s.W), (s.U, s.W + 2), (many, draw.integer(20, 30))):
+    for size, window in ((s.T, s.W), (s.U, s.W + 2), (draw.integer(40, 64), draw.integer(20, 30))):
         assert_band(attempt, size, size, window)
 
 

@@ -35,7 +35,6 @@ def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
 
 
 def calls_of(draw):
-    """Both functions with arguments for them by name."""
     scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
     return {ONLINE: {"scores": scores, "block": 5}, TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4}}
 
@@ -219,15 +218,12 @@ def test_not_materialised(attempt, draw):
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
         expect(answer.reply.operations.shapes, UNSEEN)
-        squares = [each for each in answer.reply.operations.shapes if is_square(each, T, block_q, block_k)]
+        # Filled up to whole blocks, too; or one axis holds both.
+        long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
+        held = [(shape, any(size and size % T**2 == 0 for size in shape)) for shape in answer.reply.operations.shapes]
+        squares = [shape for shape, both in held if both or sum(size in long for size in shape) > 1]
         told = f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape {squares and tuple(squares[0])} is made"
         expect(not squares, f"{told} on the way: the square is back", "materialised")
-
-
-def is_square(shape, T, *blocks):
-    """Whether two axes are T long, as they are or filled up to whole blocks, or one axis holds both."""
-    long = {T, T + 1, *(-(-T // block) * block for block in blocks)}
-    return sum(size in long for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
 
 
 @layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
