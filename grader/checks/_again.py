@@ -60,26 +60,31 @@ def fresh_one(module, args):
     return one if same(one, other) else None
 
 
-def judge_modes_again(module, x, heads):
+def judge_modes_again(subject, attempt, draw):
     """Dropout comes back in training mode after eval mode, at the same rate, and eval mode stays calm after training.
 
-    module: described, in eval mode, with dropout = P and an output projection that passes everything on. x: one token,
-    (1, 1, C): a head of its answer is there or is 0, in each of the copies.
+    The output projection passes everything on, so that a head of a single token is there or is 0, in each of the copies.
     """
-    copies, calls = copies_of(x), module.asking(random=True).training().sequence()
-    calls(copies)
-    calls.train(False)
-    calls(copies)
-    calls.train()
-    calls(copies)
-    awake, asleep, again = (answer.output for answer in calls.ask())
-    assert_shape(again, awake.shape)
-    assert_finite(asleep)
-    if not same(asleep, asleep[:1].expand_as(asleep)):
-        fresh = module.asking(random=True)(copies).output
-        told = "in eval mode, after training, copies of one token get different answers: dropout is still at work"
-        expect(not same(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
-    before, after = (float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean()) for each in (awake, again))
-    told = f"in training mode {before:.0%} of a single token's answer is 0, and after a call in eval mode {after:.0%}"
-    # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
-    expect(abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * heads)) ** 0.5, told, KEPT)
+    s = subject.sizes(draw)
+    passing, copies = subject.passing_on(subject.weights(draw, s)), copies_of(draw(1, 1, s.C))
+    for options in subject.paths.values():
+        module = subject.module(attempt, s, passing, **options, dropout=P)
+        calls = module.asking(random=True).training().sequence()
+        calls(copies)
+        calls.train(False)
+        calls(copies)
+        calls.train()
+        calls(copies)
+        awake, asleep, again = (answer.output for answer in calls.ask())
+        assert_shape(again, awake.shape)
+        assert_finite(asleep)
+        if not same(asleep, asleep[:1].expand_as(asleep)):
+            fresh = module.asking(random=True)(copies).output
+            told = "in eval mode, after training, copies of one token get different answers: dropout is still at work"
+            expect(not same(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
+        before, after = (float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean()) for each in (awake, again))
+        told = (
+            f"in training mode {before:.0%} of a single token's answer is 0, and after a call in eval mode {after:.0%}"
+        )
+        # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
+        expect(abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5, told, KEPT)

@@ -20,15 +20,8 @@ MISFIT = re.compile(r"is invalid for|must match|cannot be multiplied|split")
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 
-LARGE = Sizes(
-    B=(2, 3),
-    T=(40, 64),
-    nh=(9, 12),
-    hd=(3, 5),
-    C=joined,
-    block=lambda s, draw: s.T + draw.integer(1, 3),
-    of_qkv=lambda s, _: 3 * s.C,
-)
+MORE = {"block": lambda s, draw: s.T + draw.integer(1, 3), "of_qkv": lambda s, _: 3 * s.C}
+LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5), C=joined, **MORE)
 
 
 class Subject(_modules.Subject):
@@ -224,9 +217,8 @@ def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
 def expect_share_dropped(ratio, path=""):
     """The share of zeros in the output is the given probability."""
     zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
-    expect(
-        abs(zeros - DROP) <= 8 * error, on(path, f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training")
-    )
+    told = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
+    expect(abs(zeros - DROP) <= 8 * error, on(path, told))
 
 
 def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):

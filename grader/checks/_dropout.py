@@ -10,8 +10,7 @@ LONE_COPIES = 192  # of one token: only there does a mask of the batch's size fi
 
 def copies_of(x):
     """(1, T, C) as (COPIES, T, C), and one token as (LONE_COPIES, 1, C)."""
-    copies = LONE_COPIES if x.shape[1] == 1 else COPIES
-    return x.expand(copies, *x.shape[1:]).contiguous()
+    return x.expand(LONE_COPIES if x.shape[1] == 1 else COPIES, *x.shape[1:]).contiguous()
 
 
 def is_dropped(output, again, heads):

@@ -182,9 +182,7 @@ def stays_on_the_device(calls_of, attempt, draw):
 
 
 def is_written_in(fault, lesson, others):
-    """What is said where the sizes (B, T, n_head, head_dim) of a lesson work and others do not, and which of those do not
-    beside the lesson's.
-    """
+    """What is said where a lesson's sizes (B, T, n_head, head_dim) work and others do not, and which of these, each alone."""
     single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
     names = zip(("B", "T", "n_head", "head_dim"), others, single, strict=True)
     which = [f"{name} = {size}" for name, size, each in names if fault(each)]

@@ -25,7 +25,8 @@ def is_cut(
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
-    mine, target = ({name: _or_zeros(each.gradient(name), tensors[name]) for name in names} for each in (got, want))
+    found = ({name: each.gradient(name) for name in names} for each in (got, want))
+    mine, target = ({n: torch.zeros_like(tensors[n]) if g is None else g for n, g in each.items()} for each in found)
     if any(mine[name].shape != target[name].shape or not mine[name].isfinite().all() for name in names):
         return False
     lacking = {name: target[name] - mine[name] for name in names}
@@ -42,10 +43,6 @@ def is_cut(
     if not abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest):
         return False
     return abs(near - derivative(_FAR)) <= 0.01 * max(abs(near), 0.1 * largest)
-
-
-def _or_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
-    return torch.zeros_like(like) if gradient is None else gradient
 
 
 def expect_gradients(

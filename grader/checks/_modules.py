@@ -87,8 +87,8 @@ class Subject:
         return (draw(s.B, s.T, s.C, scale=scale),)
 
     def sides(self, inputs):
-        """What queries are made of, and what keys and values."""
-        return inputs[0], inputs[0]
+        """What queries are made of, and what keys and values: the first input, and the second where there is one."""
+        return inputs[0], inputs[1 if len(inputs) > 1 else 0]
 
     def output(self, answer):
         """What is compared of an answer."""
@@ -418,14 +418,6 @@ def again(subject, attempt, draw, s):
     inputs = [subject.inputs(draw, each) for each in (s, s, changed(s, B=3, T=s.block))]
     for options in subject.paths.values():
         _again.judge_again(subject.module(attempt, s, weights, **options), *inputs)
-
-
-def judge_modes_again(subject, attempt, draw):
-    """Of one instance dropout comes back after eval mode, and goes after training."""
-    s = subject.sizes(draw)
-    passing, x = subject.passing_on(subject.weights(draw, s)), draw(1, 1, s.C)
-    for options in subject.paths.values():
-        _again.judge_modes_again(subject.module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 
 @layer.hygiene(0.25, "Is there a dropout, or a layer that is made anew in forward?")

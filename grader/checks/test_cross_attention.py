@@ -41,9 +41,6 @@ class Cross(_modules.Subject):
         keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
         return weights, (x, context, keep)[: 3 if self.masked else 2]
 
-    def sides(self, inputs):
-        return inputs[:2]
-
 
 CROSS, UNMASKED = Cross(), Cross(masked=False)
 layer = Layers(CROSS)

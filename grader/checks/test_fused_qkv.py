@@ -10,6 +10,7 @@ from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
 from . import _modules
+from ._again import judge_modes_again
 from ._modules import asked_of, changed
 
 FUSED = shared.Subject(lambda s: ((1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)))
@@ -93,7 +94,7 @@ def test_drops_weights(attempt, draw):
     ratio = shared.dropped(FUSED, attempt, draw, same_values=True)
     shared.expect_weights_dropped(FUSED, attempt, draw, ratio)
     shared.expect_scaled_up(FUSED, attempt, draw, 2 if shared.silenced(ratio) else 1)
-    _modules.judge_modes_again(FUSED, attempt, draw)
+    judge_modes_again(FUSED, attempt, draw)
 
 
 @layer.hygiene(0.25, "There are two dropouts: the second comes last of all.")

@@ -25,11 +25,6 @@ def compare(attempt, reference, draw, s, sizes, what, weights=None):
         assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
 
 
-def in_chunks(*sizes):
-    """The decorators for checks that are given chunks of so many tokens."""
-    return Layers(Fed(*sizes))
-
-
 @layer.shape(0.25, "y is for the new tokens alone, however many the cache holds.")
 def test_shape(attempt, draw, s):
     """gives (y, cache), with y of the shape of x, in every call"""
@@ -41,14 +36,14 @@ def test_shape(attempt, draw, s):
         assert_shape(answer["y"], (s.B, T, s.C), f"y of call {n}")
 
 
-@in_chunks(4, 3).finite(0.25)
+@Layers(Fed(4, 3)).finite(0.25)
 def test_finite(attempt, draw, s, weights, inputs):
     """gives numbers, in every call"""
     for answer in fed(CACHED.module(attempt, s, weights), *inputs):
         assert_finite(answer["y"])
 
 
-@in_chunks(6, 5).causality(0.25, "Query i of a chunk stands at position past + i: which keys come later?")
+@Layers(Fed(6, 5)).causality(0.25, "Query i of a chunk stands at position past + i: which keys come later?")
 def test_causal(attempt, draw, s, weights, inputs):
     """lets no token see the future, in the first chunk or a later one"""
     before = fed(CACHED.module(attempt, s, weights), *inputs)
@@ -64,7 +59,7 @@ def test_causal(attempt, draw, s, weights, inputs):
         expect(changed[t:].all(), f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these")
 
 
-@in_chunks(4, 3).causality(0.25)
+@Layers(Fed(4, 3)).causality(0.25)
 def test_independent(attempt, draw, s, weights, inputs):
     """keeps the sequences of a batch apart, in the cache, too"""
     edited = [chunk.clone() for chunk in inputs]
@@ -98,7 +93,7 @@ def test_token_by_token(attempt, reference, draw, s):
     compare(attempt, reference, draw, s, (9, 1, 1), "after a prompt of 9 tokens")
 
 
-@in_chunks(9, 4).values(
+@Layers(Fed(9, 4)).values(
     0.25, "How many rows does your table of scores have in a second call? How many new tokens are there?"
 )
 def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
@@ -120,7 +115,7 @@ def test_chunks(attempt, reference, draw, s):
     compare(attempt, reference, draw, large, (20, 43, 1), "with 9 heads and 64 tokens")
 
 
-@in_chunks(4, 3, 2, 1).values(0.5, "append, += and writing into a slice change what the caller still holds.")
+@Layers(Fed(4, 3, 2, 1)).values(0.5, "append, += and writing into a slice change what the caller still holds.")
 def test_two_beams(attempt, reference, draw, s, weights, inputs):
     """leaves a cache as it was, so that it can be continued twice"""
     # All calls together stay within the block: a cache that has all of them is too long for none.
@@ -139,7 +134,7 @@ def test_two_beams(attempt, reference, draw, s, weights, inputs):
         assert_matches(got["y"], want["y"], f"where caches are continued twice, y of call {n}")
 
 
-@in_chunks(5, 3, 2, 4).values(0.5, "cache=None is a new sequence. What does the module still know of the last one?")
+@Layers(Fed(5, 3, 2, 4)).values(0.5, "cache=None is a new sequence. What does the module still know of the last one?")
 def test_starts_anew(attempt, reference, draw, s, weights, inputs):
     """starts anew without a cache, and keeps two sequences apart"""
     a, b, c, d = inputs
@@ -193,7 +188,7 @@ def test_refuses_too_long(attempt, draw, s):
 test_dtype_and_argument = asked_of(Fed(5, 3), dtype_and_argument, "follows the dtype of x, and leaves x as it was", "")
 
 
-@in_chunks(5, 3).hygiene(0.25, "A mask or a cache that you make needs a device: that of x.")
+@Layers(Fed(5, 3)).hygiene(0.25, "A mask or a cache that you make needs a device: that of x.")
 def test_moves(attempt, draw, s, weights, inputs):
     """works where .to(device) has put it, with a cache and without"""
     fed(CACHED.module(attempt, s, weights), *inputs)[-1].must_return()

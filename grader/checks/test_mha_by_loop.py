@@ -45,8 +45,7 @@ def calls_of(draw):
 def mean_of_past(weights, x):
     """What queries without a preference get: the mean of the values so far, projected."""
     *_, v = (x @ rows.T for rows in weights["qkv.weight"].chunk(3))
-    counts = torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None]
-    return v.cumsum(dim=1) / counts @ weights["proj.weight"].T
+    return v.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None] @ weights["proj.weight"].T
 
 
 def where_changed(before, after, dim):

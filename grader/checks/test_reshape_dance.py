@@ -69,8 +69,7 @@ def assert_moved(name, answer, x, right, blocks):
     if difference(got, right) <= TOLERANCE:
         return
     for label, index, places in blocks:
-        off = got[index][:, None] - flat[None, :]
-        distance, nearest = off.abs().nan_to_num(torch.inf).min(dim=1)
+        distance, nearest = (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
         found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
         known = distance.max() <= 1e-6
         if found != places or not known:

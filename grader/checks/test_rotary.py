@@ -130,14 +130,10 @@ def test_rotary_scores(attempt, reference, agree, draw, s):
     shared.are_scaled(got, want)
     expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
     assert_matches(got, want, "the scores")
+    as_many = "with as many keys as channels, the scores"
     calls = {
         "with more keys, the scores": calls_of(draw, s)["rotary_scores"].values(),
-        "with as many keys as channels, the scores": (
-            draw(s.hd, s.U, s.hd),
-            draw(s.hd, s.hd, s.hd),
-            places(draw, s.U),
-            places(draw, s.hd),
-        ),
+        as_many: (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd)),
         "in a long text, the scores": (*(draw(s.B, T, s.hd + 8) for T in (41, 57)), places(draw, 41), places(draw, 57)),
     }
     agree("rotary_scores", calls)

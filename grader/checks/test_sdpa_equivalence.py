@@ -11,6 +11,7 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _layers as marked
 from . import _modules
+from ._again import judge_modes_again
 from ._modules import asked_of, changed
 from ._planted import planting
 
@@ -90,7 +91,7 @@ def test_drops(attempt, draw):
         expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
         shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
         shared.expect_share_dropped(ratio, path)
-    _modules.judge_modes_again(BOTH, attempt, draw)
+    judge_modes_again(BOTH, attempt, draw)
 
 
 @layer.hygiene(0.25)
@@ -121,33 +122,26 @@ def test_flag(attempt):
 @layer.hygiene(0.25, "One path calls the fused function, the other is yours. Neither does the other's work.")
 def test_paths_differ(attempt, draw):
     """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with flash=False"""
-    for B, T in ((5, 61), (3, 41), (2, 46), (7, 3)):
-        judge_fast_path(attempt, draw, SimpleNamespace(B=B, T=T, nh=5, C=30, block=67))
+    # T and block have a factor that no other size has, or T is so small that any number may be a square.
+    for s in (SimpleNamespace(B=B, T=T, nh=5, C=30, block=67) for B, T in ((5, 61), (3, 41), (2, 46), (7, 3))):
+        weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
+        asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
+        for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
+            answer, planted = made(x), made.asking(around=PLANTED[0])(x)
+            assert_shape(answer, x.shape)
+            seen = answer.reply.operations
+            expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
+            squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0] if s.T > 40 else []
+            which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
+            told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
+            expect(not squares, told, "materialised")
+            reached = "tanh" in planted.reply.operations.kernels  # else it is called where nothing can be planted
+            told = f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its answer"
+            is_used = not reached or difference(planted.output, answer.output) > PLANT_SHOWS
+            expect(is_used, f"with {s.T} tokens, {told}", "delegated")
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
-    unseen = "nothing of what flash=False does can be seen"
-    shared.judge_written_out(BOTH, attempt, draw, s, fused, unseen, flash=False)
-
-
-def judge_fast_path(attempt, draw, s):
-    """SDPA's answer is what comes out, and no square is made. T and block have a factor that no other size has, or T is so
-    small that any number may be a square.
-    """
-    weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
-    asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
-    for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
-        answer, planted = made(x), made.asking(around=PLANTED[0])(x)
-        assert_shape(answer, x.shape)
-        seen = answer.reply.operations
-        expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
-        squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0] if s.T > 40 else []
-        which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
-        told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
-        expect(not squares, told, "materialised")
-        reached = "tanh" in planted.reply.operations.kernels  # else it is called where nothing can be planted
-        told = f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its answer"
-        is_used = not reached or difference(planted.output, answer.output) > PLANT_SHOWS
-        expect(is_used, f"with {s.T} tokens, {told}", "delegated")
+    shared.judge_written_out(BOTH, attempt, draw, s, fused, "nothing of what flash=False does can be seen", flash=False)
 
 
 @layer.hygiene(0.25, "Does the flag flip between the two calls? Is dropout off? Largest, absolute?")
@@ -222,8 +216,9 @@ def test_leaves_no_trace(attempt, draw, s):
         answer = asked.call("max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C))
         answer.must_return()
         facts, seen = answer.module, answer.reply.operations
-        now = facts.attributes["flash"]
-        expect(now == flash, f"module.flash was {flash} and is another afterwards", "path_difference")
+        expect(
+            facts.attributes["flash"] == flash, f"module.flash was {flash} and is another afterwards", "path_difference"
+        )
         mode = f"module.training was {training} and is {facts.training} afterwards"
         expect(facts.training == training, mode, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")
