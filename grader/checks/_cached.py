@@ -10,10 +10,7 @@ class Cached(Subject):
     """The module of the KV cache: it has the weights of the fused one."""
 
     name = "CachedSelfAttention"
-    sizes = Sizes(B=[7], nh=[5], hd=[6], block=[17], C=joined)
-
-    def inputs(self, draw, s, scale=1.0):
-        return (draw(s.B, 9, s.C),)
+    sizes = Sizes(B=[7], T=[9], nh=[5], hd=[6], block=[17], C=joined)
 
     def output(self, answer):
         return answer["y"]

@@ -31,6 +31,8 @@ def is_cut(
         return False
     lacking = {name: target[name] - mine[name] for name in names}
     size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
+    if not size:
+        return False
 
     def derivative(step: float) -> float:
         moved = ({n: t + sign * step * lacking.get(n, 0.0) / size for n, t in tensors.items()} for sign in (1, -1))

@@ -334,7 +334,7 @@ def parameters(subject, attempt, draw, s):
 @layer.hygiene(0.25)
 def refuses_indivisible(subject, attempt, draw):
     """refuses an n_embd that n_head does not divide, when it is made"""
-    s = SimpleNamespace(B=2, T=9, nh=6, hd=7, C=42, block=9)
+    s = SimpleNamespace(B=2, T=8, nh=6, hd=7, C=42, block=8)
     # 3 · 44 is divisible: who asks about the width of qkv takes it.
     judge_refused(subject, attempt, draw, s, {"n_embd": 44, "n_head": s.nh})
 
