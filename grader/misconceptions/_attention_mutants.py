@@ -1,20 +1,12 @@
 """Mutants that exercises with a fused projection have in common."""
 
-from itertools import product
-
 from ._attention import CUTS
 from ._masking import INF
-from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, written_in
+from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, each, written_in
 
 WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
 CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 / 768)
-
-
-def each(id_, **knobs):
-    """A mutant for each combination of values. A knob with several has a tuple or a list of them."""
-    values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
-    return [(id_, dict(zip(knobs, chosen, strict=True))) for chosen in product(*values)]
 
 
 def added(*numbers):

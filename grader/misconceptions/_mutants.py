@@ -1,5 +1,6 @@
 """Short forms for lists of mutants."""
 
+from itertools import product
 from types import SimpleNamespace
 
 from manyheads.checks import edit
@@ -15,9 +16,11 @@ def known(knobs, right):
     return SimpleNamespace(**{**right, **knobs})
 
 
-def each(misconception, knob, *ways, **others):
-    """One mutant for each of these values of the knob; others: further knobs that all of them have."""
-    return tuple((misconception, {knob: way, **others}) for way in ways)
+def each(id_, **knobs):
+    """A mutant for each combination of values. A knob with several has a tuple or a list of them; ... leaves it right."""
+    values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
+    every = (zip(knobs, chosen, strict=True) for chosen in product(*values))
+    return [(id_, {knob: value for knob, value in chosen if value is not ...}) for chosen in every]
 
 
 def written_in(**sizes):
@@ -35,6 +38,11 @@ def at(line, *groups, more=None):
 def of(id_, *edits):
     """Mutants of one misconception."""
     return tuple((id_, each) for each in edits)
+
+
+def before(line, text, more=None):
+    """An edit that puts this text before a line of the reference, as far from the margin as lines of a method."""
+    return edit(line, f"{text}\n        {line}", more)
 
 
 HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
