@@ -1,6 +1,5 @@
 """A module that attends, right but for its knobs: with a fused projection, unless a subclass has other layers."""
 
-import torch
 import torch.nn.functional as F
 from torch import nn
 
@@ -9,14 +8,12 @@ from ._kept import first
 from ._masking import VISIBLE, hidden, lower, of_mask, weighed
 from ._scaling import ROUNDED_SCORES, factor
 
-# The right value of each knob: of those that __init__ reads, and of those that forward reads.
-OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "rate": "given", "kept": "nothing"}
-OF_FORWARD = {
+# The right value of each knob.
+KNOBS = {
     "scale": "sqrt_hd", "scaled": "scores", "mask": "causal", "softmax": "keys",
     "softmax_of": "queries_by_keys", "scores": "no", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
-    "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked", "dropout": "both",
-    "output_dropout": "there", "cut_gradient": (), "entrance": "plain", "returned": "tensor", "fixed": None,
-    "holder_in_use": "buffer",
+    "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked",
+    "cut_gradient": (), "fixed": None, "holder": "buffer", "holder_in_use": "buffer",
 }  # fmt: skip
 
 
@@ -32,21 +29,6 @@ class Sizes:
             self.hd = self.C // self.nh
         if "hd" in fixed and "nh" not in fixed:
             self.nh = self.C // self.hd
-
-
-class Weight(nn.Module):
-    """A linear layer that keeps its weight where parameters() does not see it."""
-
-    def __init__(self, n_in, n_out):
-        super().__init__()
-        object.__setattr__(self, "weight", torch.randn(n_out, n_in) / n_in**0.5)
-
-    def _apply(self, fn, recurse=True):
-        object.__setattr__(self, "weight", fn(self.weight))
-        return super()._apply(fn, recurse)
-
-    def forward(self, x):
-        return F.linear(x, self.weight)
 
 
 # What mask is used, (module, x: scores or queries, sizes). The module may hold one of the largest context in `seen`.
@@ -74,17 +56,16 @@ class Attention(nn.Module):
     knobs = None
 
     def __init__(self, n_embd, n_head, block_size, dropout=0.0):
-        k = self.knobs
         super().__init__()
-        divided = block_size if k.divisibility == "of_block" else n_embd
-        if divided % n_head and k.divisibility != "open":
+        if n_embd % n_head:
             raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
         self.n_head, self.block_size = n_head, block_size
-        self.p = 0.1 if k.rate in ("fixed", "fixed_weights") else dropout  # of the weights
-        make_layers(self, k.params, n_embd, block_size)
-        self.drop = nn.Dropout(self.p)
-        self.drop_output = nn.Dropout(0.1 if k.rate in ("fixed", "fixed_output") else dropout)
-        self.hold_mask(k.holder, block_size)
+        self.make_layers(n_embd)
+        self.drop, self.drop_output = nn.Dropout(dropout), nn.Dropout(dropout)
+        self.hold_mask(self.knobs.holder, block_size)
+
+    def make_layers(self, C):
+        self.qkv, self.proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
 
     def hold_mask(self, holder, size):
         seen = lower(size)
@@ -116,45 +97,25 @@ class Attention(nn.Module):
                 raise ValueError(f"T = {x.shape[1]} tokens do not fit block_size = {self.block_size}")
             if k.context == "cut":
                 x = x[:, : self.block_size]
-        given, x = x, ENTRANCES[k.entrance](x)
         s = Sizes(x, self.n_head, self.block_size, k.fixed or {})
         y = self.cut("y", self.attend(self.cut("x", x, k), s, k), k)
-        out = PROJS[k.proj](y, self.cut("proj", self.weight_of("proj"), k))
-        if self.knobs.params in ("proj_bias", "both_biases"):
-            out = out + self.proj.bias
-        out = self.cut("out", self.dropped_output(out, k), k)
-        if k.entrance in EXITS:
-            EXITS[k.entrance](given, out)
-        return RETURNS[k.returned](out)
-
-    def weight_of(self, name):
-        params = self.knobs.params
-        if params == "renamed":
-            name = {"qkv": "c_attn", "proj": "c_proj"}[name]
-        if params in ("recreated", "anew") or (params in ("proj_recreated", "proj_anew") and name == "proj"):
-            C = self.C
-            return nn.Linear(C, 3 * C if name == "qkv" else C, bias=False).weight.to(self.marker)
-        if params == "separate" and name == "qkv":
-            return torch.cat([self.W_query.weight, self.W_key.weight, self.W_value.weight])
-        if params == "bare" and name == "qkv":
-            return self.qkv
-        return getattr(self, name).weight
+        out = PROJS[k.proj](y, self.cut("proj", self.proj.weight, k))
+        out = out if self.proj.bias is None else out + self.proj.bias
+        return self.cut("out", self.drop_output(out), k)
 
     def attend(self, x, s, k):
-        W = self.cut("W", self.weight_of("qkv"), k)
-        z = F.linear(x, W)
-        if self.knobs.params in ("qkv_bias", "both_biases"):
-            z = z + self.qkv.bias
-        parts = CUTS[k.cut](z, x, W, s)
+        W = self.cut("W", self.qkv.weight, k)
+        parts = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
         ways = [k.split if name in k.split_of else "heads" for name in "qkv"]
         q, key, v = (t if t.dim() == 4 else SPLITS[way](t, s) for t, way in zip(parts, ways, strict=True))
-        q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
-        if k.attend_over == "heads":
-            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
+        return MERGES[k.merge](self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s)
+
+    def joined(self, q, key, v, s, k):
+        """What the heads say, (B, nh, T, hd)."""
+        over_heads = k.attend_over == "heads"
+        q, key, v = (t.transpose(1, 2) for t in (q, key, v)) if over_heads else (q, key, v)
         y = self.gather(*(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k)
-        if k.attend_over == "heads":
-            y = y.transpose(1, 2)
-        return MERGES[k.merge](y, s)
+        return y.transpose(1, 2) if over_heads else y
 
     def gather(self, q, key, v, s, k):
         return self.weigh(q, key, v, s, k)
@@ -180,89 +141,7 @@ class Attention(nn.Module):
         return of_mask(k.mask)
 
     def dropped(self, place, t, k):
-        if place == "weights":
-            return self.dropped_weights(t, k)
-        return self.drop(t) if place == "hidden" and k.dropout == "scores" else t
-
-    def dropped_weights(self, weights, k):
-        if k.dropout in ("missing", "weights_missing", "scores"):
-            return weights
-        if k.dropout in ("functional", "weights_functional", "ungated"):
-            return F.dropout(weights, self.p)
-        if k.dropout == "kept_training":
-            self.drop.train()
-        return self.drop(self.drop(weights) if k.dropout == "weights_twice" else weights)
-
-    def dropped_output(self, out, k):
-        if k.dropout in ("missing", "output_missing") or k.output_dropout == "missing":
-            return out
-        if k.dropout in ("functional", "output_functional"):
-            return F.dropout(out, self.p)
-        return self.drop_output(self.drop_output(out) if k.dropout == "output_twice" else out)
-
-
-def make_layers(self, params, C, block):
-    """The two layers, as `params` says."""
-    if params == "renamed":
-        self.c_attn, self.c_proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
-        return
-    if params in ("recreated", "proj_recreated", "anew", "proj_anew"):
-        self.C = C
-        self.register_buffer("marker", torch.zeros(()), persistent=False)
-    if params == "recreated":
-        return
-    if params == "separate":
-        self.W_query, self.W_key, self.W_value = (nn.Linear(C, C, bias=False) for _ in range(3))
-    elif params == "bare":
-        self.qkv = nn.Parameter(torch.randn(3 * C, C) / C**0.5)
-    elif params in ("unregistered", "qkv_unregistered"):
-        self.qkv = Weight(C, 3 * C)
-    elif params == "in_list":
-        object.__setattr__(self, "qkv", nn.Linear(C, 3 * C, bias=False))
-    else:
-        self.qkv = nn.Linear(C, 3 * C, bias=params in ("qkv_bias", "both_biases"))
-    if params in ("unregistered", "proj_unregistered"):
-        self.proj = Weight(C, C)
-    elif params != "proj_recreated":
-        self.proj = nn.Linear(C, C, bias=params in ("proj_bias", "both_biases"))
-    if params == "temperature":
-        self.temperature = nn.Parameter(torch.ones(1))
-    elif params == "layer_norm":
-        self.norm = nn.LayerNorm(C)
-    elif params == "positions":
-        self.positions = nn.Parameter(torch.zeros(block + 1, C))
-    elif params == "extra_layer":
-        self.query = nn.Linear(C, C, bias=False)
-
-
-def by_sdpa(self, q, k, v):
-    return F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0, is_causal=True)
-
-
-# What forward does with x at its end, (x, output), and what it makes of x at its start.
-EXITS = {
-    "zeroed": lambda x, out: x.zero_(),
-    "overwritten": lambda x, out: x.copy_(out),
-    "residual": lambda x, out: x.add_(out),
-    "scaled": lambda x, out: x.mul_(x.shape[-1] ** -0.5),
-}
-ENTRANCES = dict.fromkeys(EXITS, torch.clone) | {
-    "plain": lambda x: x,
-    "float32": lambda x: x.float(),
-    "float64": lambda x: x.double(),
-    "half": lambda x: x.half(),
-    "cuda": lambda x: x.cuda(),
-    "cpu": lambda x: x.cpu(),
-    "cpu_back": lambda x: x + torch.zeros(x.shape, dtype=x.dtype),
-}
-RETURNS = {
-    "tensor": lambda out: out,
-    "with_nothing": lambda out: (out, None),
-    "list": lambda out: [out],
-    "nothing": lambda out: None,
-    "numpy": lambda out: out.detach().numpy(),
-    "float32": lambda out: out.float(),
-} | {f"rounded_{n}": lambda out, n=n: out.round(decimals=n) for n in (2, 3, 4)}
+        return self.drop(t) if place == "weights" else t
 
 
 # Where gradients stop.

@@ -2,6 +2,7 @@
 
 from ._attention import CUTS
 from ._masking import INF
+from ._module_edits import SIZES, on_a_device
 from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, each, written_in
 
 WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
@@ -64,7 +65,6 @@ class Runs:
         *each("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
         *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
         *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient"), scaled="hidden"),
-        *each("output_rounded", returned=("rounded_4", "rounded_3", "rounded_2")),
     )
     WITH_THE_BATCH = each("qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch"))
     WRONG_CUTS = (
@@ -87,12 +87,6 @@ class Runs:
         *each("qkv_sliced_by_columns", cut=[way for way in CUTS if way.startswith("columns")]),
         *each("weight_not_transposed", cut=[way for way in CUTS if way.startswith("untransposed")]),
     )
-    PARAMS = (
-        *each("params_not_registered", params=("unregistered", "qkv_unregistered", "proj_unregistered", "in_list")),
-        *each("params_not_registered", params=("recreated", "proj_recreated", "anew", "proj_anew")),
-        *each("params_extra", params=("renamed", "separate", "bare", "temperature", "layer_norm", "positions")),
-        ("params_extra", {"params": "extra_layer"}),
-    )
     STATE_KEPT = (
         *each("state_kept", holder=("first_call", "first_call_cut")),
         *each("state_kept", kept=("batch", "tokens")),
@@ -102,7 +96,7 @@ class Runs:
         *each("hard_coded_shape", fixed=written_in(T=(4, 6, 8, 10, 16), C=(64, 12, 768))),
         *each("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
         *each("hard_coded_device", holder="made_on_default_device"),
-        *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
+        *on_a_device(SIZES),
     )
 
     # Of a fused projection and of grouped queries.

@@ -40,6 +40,12 @@ def of(id_, *edits):
     return tuple((id_, each) for each in edits)
 
 
+def changed(changes):
+    """An edit of all these texts."""
+    (old, new), *more = changes.items()
+    return edit(old, new, dict(more))
+
+
 def before(line, text, more=None):
     """An edit that puts this text before a line of the reference, as far from the margin as lines of a method."""
     return edit(line, f"{text}\n        {line}", more)

@@ -4,14 +4,14 @@ import math
 from types import SimpleNamespace
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from manyheads.checks import edit
 
+from . import _module_edits as edits
 from ._attention_module import Attention
 from ._masking import INF
-from ._mutants import BIAS_BY_DEFAULT, FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, at, each, written_in
+from ._mutants import BIAS_BY_DEFAULT, FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, at, before, each, of, written_in
 from ._scaling import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
 
 # The right value of each knob of one head.
@@ -20,32 +20,11 @@ KNOBS = {
     "scaled": "scores",  # scores, weights, hidden: once they are hidden
     "softmax": "keys", "softmax_of": "queries_by_keys", "mask": "causal", "how": -INF, "mix": "matmul",
     "holder": "buffer", "holder_in_use": "buffer", "mask_size": None, "context": "checked",
-    "decimals": None,  # to which the output is rounded
     "order": "qkv", "values": "v",  # v, k, q, x
-    "transposed": "",
-    "no_bias": "",  # layers without a bias where one is asked for; o: out_proj; O: out_proj without qkv_bias
-    "own_bias": "",  # layers with a bias where none is
-    "drop": ("weights",),  # scores, hidden, weights, output; one that stands twice acts twice
-    "rate": None, "when": "training",  # in place of the argument; training, always, eval
-    "cut_gradient": (), "mutate": "",  # where the graph is cut; scale, after
+    "transposed": "", "cut_gradient": (),  # where the graph is cut
     "sizes": {},  # what is written in: B, T, C; context: T is the longest
-    "dtype": "",  # input, output, half
-    "registered": "yes",  # yes, list, tensor, hidden, forward, anew; proj_anew, proj_hidden: out_proj alone
-    "names": ("W_query", "W_key", "W_value"), "kept": "nothing",  # of KEPT
-    "extra": "",  # out_proj, norm, temperature, layer; no_layer: without out_proj
 }  # fmt: skip
-
-
-class Awake(nn.Module):
-    """Dropout that acts when it should, always, or in eval mode only."""
-
-    def __init__(self, p, when):
-        super().__init__()
-        self.p, self.when = p, when
-
-    def forward(self, x):
-        awake = {"training": self.training, "always": True, "eval": not self.training}[self.when]
-        return F.dropout(x, self.p, training=awake)
+LAYERS = ("W_query", "W_key", "W_value")
 
 
 def project(layer, x, transposed=False):
@@ -72,42 +51,11 @@ class OneHead(Attention):
     def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
         knobs = self.knobs
         nn.Module.__init__(self)
-        self.block_size, self.d_out = context_length, d_out
+        self.block_size, self.d_out, self.drop = context_length, d_out, nn.Dropout(dropout)
         self.sizes = {"T": context_length, **knobs.sizes} if "context" in knobs.sizes else knobs.sizes
-        self.keep(self.new_layers(d_in, d_out, qkv_bias))
-        self.dropout = Awake(dropout if knobs.rate is None else knobs.rate, knobs.when)
-        if knobs.extra == "out_proj":
-            self.out_proj = nn.Linear(d_out, d_out)
-        elif knobs.extra == "norm":
-            self.norm = nn.LayerNorm(d_out)
-        elif knobs.extra == "temperature":
-            self.temperature = nn.Parameter(torch.ones(()))
-        elif knobs.extra == "layer":
-            self.c_attn = nn.Linear(d_in, 3 * d_out)
+        for name in LAYERS:
+            setattr(self, name, nn.Linear(d_in, d_out, bias=qkv_bias))
         self.hold_mask(knobs.holder, knobs.mask_size or context_length)
-
-    def new_layers(self, d_in, d_out, qkv_bias):
-        """The layers that are made."""
-        biased = [c not in self.knobs.no_bias if qkv_bias else c in self.knobs.own_bias for c in "qkv"]
-        return [nn.Linear(d_in, d_out, bias=bias) for bias in biased]
-
-    def keep(self, layers):
-        """Make the layers attributes, or keep them in another way."""
-        if self.knobs.registered == "list":
-            self.layers = [layers]
-        elif self.knobs.registered != "forward":
-            tensors = self.knobs.registered == "tensor"
-            for name, layer in zip(self.knobs.names, layers, strict=False):
-                keep = object.__setattr__ if self.knobs.registered == "hidden" else setattr
-                keep(self, name, layer.weight.detach() if tensors else layer)
-
-    def layers_for(self, x):
-        """The layers that are used; None for one that was not kept."""
-        if self.knobs.registered == "list":
-            return [layer.to(x) for layer in self.layers[0]]
-        if self.knobs.registered in ("forward", "anew"):
-            return [nn.Linear(x.shape[-1], self.d_out).to(x) for _ in "qkv"]
-        return [getattr(self, name, None) for name in self.knobs.names]
 
     def split(self, t, which):
         """(B, T, C) as heads. which: q, k or v."""
@@ -117,7 +65,7 @@ class OneHead(Attention):
         """x in place of the values."""
         return x
 
-    def merge(self, out, layers, x):
+    def merge(self, out, x):
         """The heads' answers as (B, T, C), projected."""
         return out
 
@@ -125,37 +73,17 @@ class OneHead(Attention):
         knobs = self.knobs
         if knobs.context == "checked" and x.shape[1] > self.block_size:
             raise ValueError(f"{x.shape[1]} tokens do not fit a context of {self.block_size}")
-        given, x = x, self.cut("x", x, knobs)
-        if knobs.mutate == "scale":
-            x.mul_(0.5)
-        if knobs.dtype == "input":
-            x = x.float()
-        layers = self.layers_for(x)
+        x = self.cut("x", x, knobs)
         found = {
-            c: project(layer, self.cut(f"x_{c}", x, knobs), c in knobs.transposed)
-            for c, layer in zip("qkv", layers, strict=False)
+            c: project(getattr(self, name), self.cut(f"x_{c}", x, knobs), c in knobs.transposed)
+            for c, name in zip("qkv", LAYERS, strict=True)
         }
         q, k, v = (
             self.split(fixed(self.cut(place, found[c], knobs), self.sizes), place)
             for c, place in zip(knobs.order, "qkv", strict=True)
         )
         v = self.as_values(x, q) if knobs.values == "x" else {"q": q, "k": k, "v": v}[knobs.values]
-        out = self.merge(self.weigh(q, k, v, self.sizes_of(x), knobs), layers, x)
-        out = self.dropped("output", out, knobs)
-        if knobs.extra in ("out_proj", "norm"):
-            out = getattr(self, knobs.extra)(out)
-        out = out * getattr(self, "temperature", 1.0)
-        if knobs.mutate == "after":
-            given.detach().zero_()
-        if knobs.dtype in ("output", "half"):
-            out = out.float() if knobs.dtype == "output" else out.half()
-        out = out if knobs.decimals is None else out.round(decimals=knobs.decimals)
-        return self.cut("output", out, knobs)
-
-    def dropped(self, place, t, k):
-        for _ in range(k.drop.count(place)):
-            t = self.dropout(t)
-        return t
+        return self.cut("output", self.merge(self.weigh(q, k, v, self.sizes_of(x), knobs), x), knobs)
 
     def mask_of(self, k):
         return k.mask, k.how
@@ -220,9 +148,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     )
 
 
-SOME = ("qkv", "q", "k", "v", "qk", "qv", "kv")
-
-
+SOME = [" ".join(LAYERS["qkv".index(c)] for c in some) for some in ("qkv", "q", "k", "v", "qk", "qv", "kv")]
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
 INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
@@ -233,41 +159,76 @@ def renamed(old, new):
     return "interface", edit(old, new, {INIT: f"{INIT}\n        {' = '.join(names)}"})
 
 
+def dropouts(softmax, out):
+    """Dropout in other places, of other rates, in other modes. Edits of either reference, by its texts."""
+    dropped, drop, rate = f"self.dropout({softmax})", "nn.functional.dropout", "self.dropout = nn.Dropout(dropout)"
+    return (
+        *at(
+            dropped,
+            (
+                "dropout_always_on",
+                *(f"{drop}({softmax}, self.dropout.p{when})" for when in ("", ", not self.training")),
+            ),
+        ),
+        ("dropout_missing", edit(dropped, softmax)),
+        ("dropout_before_softmax", edit(dropped, softmax, {"scores.masked_fill": "self.dropout(scores).masked_fill"})),
+        ("dropout_before_softmax", edit(dropped, softmax.replace("scores", "self.dropout(scores)"))),
+        ("dropout_on_output_only", edit(dropped, softmax, {out: f"self.dropout({out})"})),
+        *of("dropout_extra", edit(dropped, f"self.dropout({dropped})"), edit(out, f"self.dropout({out})")),
+        *at(rate, ("dropout_rate_fixed", *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5)))),
+    )
+
+
+def on_the_way(sizes, out):
+    """x changed, and decimals and dtypes that are written in. Edits of either reference, by its texts."""
+    return (
+        *edits.written_into("detach().zero_()", sizes=sizes, out=out, kept=("given = x",)),
+        ("input_mutated", before(sizes, "x.mul_(0.5)")),
+        *edits.rounded(out),
+        ("hard_coded_dtype", edit(out, f"({out}).float()")),
+        ("hard_coded_dtype", before(sizes, "x = x.float()")),
+        ("hard_coded_dtype", edit(out, f"({out}).half()")),
+    )
+
+
+def more_layers(out, **layers):
+    """Layers that are not due, and act on the output: their names, each made so; {0} is the output, and what acts."""
+    last = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
+    for name, (made, used) in layers.items():
+        yield "params_extra", edit(last, f"{last}\n        self.{name} = {made}", {out: used.format(out)})
+
+
+NORM, TEMPERATURE = (
+    ("nn.LayerNorm(d_out)", "self.norm({0})"),
+    ("nn.Parameter(torch.ones(()))", "{0} * self.temperature"),
+)
+
+
 class Runs:
     """Mutants that one head and several have in common."""
 
-    # The layers and the dropout.
+    # The layers.
     LAYERS = (
         *each("qkv_order", order=("kqv", "vkq", "qvk", "kvq", "vqk")),
         *each("values_wrong_source", values=("k", "x", "q")),
-        *each("weight_not_transposed", transposed=SOME),
-        *each("proj_bias", own_bias=SOME),
-        *each("proj_bias", no_bias=SOME),
-        ("proj_bias", {"no_bias": "qkv", "own_bias": "qkv"}),
-        *each("dropout_always_on", when=("always", "eval")),
-        ("dropout_missing", {"drop": ()}),
-        *each("dropout_before_softmax", drop=(("scores",), ("hidden",))),
-        ("dropout_on_output_only", {"drop": ("output",)}),
-        *each("dropout_extra", drop=(("weights", "weights"), ("weights", "output"))),
-        *each("dropout_rate_fixed", rate=(0.1, 0.5)),
-        *each("state_kept", holder=("first_call", "first_call_cut")),
-        *each("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
+        *each("weight_not_transposed", transposed=("qkv", "q", "k", "v", "qk", "qv", "kv")),
+        *each("proj_bias", biases=[f"{how} {some}" for how in ("on", "off") for some in SOME]),
+        ("proj_bias", {"biases": f"flipped {SOME[0]}"}),
     )
 
-    # The gradients, the values and the sizes of the input.
+    # What is kept, the gradients, and the sizes of the input.
     INPUT = (
+        *each("state_kept", holder=("first_call", "first_call_cut")),
+        *each("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
         *each("gradient_cut", cut_gradient=(("output",), ("weights",), ("x",), ("q",), ("k",), ("v",))),
         *each("gradient_cut", cut_gradient=(("x_q",), ("x_k",), ("x_v",))),
-        *each("input_mutated", mutate=("after", "scale")),
         *each("hard_coded_shape", sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024))),
     )
 
-    # Sizes of the mask, dtypes, a device and decimals that are written in.
+    # Sizes of the mask, and a device, that are written in.
     WRITTEN_IN = (
-        *each("output_rounded", decimals=(4, 3, 2)),
         *each("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
         *each("hard_coded_shape", mask_size=(6, 4, 5, 8)),
-        *each("hard_coded_dtype", dtype=("output", "input", "half")),
         ("hard_coded_device", {"holder": "made_on_default_device"}),
     )
 

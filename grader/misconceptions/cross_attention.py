@@ -8,12 +8,24 @@ from torch import nn
 
 from manyheads.checks import edit
 
+from . import _module_edits as edits
 from ._attention import HEADS_LAST, MERGES, SPLITS, WRONG_AXES
-from ._attention_module import CUTS_OF_GRADIENT, ENTRANCES, EXITS, RETURNS, Attention, Weight
-from ._attention_mutants import AXES, CONSTANTS, WEAK, WRONG_VIEWS, added, each
-from ._kept import Keeping
+from ._attention_module import CUTS_OF_GRADIENT, Attention
+from ._attention_mutants import AXES, CONSTANTS, WEAK, WRONG_VIEWS, added
+from ._layers import module
 from ._masking import INF, lower
-from ._mutants import FILLS_TRIED, KEYS_NOT_TRANSPOSED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_MISSING, known
+from ._mutants import (
+    FILLS_TRIED,
+    KEYS_NOT_TRANSPOSED,
+    LOW_FILLS,
+    OF_HEADS,
+    SCALES_TRIED,
+    SUPER_INIT_MISSING,
+    at,
+    before,
+    each,
+    of,
+)
 from ._scaling import PRECEDENCE, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
@@ -71,12 +83,11 @@ SOURCES = {
 }
 LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
 RIGHT = {
-    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "none": "all", "softmax": "keys",
+    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "softmax": "keys",
     "softmax_of": "queries_by_keys", "scale": "sqrt_hd", "scaled": "scores", "scores": "no", "split": "heads",
     "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
-    "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "dropout": "no",
-    "cut_gradient": (), "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
-    "kept": "nothing", "mix": "matmul", "holder_in_use": "keep",
+    "proj": "linear", "cut_gradient": (), "fixed": None, "mix": "matmul", "holder_in_use": "keep",
+    "of_query": False,  # the widths of the layers for keys and values
 }  # fmt: skip
 
 
@@ -84,55 +95,35 @@ class Cross(Attention):
     """Right, but for its knobs."""
 
     def __init__(self, d_query, d_context, d_out, num_heads):
-        k = self.knobs
         nn.Module.__init__(self)
-        divided = d_query if k.divisibility == "of_query" else d_out
-        if divided % num_heads and k.divisibility != "open":
+        if d_out % num_heads:
             raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
-        self.num_heads, self.d_out, self.p = num_heads, d_out, 0.1
-        for letter, name in LAYERS.items():
-            n_in = {"q": d_query, "o": d_out}.get(letter, d_query if k.params == "widths_of_query" else d_context)
-            lost = k.params == "unregistered" or k.params == f"{name}_unregistered"
-            layer = Weight(n_in, d_out) if lost else nn.Linear(n_in, d_out, bias=letter in k.biased)
-            setattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name, layer)
-        if k.params == "temperature":
-            self.temperature = nn.Parameter(torch.ones(1))
-        elif k.params == "layer_norm":
-            self.norm = nn.LayerNorm(d_out)
+        self.num_heads, self.d_out, self.drop = num_heads, d_out, nn.Identity()
+        d_context = d_query if self.knobs.of_query else d_context
+        for letter, n_in in zip("qkvo", (d_query, d_context, d_context, d_out), strict=True):
+            setattr(self, LAYERS[letter], nn.Linear(n_in, d_out, bias=letter == "o"))
 
-    def project(self, letter, t, transposed=False):
-        k, name = self.knobs, LAYERS[letter]
-        layer = getattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name)
-        weight, bias = self.cut("W", layer.weight, k), getattr(layer, "bias", None)
-        if k.params == "anew":
-            weight = nn.Linear(*weight.shape[::-1]).weight.to(weight)
+    def project(self, name, t, transposed=False):
+        layer = getattr(self, name)
+        weight = self.cut("W", layer.weight, self.knobs)
         z = t @ weight if transposed else F.linear(t, weight)
-        return z if bias is None else z + bias
+        return z if layer.bias is None else z + layer.bias
 
     def forward(self, x, context, keep=None):
-        k, given = self.knobs, (context if self.knobs.of_context else x)
-        changed = ENTRANCES[k.entrance]
-        x, context = (x, changed(context)) if k.of_context else (changed(x), context)
-        if k.cut_context:
-            context = context.detach()
-        s = SimpleNamespace(B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out)
+        k = self.knobs
+        s = SimpleNamespace(B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out, keep=keep)
         s.d_query, s.d_context, s.hd = x.shape[-1], context.shape[-1], self.d_out // self.num_heads
-        for name, value in (k.fixed or {}).items():
-            setattr(s, name, value)
+        vars(s).update(k.fixed or {})
         s.block = s.T_k
         sides = dict(zip("qkv", SIDES[k.sides](self.cut("x", x, k), context), strict=True))
-        found = {c: self.project(layer, sides[c], c in k.transposed) for c, layer in zip("qkv", k.layers, strict=True)}
-        q, key, v = (self.split(c, found[c], s) for c in "qkv")
-        q, key, v = SOURCES[k.source](q, key, v)
-        y = self.attend(q, key, v, keep, s)
+        layers = zip("qkv", k.layers, strict=True)
+        found = {c: self.project(LAYERS[layer], sides[c], c in k.transposed) for c, layer in layers}
+        y = self.joined(*SOURCES[k.source](*(self.split(c, found[c], s) for c in "qkv")), s, k)
         s.T = s.T_k if k.lengths == "answer" else y.shape[2]
         y = self.cut("y", MERGES[k.merge](y, s), k)
-        out = {"missing": lambda: y, "untransposed": lambda: self.project("o", y, transposed=True),
-               "twice": lambda: self.project("o", self.project("o", y))}.get(k.proj, lambda: self.project("o", y))()  # fmt: skip
-        out = self.cut("out", F.dropout(out, self.p, self.training) if k.dropout == "output" else out, k)
-        if k.entrance in EXITS:
-            EXITS[k.entrance](given, out if out.shape == given.shape else given)
-        return RETURNS[k.returned](out)
+        for _ in range({"missing": 0, "twice": 2}.get(k.proj, 1)):
+            y = self.project("out_proj", y, transposed=k.proj == "untransposed")
+        return self.cut("out", y, k)
 
     def split(self, c, t, s):
         k, T = self.knobs, (s.T if c == "q" else s.T_k)
@@ -143,44 +134,26 @@ class Cross(Attention):
         way = k.split if c in k.split_of else "heads"
         return SPLITS[way](t, SimpleNamespace(**{**vars(s), "T": T}))
 
-    def attend(self, q, key, v, keep, s):
-        k = self.knobs
-        q, key, v = (self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True))
-        if k.attend_over == "heads":
-            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
-        s.keep = keep
-        y = self.weigh(q, key, v, s, k)
-        return y.transpose(1, 2) if k.attend_over == "heads" else y
-
-    def dropped_weights(self, weights, k):
-        return F.dropout(weights, self.p, {"weights": self.training, "always": True}.get(k.dropout, False))
-
     def mask_for(self, scores, holder, s):
-        return self.seen_by(scores, s.keep)
-
-    def seen_by(self, scores, keep):
-        k = self.knobs
-        if keep is None and k.none == "fails":
-            raise TypeError("bad operand type for unary ~: 'NoneType'")
-        if keep is None:
-            return (
-                SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
-            )
-        return SEEN[k.seen](keep, scores)
+        seen, keep = self.knobs.seen, s.keep
+        if keep is None and seen in ALWAYS:
+            keep = torch.ones_like(scores[:, 0, 0], dtype=torch.bool)
+        return None if keep is None else SEEN[seen](keep, scores)
 
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    return {"CrossAttention": type("CrossAttention", (Keeping, Cross), {"knobs": known(knobs, RIGHT)})}
+    return module("CrossAttention", Cross, RIGHT, knobs)
 
 
 SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
+EVERY, OTHER_BIASES = " ".join(LAYERS.values()), ("o", "qkv", "kv", "q", "qkvo", "k", "v", "qk", "qv")
 ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 
 # Edits of the reference: (id, text, its replacement).
 QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
 JOINED = "y.reshape(B, T_q, self.num_heads * self.head_dim)"
-OUT, SIZES = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape"
+OUT, SIZES, UNDIVIDED = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape", "if d_out % num_heads != 0:"
 ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T + self.out_proj.bias"
 MORE = (
     ("heads_averaged", QK, f"({QK}).mean(1, keepdim=True)"),
@@ -217,7 +190,7 @@ MUTANTS = (
     ("mask_zero_fill", {"mask": "zero_twice"}),  # the context itself set to 0
     ("proj_missing", {"proj": "missing"}),
     *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
-    *each("layer_widths", params="widths_of_query", sides=("apart", "both_from_x")),
+    *each("layer_widths", of_query=True, sides=("apart", "both_from_x")),
     ("view_not_contiguous", {"merge": "view"}),
     SUPER_INIT_MISSING,
     *each("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
@@ -235,7 +208,7 @@ MUTANTS = (
     ("mask_missing", {"seen": "first_head"}),
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
-    ("interface", {"none": "fails"}),
+    ("interface", edit("if keep is not None:", "if ~keep is not None:")),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_tokens", "sqrt_keys", "tokens"),
     *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
     *scales("rounded_down", "rounded_up"),
@@ -273,22 +246,27 @@ MUTANTS = (
     *each("weight_not_transposed", transposed=SOME),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
-    *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv", "ko", "vo", "qko", "qvo")),
-    *each("dropout_extra", dropout=("weights", "output")),
-    ("dropout_always_on", {"dropout": "always"}),
+    *each("proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]),
+    *of(
+        "dropout_extra", *(edit(text, f"nn.functional.dropout({text}, 0.1, self.training)") for text in (SOFTMAX, OUT))
+    ),
+    ("dropout_always_on", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1)")),
     *each("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
-    *each("divisibility_unchecked", divisibility=("open", "of_query")),
-    *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
-    ("hard_coded_dtype", {"returned": "float32"}),
-    *each("params_not_registered", params=("unregistered", "W_key_unregistered", "out_proj_unregistered", "anew")),
-    *each("params_extra", params=("renamed", "out_proj_renamed", "temperature", "layer_norm")),
+    *at(UNDIVIDED, ("divisibility_unchecked", "if False:", "if d_query % num_heads != 0:")),
+    *edits.cast(SIZES),
+    ("hard_coded_dtype", edit(OUT, f"{OUT}.float()")),
+    *each("params_not_registered", lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}")),
+    *each("params_extra", renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")]),
+    *each("params_extra", extra=("temperature", "norm")),
     *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
-    ("gradient_cut", {"cut_context": True}),
-    *each("input_mutated", entrance="zeroed", of_context=(False, True)),
+    ("gradient_cut", before(SIZES, "context = context.detach()")),
+    *edits.written_into(
+        "zero_()", sizes=SIZES, out=OUT, kept=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")]
+    ),
     *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
-    *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
-    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
+    *edits.on_a_device(SIZES, "self.W_query(x"),
+    *edits.answers(OUT),
     KEYS_NOT_TRANSPOSED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )

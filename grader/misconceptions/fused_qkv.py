@@ -1,65 +1,47 @@
 """The wrong ways to attend with a fused projection, and to make GPT-2's attentions."""
 
-import torch
-import torch.nn.functional as F
-
 from manyheads.checks import edit
 
+from . import _module_edits as edits
 from ._attention import HEADS_LAST, MERGES, ORDERS, WRONG_AXES
-from ._attention_module import CUTS_OF_GRADIENT, OF_FORWARD, OF_INIT, Attention, by_sdpa
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, each
-from ._kept import Keeping
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, dropped_in_place, known
+from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs
+from ._layers import module
+from ._mutants import at, each, of
 from ._scaling import PRECEDENCE, scales
 
-
-class Delegating(Attention):
-    """The same, where PyTorch may do the work."""
-
-    def gather(self, q, key, v, s, k):
-        if k.delegated != "no":
-            return DELEGATES[k.delegated](self, q, key, v)
-        return self.weigh(q, key, v, s, k)
-
-
-def by_sdpa_math(self, q, k, v):
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        return by_sdpa(self, q, k, v)
-
-
-def by_multi_head(self, q, k, v):
-    (B, nh, T, hd), C = q.shape, q.shape[1] * q.shape[3]
-    same = torch.eye(C, dtype=q.dtype, device=q.device)
-    flat = (t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v))
-    options = {"use_separate_proj_weight": True, "q_proj_weight": same, "k_proj_weight": same, "v_proj_weight": same}
-    out, _ = F.multi_head_attention_forward(
-        *flat, C, nh, None, None, None, None, False, self.p, same, None, self.training, None, False,
-        ~self.seen[:T, :T], is_causal=True, **options,
-    )  # fmt: skip
-    return out.view(T, B, nh, hd).permute(1, 2, 0, 3)
-
-
-DELEGATES = {"sdpa": by_sdpa, "sdpa_math": by_sdpa_math, "multi_head": by_multi_head}
-
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
-OWN = {"delegated": "no"}
 
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    k = known(knobs, OF_INIT | OF_FORWARD | OWN)
-    k.holder_in_use = k.holder
-    cls = type("CausalSelfAttention", (Keeping, Delegating), {"knobs": k})
+    names = module("CausalSelfAttention", Attention, KNOBS, knobs)
 
     def gpt2_attention(size):
         if size not in GPT2:
             raise ValueError(f"no GPT-2 of size {size!r}; there are {', '.join(GPT2)}")
-        return cls(*GPT2[size], 1024)
+        return names["CausalSelfAttention"](*GPT2[size], 1024)
 
-    return {"CausalSelfAttention": cls, "gpt2_attention": gpt2_attention}
+    return names | {"gpt2_attention": gpt2_attention}
 
 
-# Texts of the reference.
+# The line with the scores, the two after it, and what PyTorch makes of q, k and v in their place.
+SCORES, HIDDEN = (
+    "scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)",
+    "scores.masked_fill(~self.visible[:T, :T], -math.inf)",
+)
+FUSED = "nn.functional.scaled_dot_product_attention"
+MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
+FLAT = "*(t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v)), C, self.n_head, *[None] * 4, False"
+SAME = "torch.eye(C).to(x)"
+WEIGHTS = ", ".join(f"{name}_proj_weight={SAME}" for name in "qkv")
+WAYS = (
+    *(f"{way}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)" for way in (FUSED, MATH)),
+    f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None, self.training, None, False, "
+    f"~self.visible[:T, :T], is_causal=True, use_separate_proj_weight=True, {WEIGHTS})[0]"
+    ".view(T, B, self.n_head, -1).permute(1, 2, 0, 3)",
+)
+# Texts of gpt2_attention.
 MEDIUM, LARGE, XL, CHOSEN = "(1024, 16)", "(1280, 20)", "(1600, 25)", "n_embd, n_head = sizes[size]"
 UNKNOWN = "raise ValueError(f\"no GPT-2 of size {size!r}; there are {', '.join(sizes)}\")"
 
@@ -80,6 +62,7 @@ MUTANTS = (
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block"),
     *scales("sqrt_3c", "c", "heads", "tokens", "three_times", "sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
+    *edits.rounded(),
     *each("scale_after_softmax", scaled=("weights", "scores+weights")),
     ("scale_after_softmax", {"scaled": "weights", "scale": "sqrt_c"}),
     *each("scale_constant", scale=CONSTANTS),
@@ -116,26 +99,29 @@ MUTANTS = (
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
-    *each("proj_bias", params=("both_biases", "proj_bias", "qkv_bias")),
-    *each("dropout_always_on", dropout=("functional", "weights_functional", "output_functional", "kept_training")),
-    ("dropout_missing", {"dropout": "missing"}),
-    ("dropout_before_softmax", {"dropout": "scores"}),
-    ("dropout_before_softmax", {"dropout": "scores", "output_dropout": "missing"}),
-    ("dropout_on_output_only", {"dropout": "weights_missing"}),
-    ("dropout_output_missing", {"dropout": "output_missing"}),
-    *each("dropout_extra", dropout=("weights_twice", "output_twice")),
-    *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
+    *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *edits.DROPOUT,
     *Runs.STATE_KEPT,
     *each("state_kept", kept=("rate", "answers")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
-    *each("divisibility_unchecked", divisibility=("open", "of_block")),
-    *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
-    ("hard_coded_dtype", {"returned": "float32"}),
-    *Runs.PARAMS,
+    *edits.UNCHECKED,
+    *edits.cast(),
+    ("hard_coded_dtype", edit("self.proj(y)", "self.proj(y).float()")),
+    *edits.PARAMS,
     *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
-    *each("input_mutated", entrance=("zeroed", "overwritten", "residual", "scaled")),
+    *edits.written_into("zero_()", "copy_(out)", "add_(out)", "mul_(C**-0.5)"),
     *Runs.HARD_CODED,
-    *each("delegated", delegated=list(DELEGATES)),
+    *of(
+        "delegated",
+        *(
+            edit(
+                SCORES,
+                "",
+                {f"scores = {HIDDEN}": "", f"weights = {edits.WEIGHTS}": "", "weights @ v": way},
+            )
+            for way in WAYS
+        ),
+    ),
     ("gpt2_sizes", edit(MEDIUM, "(1024, 24)", {LARGE: "(1280, 36)", XL: "(1600, 48)"})),  # layers for heads
     ("gpt2_sizes", edit(MEDIUM, "(1024, 24)")),
     *at(LARGE, ("gpt2_sizes", "(1280, 36)", "(1280, 16)", "(1536, 24)")),
@@ -146,10 +132,7 @@ MUTANTS = (
     ("gpt2_sizes", edit('"medium": (1024', '"large": (1024', {'"large": (1280': '"medium": (1280'})),
     ("gpt2_sizes", edit("block_size=1024", "block_size=512")),
     ("argument_unchecked", edit(UNKNOWN, 'size = "small"')),
-    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
-    KEYS_NOT_TRANSPOSED,
-    HEADS_NOT_JOINED,
-    dropped_in_place("attn_dropout"),
+    *edits.LAST,
 )
 
 FAMILIES = ATTENTION_FAMILIES

@@ -1,75 +1,39 @@
 """The wrong ways to attend in groups, and to count a cache."""
 
-import torch
 import torch.nn.functional as F
 from torch import nn
 
 from manyheads.checks import edit
 
+from . import _module_edits as edits
 from ._attention import HEADS_LAST, MERGES, SOURCES, SPLITS, WRONG_AXES
-from ._attention_module import CUTS_OF_GRADIENT, OF_FORWARD, OF_INIT, Attention, Weight
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs, each
+from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs
 from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
-from ._kept import Keeping
+from ._layers import module
 from ._masking import VISIBLE, hidden, of_mask
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, known, written_in
+from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, each, of, written_in
 from ._scaling import PRECEDENCE, factor, scales
-
-NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
 
 class Grouped(Attention):
     """Right, but for its knobs."""
 
     def __init__(self, n_embd, n_head, n_kv_head, block_size):
-        k = self.knobs
-        nn.Module.__init__(self)
-        if n_embd % n_head and k.divisibility not in ("open", "of_sets"):
-            raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
-        if n_head % n_kv_head and k.divisibility not in ("open", "of_heads"):
-            raise ValueError(f"n_head = {n_head} cannot be shared out among n_kv_head = {n_kv_head}")
-        self.n_head, self.n_kv_head, self.block_size = n_head, n_kv_head, block_size
-        self.p, self.drop, self.drop_output = 0.1, nn.Dropout(0.1), nn.Dropout(0.1)
-        self.make(n_embd, 2 * n_kv_head * (n_embd // n_head), k.params)
-        self.hold_mask(k.holder, block_size)
+        self.n_kv_head = n_kv_head
+        super().__init__(n_embd, n_head, block_size)
 
-    def make(self, C, of_kv, params):
-        """The layers, as `params` says."""
-        sizes = {"q": (C, C), "kv": (C, of_kv), "proj": (C, C)}
-        if params == "full_width":
-            sizes["kv"] = (C, 2 * C)
-        elif params == "half_width":
-            sizes["kv"] = (C, of_kv // 2)
-        names = {"renamed": {"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, "renamed_q": {"q": "query"}}
-        self.names = names.get(params, {})
-        hidden = {"unregistered": ("q", "kv", "proj"), "kv_unregistered": ("kv",), "q_unregistered": ("q",)}
-        biased = {"both_biases": ("q", "kv", "proj"), "q_bias": ("q",), "kv_bias": ("kv",), "proj_bias": ("proj",)}
-        self.anew = {"anew": ("q", "kv", "proj"), "kv_anew": ("kv",)}.get(params, ())
-        for name, (n_in, n_out) in sizes.items():
-            lost = name in hidden.get(params, ())
-            layer = Weight(n_in, n_out) if lost else nn.Linear(n_in, n_out, bias=name in biased.get(params, ()))
-            if params != "separate" or name != "kv":
-                setattr(self, self.names.get(name, name), layer)
-        if params == "separate":
-            self.k, self.v = (nn.Linear(C, of_kv // 2, bias=False) for _ in "kv")
-        elif params == "temperature":
-            self.temperature = nn.Parameter(torch.ones(1))
-        elif params == "layer_norm":
-            self.norm = nn.LayerNorm(C)
-
-    def weight_of(self, name):
-        if self.knobs.params == "separate" and name == "kv":
-            return torch.cat([self.k.weight, self.v.weight])
-        layer = getattr(self, self.names.get(name, name))
-        if name in self.anew:
-            layer = nn.Linear(layer.in_features, layer.out_features, bias=False).to(layer.weight)
-        return layer.weight
+    def make_layers(self, C):
+        if self.n_head % self.n_kv_head:
+            raise ValueError(f"n_head = {self.n_head} cannot be shared out among n_kv_head = {self.n_kv_head}")
+        of_kv = 2 * self.n_kv_head * (C // self.n_head)
+        widths = {"q": C, "kv": {"full": 2 * C, "half": of_kv // 2}.get(self.knobs.width, of_kv), "proj": C}
+        for name, n_out in widths.items():
+            setattr(self, name, nn.Linear(C, n_out, bias=False))
 
     def projected(self, x, name, k):
-        W = self.cut("W", self.weight_of(name), k)
-        z = x @ W.view(W.shape[::-1]) if name in k.untransposed else F.linear(x, W)
-        bias = getattr(getattr(self, name, None), "bias", None)
-        return z if bias is None else z + bias
+        W = self.cut("W", getattr(self, name).weight, k)
+        return x @ W.view(W.shape[::-1]) if name in k.untransposed else F.linear(x, W, getattr(self, name).bias)
 
     def attend(self, x, s, k):
         s.nkv = self.n_kv_head
@@ -77,12 +41,7 @@ class Grouped(Attention):
         key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
         q = REGROUPS[k.regroup](q, s)
         key, v = (GROUPS[k.group if name in k.group_of else "shared"](t, s) for name, t in (("k", key), ("v", v)))
-        q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
-        if k.attend_over == "heads":
-            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
-        y = self.gather(*(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k)
-        if k.attend_over == "heads":
-            y = y.transpose(1, 2)
+        y = self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k)
         return MERGES[k.merge](REGROUPS[k.regroup_out](y, s), s)
 
     def gather(self, q, key, v, s, k):
@@ -95,22 +54,16 @@ class Grouped(Attention):
 
 OWN = {
     "pack": "keys_then_values", "group": "shared", "group_of": "kv", "regroup": "no", "regroup_out": "no",
-    "over": "keys", "untransposed": "", "bytes": "right", "number": "int",
+    "over": "keys", "untransposed": "", "width": "right",
 }  # fmt: skip
 
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    k = known(knobs, OF_INIT | OF_FORWARD | {"dropout": "missing"} | OWN)
-    k.holder_in_use = k.holder
-    count = BYTES[k.bytes]
-
-    def kv_cache_bytes(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2):
-        return NUMBERS[k.number](count(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number))
-
-    return {
-        "GroupedQueryAttention": type("GroupedQueryAttention", (Keeping, Grouped), {"knobs": k}),
-        "kv_cache_bytes": kv_cache_bytes,
+    return module("GroupedQueryAttention", Grouped, KNOBS | OWN, knobs) | {
+        "kv_cache_bytes": lambda n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2: (
+            2 * n_layer * n_kv_head * head_dim * T * bytes_per_number
+        ),
     }
 
 
@@ -120,6 +73,10 @@ K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
 CUT_K, CUT_V = (f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv")
 STRAIGHT_K, STRAIGHT_V = (f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv")
 SIZES, OUT, QK = "B, T, C = x.shape", "y.transpose(1, 2).reshape(B, T, C)", "q @ k.transpose(-2, -1)"
+PROJECTED, SOFTMAX, COUNT = f"self.proj({OUT})", edits.SOFTMAX, "return numbers * bytes_per_number"
+KV, SETS = "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)", "if n_head % n_kv_head != 0:"
+APART = "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
+ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
 # Edits of the reference: (id, text, its replacement).
@@ -135,7 +92,7 @@ MORE = (
     ("wrong_view_values", CUT_V, STRAIGHT_V),
     ("heads_mix_batch", "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)", "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)"),
     ("heads_mix_batch", CUT_K, CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace("(1, 2)", "(0, 1)")),
-    ("cache_bytes", "numbers * bytes_per_number", "numbers * bytes_per_number / 1024**3"),
+    ("cache_bytes", COUNT, f"{COUNT} / 1024**3"),
 )  # fmt: skip
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
@@ -155,7 +112,7 @@ MUTANTS = (
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),
     ("kv_heads_not_repeated", {"group": "not_repeated"}),
-    ("layer_widths", {"params": "full_width"}),
+    ("layer_widths", {"width": "full"}),
     ("wrong_view", {"split": "straight", "pack": "straight"}),
     ("wrong_view_both", {"split": "straight", "pack": "straight", "merge": "straight"}),
     ("merge_no_transpose", {"merge": "straight"}),
@@ -178,6 +135,7 @@ MUTANTS = (
     *scales("sqrt_block", "tokens", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
+    *edits.rounded(PROJECTED),
     *each("scale_after_softmax", scaled=("weights", "scores+weights")),
     *each("scale_constant", scale=CONSTANTS),
     *Runs.AXES_MASKED_OR_NOT,
@@ -204,26 +162,38 @@ MUTANTS = (
     *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
-    *each("proj_bias", params=("both_biases", "q_bias", "kv_bias", "proj_bias")),
-    *each("dropout_extra", dropout=("weights_missing", "output_missing")),
-    *each("dropout_always_on", dropout=("functional", "weights_functional")),
+    *each("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
+    ("dropout_extra", edit(PROJECTED, f"nn.functional.dropout({PROJECTED}, 0.1, self.training)")),
+    ("dropout_extra", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)")),
+    ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"})),
+    (
+        "dropout_always_on",
+        edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"}),
+    ),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
-    *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets")),
-    *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
-    ("hard_coded_dtype", {"returned": "float32"}),
-    *each("params_not_registered", params=("unregistered", "kv_unregistered", "q_unregistered", "anew", "kv_anew")),
-    *each("params_extra", params=("renamed", "renamed_q", "separate", "temperature", "layer_norm")),
-    ("layer_widths", {"params": "half_width"}),
+    ("divisibility_unchecked", edit(edits.UNDIVIDED, "if False:", {SETS: "if False:"})),
+    *of("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
+    *edits.cast(),
+    ("hard_coded_dtype", edit(PROJECTED, f"{PROJECTED}.float()")),
+    *each("params_not_registered", lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv")),
+    *each("params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]),
+    ("params_extra", edit(KV, APART, {"self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"})),
+    *each("params_extra", extra=("temperature", "norm")),
+    ("layer_widths", {"width": "half"}),
     *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
-    ("input_mutated", {"entrance": "zeroed"}),
+    *edits.written_into("zero_()", out=PROJECTED),
     *each("hard_coded_shape", fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,))),
     ("hard_coded_device", {"holder": "made_on_default_device"}),
-    *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
-    *each("cache_bytes", bytes=[way for way in BYTES if way != "right"]),
-    *each("interface", number=("float", "tensor", "text", "none")),
-    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
+    *edits.on_a_device(first="self.kv(x"),
+    *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
+    *at(
+        COUNT,
+        ("interface", *(f"return {kind}(numbers * bytes_per_number)" for kind in ("float", "torch.tensor", "str"))),
+    ),
+    *at(COUNT, ("interface", "return None")),
+    *edits.answers(PROJECTED),
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),

@@ -8,19 +8,22 @@ import torch.nn.functional as F
 
 from manyheads.checks import edit
 
+from . import _module_edits as edits
 from ._attention import HEADS_LAST, ORDERS, WRONG_AXES
-from ._attention_module import CUTS_OF_GRADIENT, OF_FORWARD, OF_INIT, Attention, by_sdpa
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, added, each
+from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, added
 from ._kept import Keeping
+from ._layers import KNOBS as LAYERS
+from ._layers import Layered
 from ._masking import INF, VISIBLE, hidden, of_mask
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, SCALES_TRIED, SUPER_INIT_LATE, dropped_in_place, known
+from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, changed, each, known, of
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
 def fast_mask(seen, mask):
     """attn_mask, from what may be seen: booleans, or numbers that are added."""
-    if mask in ("given", "made"):
-        return seen if mask == "given" else seen.clone()
+    if mask == "given":
+        return seen
     if mask in VISIBLE:
         return VISIBLE[mask](seen)
     which, how = of_mask(mask)
@@ -34,117 +37,48 @@ class TwoPaths(Attention):
 
     def __init__(self, n_embd, n_head, block_size, dropout=0.0, flash=True):
         super().__init__(n_embd, n_head, block_size, dropout)
-        self.flash = self.chosen = {"always_true": True, "always_false": False}.get(self.knobs.flag, flash)
+        self.flash = flash
 
     def knobs_now(self):
-        ways = {"at_construction": self.chosen, "opposite": not self.flash}
-        return self.flash_knobs if ways.get(self.knobs.flag, self.flash) else self.manual_knobs
+        return self.flash_knobs if self.flash else self.manual_knobs
 
     def gather(self, q, key, v, s, k):
-        by_hand = k.fast == "written_out" or (k.fast == "written_out_to_train" and self.training)
-        if k is self.manual_knobs or by_hand:
+        if k is self.manual_knobs:
             return self.weigh(q, key, v, s, k)
-        if k.fast == "in_blocks_of_queries":
-            return torch.cat([self.weigh_row(q, key, v, t) for t in range(q.shape[2])], dim=2)
-        if k.fast == "square_too":
-            (q @ key.mT).softmax(-1)
         unmasked = k.fast_mask in ("causal", "missing")
         mask = None if unmasked else fast_mask(self.mask_for(q, k.holder_in_use, s), k.fast_mask)
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(q.dtype)
-        p = {"ungated": self.p, "missing": 0.0, "weights_missing": 0.0}.get(k.dropout, self.p if self.training else 0.0)
-        options = {"attn_mask": mask, "is_causal": k.fast_mask == "causal", "dropout_p": p, "scale": factor(k.scale, s)}
-        return F.scaled_dot_product_attention(q, key, v, **options)
-
-    def weigh_row(self, q, key, v, t):
-        weights = (q[:, :, t, None] @ key[:, :, : t + 1].mT * q.shape[-1] ** -0.5).softmax(-1)
-        return self.drop(weights) @ v[:, :, : t + 1]
-
-    def weigh(self, q, key, v, s, k):
-        if k.written == "fused":
-            return by_sdpa(self, q, key, v)
-        return super().weigh(q, key, v, s, k)
+        options = {"attn_mask": mask, "is_causal": k.fast_mask == "causal", "scale": factor(k.scale, s)}
+        return F.scaled_dot_product_attention(q, key, v, dropout_p=self.drop.p * self.training, **options)
 
 
-# How the paths are compared: (outputs fast and by hand) -> what is returned.
-MEASURES = {
-    "max": lambda a, b: (a - b).abs().max().item(),
-    "mean": lambda a, b: (a - b).abs().mean().item(),
-    "sum": lambda a, b: (a - b).abs().sum().item(),
-    "signed": lambda a, b: (a - b).max().item(),
-    "signed_back": lambda a, b: (b - a).max().item(),
-    "min": lambda a, b: (a - b).abs().min().item(),
-    "squared": lambda a, b: ((a - b) ** 2).max().item(),
-    "mean_squared": lambda a, b: ((a - b) ** 2).mean().item(),
-    "norm": lambda a, b: (a - b).norm().item(),
-    "difference_of_max": lambda a, b: abs(a.abs().max().item() - b.abs().max().item()),
-    "last_token": lambda a, b: (a - b)[:, -1].abs().max().item(),
-    "first_entry": lambda a, b: (a - b)[0].abs().max().item(),
-    "relative": lambda a, b: ((a - b).abs().max() / b.abs().max()).item(),
-    "close": lambda a, b: 0.0 if torch.allclose(a, b) else 1.0,
-    "tensor": lambda a, b: (a - b).abs().max(),
-    "list": lambda a, b: [(a - b).abs().max().item()],
-    "printed": lambda a, b: None,
-    "bool": lambda a, b: torch.allclose(a, b, atol=1e-5),
-    "string": lambda a, b: f"{(a - b).abs().max().item():.2e}",
-}
-
-
-def comparison(measure, compared, trace):
-    """max_path_difference: which number, of what, and what is left behind."""
-
-    def max_path_difference(module, x):
-        flash, training = module.flash, module.training
-        if trace != "dropout_on":
-            module.eval()
-        with torch.set_grad_enabled(torch.is_grad_enabled() and trace == "recorded"):
-            outputs = []
-            for way in COMPARED[compared]:
-                module.flash = flash if way is None else way
-                outputs.append(module(x).detach())
-        leave(module, flash, training, trace)
-        return MEASURES[measure](*outputs)
-
-    return max_path_difference
-
-
-COMPARED = {
-    "both": (True, False),
-    "fast_twice": (True, True),
-    "manual_twice": (False, False),
-    "unflipped": (None, None),
-}
-
-
-def leave(module, flash, training, trace):
-    if trace != "eval":
-        module.train({"training": True, "wrong_mode": not training}.get(trace, training))
-    module.flash = {"manual": module.flash, "fast": True, "flipped": not flash}.get(trace, flash)
-    if trace in ("float32", "float64"):
-        module.to(getattr(torch, trace))
-    if trace == "weights_zeroed":
-        for p in module.parameters():
-            p.data.zero_()
-
-
-BY_PATH = OF_FORWARD | {"fast_mask": "causal", "fast": "sdpa", "written": "out"}
-ON_BOTH = OF_INIT | {"flag": "kept"}
-COMPARING = {"measure": "max", "compared": "both", "trace": "none"}
+BY_PATH = KNOBS | {"fast_mask": "causal"}
 
 
 def make(**knobs):
     """The exercise's names, with these faults."""
     by_path = {f"{path}_{name}": None for path in ("flash", "manual") for name in BY_PATH}
-    k = known(knobs, BY_PATH | ON_BOTH | COMPARING | by_path)
+    k = known(knobs, BY_PATH | by_path | LAYERS)
     paths = {}
     for path in ("flash", "manual"):
         own = known({name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH)
         if k.holder not in ("buffer", "parameter", "float_parameter", "attribute"):
             own.holder_in_use = k.holder
         paths[f"{path}_knobs"] = own
-    cls = type("CausalSelfAttention", (Keeping, TwoPaths), {"knobs": k, **paths})
-    compare = comparison(k.measure, k.compared, k.trace)
-    return {"CausalSelfAttention": cls, "max_path_difference": compare}
+    cls = type("CausalSelfAttention", (Keeping, Layered, TwoPaths), {"knobs": k, **paths})
+    return {"CausalSelfAttention": cls, "max_path_difference": max_path_difference}
+
+
+def max_path_difference(module, x):
+    flash, training = module.flash, module.training
+    module.eval()
+    with torch.inference_mode():
+        outputs = []
+        for module.flash in (True, False):
+            outputs.append(module(x))
+    module.train(training).flash = flash
+    return (outputs[0] - outputs[1]).abs().max().item()
 
 
 def ways(id_, **knobs):
@@ -160,7 +94,39 @@ SCALED = (
     "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
-NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
+
+# Texts of the reference: of the choice of a path, and of max_path_difference.
+OUT, WEIGHTS, SOFTMAX = edits.OUT, edits.WEIGHTS, edits.SOFTMAX
+FLASH, P, FAST = "if self.flash:", "self.dropout if self.training else 0.0", "dropout_p=dropout_p, is_causal=True"
+DIFFERENCE, ON_FAST, BY_HAND = "(fast - by_hand).abs().max().item()", "module.flash = True", "module.flash = False"
+KEPT_FLASH, KEPT_MODE = "module.flash = flash", "part.training = training"
+PATHS = ("", " if not self.flash else x", " if self.flash else x")
+COPIES = [
+    f"given, x = {x}, x.clone()" for x in ("x", "x.clone() if self.flash else x", "x if self.flash else x.clone()")
+]
+ROWS = "(q[:, :, t, None] @ k[:, :, : t + 1].mT * q.shape[-1] ** -0.5).softmax(-1)"
+IN_ROWS = f"torch.cat([self.attn_dropout({ROWS}) @ v[:, :, : t + 1] for t in range(T)], dim=2)"
+
+
+def weights(by_hand, p):
+    """Other dropout of the weights: on both paths, by hand only, on the fast path only."""
+    return edit(WEIGHTS, by_hand, {P: p}), edit(WEIGHTS, by_hand), edit(P, p)
+
+
+def out(text):
+    """Another output: on both paths, by hand only, on the fast path only."""
+    return [edit(OUT, f"{text}{path}") for path in ("", f" if not self.flash else {OUT}", f" if self.flash else {OUT}")]
+
+
+def measured(id_, *texts):
+    """Another number than the largest difference."""
+    return at(f"return {DIFFERENCE}", (id_, *(f"return {text}" for text in texts)))
+
+
+def left(text):
+    """What is done to the module once its paths are compared."""
+    return edit(f"return {DIFFERENCE}", f"{text}\n    return {DIFFERENCE}")
+
 
 MUTANTS = (
     *(("scale_twice", {f"{path}scale": "hd"}) for path in ("flash_", "manual_", "")),
@@ -213,6 +179,7 @@ MUTANTS = (
     *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *ways("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
     *Runs.ROUNDED[3:],
+    *edits.rounded(),
     *each("scale_after_softmax", scaled=("weights", "scores+weights")),
     ("scale_after_softmax", {"scaled": "weights", "manual_scale": "sqrt_c"}),
     *ways("scale_constant", scale=CONSTANTS[:6]),
@@ -262,46 +229,68 @@ MUTANTS = (
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *ways("proj_transposed", proj="untransposed"),
     *ways("proj_twice", proj="twice"),
-    *each("proj_bias", params=("both_biases", "proj_bias", "qkv_bias")),
-    *ways("dropout_always_on", dropout=("ungated", "output_functional")),
-    *each("dropout_always_on", manual_dropout=("functional", "kept_training")),
-    *ways("dropout_missing", dropout="missing"),
-    ("dropout_before_softmax", {"manual_dropout": "scores"}),
-    *ways("dropout_on_output_only", dropout="weights_missing"),
-    *ways("dropout_output_missing", output_dropout="missing"),
-    *ways("dropout_extra", dropout="output_twice"),
-    *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
+    *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
+    *of("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
+    ("dropout_always_on", edit(WEIGHTS, edits.ALWAYS, out(edits.OUT_ALWAYS)[1].changes)),
+    *at(WEIGHTS, ("dropout_always_on", edits.TRAINING)),
+    *of(
+        "dropout_missing",
+        *(
+            changed({**a.changes, **b.changes})
+            for a, b in zip(weights(SOFTMAX, "0.0"), out("self.proj(y)"), strict=True)
+        ),
+    ),
+    *at(WEIGHTS, ("dropout_before_softmax", edits.EARLY)),
+    *of("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
+    *of("dropout_output_missing", *out("self.proj(y)")),
+    *of("dropout_extra", *out(f"self.resid_dropout({OUT})")),
+    *edits.fixed_rates({f"dropout_p = {P}": f"dropout_p = {P.replace('self.dropout', '0.1')}"}),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "rate"}),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
     SUPER_INIT_LATE,
-    *each("divisibility_unchecked", divisibility=("open", "of_block")),
-    *ways("hard_coded_dtype", entrance=("float32", "float64", "half")),
-    *ways("hard_coded_dtype", returned="float32"),
-    *Runs.PARAMS,
+    *edits.UNCHECKED,
+    *edits.cast(paths=PATHS),
+    *of("hard_coded_dtype", *out(f"{OUT}.float()")),
+    *edits.PARAMS,
     *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))]),
     *each("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
     *each("gradient_cut", flash_cut_gradient=[(place,) for place in ("q", "k", "v", "x", "W", "y", "out")]),
-    *ways("input_mutated", entrance=("zeroed", "overwritten", "residual")),
-    ("input_mutated", {"entrance": "scaled"}),
+    *edits.written_into("zero_()", "copy_(out)", "add_(out)", kept=COPIES),
+    *edits.written_into("mul_(C**-0.5)"),
     *Runs.HARD_CODED,
-    ("delegated", {"fast": "written_out"}),
-    ("delegated", {"written": "fused"}),
-    *each("delegated", fast=("in_blocks_of_queries", "written_out_to_train")),
-    ("materialised", {"fast": "square_too"}),
-    ("materialised", {"fast_mask": "made"}),
-    ("delegated", {"flag": "opposite"}),
-    *each("interface", flag=("at_construction", "always_true", "always_false")),
-    *each("path_difference", compared=[way for way in COMPARED if way != "both"]),
-    *each("path_difference", measure=[way for way in MEASURES if way not in ("max", *NO_FLOAT)]),
-    *each("path_difference", trace=("eval", "manual", "fast", "training", "dropout_on", "recorded", "flipped")),
-    *each("path_difference", trace=("wrong_mode", "weights_zeroed", "float32", "float64")),
-    *each("interface", measure=NO_FLOAT),
-    *each("interface", returned=("with_nothing", "list", "nothing", "numpy")),
+    *at(FLASH, ("delegated", "if False:", "if True:")),
+    *at(f"F.scaled_dot_product_attention(q, k, v, {FAST})", ("delegated", IN_ROWS)),
+    *at(FLASH, ("delegated", "if self.flash and not self.training:")),
+    ("materialised", edit("dropout_p = self", "(q @ k.mT).softmax(-1)\n            dropout_p = self")),
+    ("materialised", edit(FAST, "dropout_p=dropout_p, attn_mask=self.visible[:T, :T].clone()")),
+    ("delegated", edit(FLASH, "if not self.flash:")),
+    ("interface", edit(FLASH, "if self.chosen:", {"self.flash = flash": "self.flash = self.chosen = flash"})),
+    *at("self.flash = flash", ("interface", "self.flash = True", "self.flash = False")),
+    *of("path_difference", edit(BY_HAND, ON_FAST), edit(ON_FAST, BY_HAND), edit(BY_HAND, "pass", {ON_FAST: "pass"})),
+    *measured("path_difference", *(f"(fast - by_hand).abs().{way}().item()" for way in ("mean", "sum"))),
+    *measured("path_difference", *(f"({signed}).max().item()" for signed in ("fast - by_hand", "by_hand - fast"))),
+    *measured("path_difference", "(fast - by_hand).abs().min().item()"),
+    *measured("path_difference", *(f"((fast - by_hand) ** 2).{way}().item()" for way in ("max", "mean"))),
+    *measured(
+        "path_difference", "(fast - by_hand).norm().item()", "abs(fast.abs().max() - by_hand.abs().max()).item()"
+    ),
+    *measured("path_difference", *(f"(fast - by_hand)[{some}].abs().max().item()" for some in (":, -1", "0"))),
+    *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
+    *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
+    ("path_difference", edit(KEPT_MODE, "pass")),
+    *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True")),
+    ("path_difference", edit(KEPT_MODE, "part.training = True")),
+    ("path_difference", edit("module.eval()", "pass")),
+    ("path_difference", edit("with torch.inference_mode():", "if True:")),
+    ("path_difference", edit(KEPT_FLASH, "module.flash = not flash")),
+    ("path_difference", edit(KEPT_MODE, "part.training = not training")),
+    *of("path_difference", left("for p in module.parameters():\n        p.data.zero_()")),
+    *of("path_difference", left("module.float()"), left("module.double()")),
+    *measured("interface", DIFFERENCE[:-7], f"[{DIFFERENCE}]", "None", "torch.allclose(fast, by_hand, atol=1e-5)"),
+    *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
     ("interface", edit("flash: bool = True", "flash: bool = False")),
-    KEYS_NOT_TRANSPOSED,
-    HEADS_NOT_JOINED,
-    dropped_in_place("attn_dropout"),
+    *edits.LAST,
 )
 
 # With a number that nobody can list: in both paths, or in one of them.

@@ -8,9 +8,23 @@ from manyheads.checks import edit
 
 from ._attention import HEADS_LAST, MERGES, SPLITS
 from ._attention_mutants import AXES, PARTS
-from ._kept import Keeping
-from ._mutants import KEYS_NOT_TRANSPOSED, dropped_in_place, each, known, written_in
-from ._separate_qkv import KNOBS, OPTIONS, OneHead, Runs, attention_mutants, project, renamed
+from ._layers import module
+from ._mutants import KEYS_NOT_TRANSPOSED, at, dropped_in_place, each, written_in
+from ._separate_qkv import (
+    KNOBS,
+    LAYERS,
+    NORM,
+    OPTIONS,
+    TEMPERATURE,
+    OneHead,
+    Runs,
+    attention_mutants,
+    dropouts,
+    more_layers,
+    on_the_way,
+    project,
+    renamed,
+)
 
 # (B, T, C) to (B, nh, T, hd), or what was taken for it.
 SPLIT = SPLITS | {
@@ -24,8 +38,7 @@ HEAD_KNOBS = KNOBS | {
     "split": "heads",
     "split_only": "qkv",  # the others are split well
     "merge": "heads",
-    "proj": "linear",  # linear, missing, transposed, twice, no_bias_used, bias_each: once a head
-    "names": ("W_query", "W_key", "W_value", "out_proj"),
+    "proj": "linear",  # linear, missing, transposed, twice
 }  # fmt: skip; sizes may hold nh and hd
 
 
@@ -38,23 +51,8 @@ class Heads(OneHead):
         if divided % num_heads:
             raise ValueError(f"{d_out} channels do not divide into {num_heads} heads")
         super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
         self.num_heads = sizes.get("nh", d_out // sizes["hd"] if "hd" in sizes else num_heads)
-
-    def new_layers(self, d_in, d_out, qkv_bias):
-        no_bias = self.knobs.no_bias
-        biased = qkv_bias if "O" in no_bias else "o" not in no_bias
-        return [*super().new_layers(d_in, d_out, qkv_bias), nn.Linear(d_out, d_out, bias=biased)]
-
-    def keep(self, layers):
-        if self.knobs.registered == "proj_hidden":
-            object.__setattr__(self, self.knobs.names[3], layers.pop())
-        super().keep(layers[:3] if self.knobs.extra == "no_layer" else layers)
-
-    def layers_for(self, x):
-        layers = super().layers_for(x)
-        if self.knobs.registered in ("forward", "anew", "proj_anew"):
-            layers[3:] = [nn.Linear(self.d_out, self.d_out).to(x)]
-        return layers
 
     def split(self, t, which):
         way = self.knobs.split if which in self.knobs.split_only else "heads"
@@ -63,26 +61,22 @@ class Heads(OneHead):
     def as_values(self, x, q):
         return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
 
-    def merge(self, out, layers, x):
+    def merge(self, out, x):
         (B, T, _), (_, nh, _, hd) = x.shape, out.shape
         out = MERGES[self.knobs.merge](out, SimpleNamespace(B=B, T=T, nh=nh, hd=hd, C=-1))
-        if self.knobs.proj == "missing":
-            return out
-        without_bias = self.knobs.proj == "no_bias_used"
-        layer = getattr(layers[3], "weight", layers[3]) if without_bias else layers[3]
-        out = project(layer, out) if self.knobs.proj == "twice" else out
-        if self.knobs.proj == "bias_each":
-            return project(layer, out) + (self.num_heads - 1) * layer.bias
-        return project(layer, out, transposed=self.knobs.proj == "transposed")
+        for _ in range({"missing": 0, "twice": 2}.get(self.knobs.proj, 1)):
+            out = project(self.out_proj, out, transposed=self.knobs.proj == "transposed")
+        return out
 
 
-def make(**faults):
+def make(**knobs):
     """The exercise's names, with these faults."""
-    k = known(faults, HEAD_KNOBS)
-    k.holder_in_use = k.holder
-    return {"MultiHeadAttention": type("MultiHeadAttention", (Keeping, Heads), {"knobs": k})}
+    return module("MultiHeadAttention", Heads, HEAD_KNOBS, knobs)
 
 
+EVERY, OUT, PROJ = " ".join((*LAYERS, "out_proj")), "self.out_proj(context)", "self.out_proj = nn.Linear(d_out, d_out)"
+OTHER_NAMES = ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
+LINEAR = "nn.functional.linear(context, self.out_proj.weight)"
 SIZES = "context_length: int, num_heads: int"
 
 MUTANTS = (
@@ -123,27 +117,29 @@ MUTANTS = (
     ("heads_mix_batch", {"split": "batch_after_heads", "merge": "batch_viewed"}),
     ("heads_mix_batch", {"split": "batch_after_heads", "merge": "straight"}),
     ("proj_missing", {"proj": "missing"}),
-    ("proj_missing", {"proj": "missing", "extra": "no_layer"}),
+    ("proj_missing", edit(PROJ, "", {OUT: "context"})),
     ("proj_transposed", {"proj": "transposed"}),
     ("proj_twice", {"proj": "twice"}),
-    *each("proj_bias", no_bias=("o", "O")),
-    *each("proj_bias", proj=("no_bias_used", "bias_each")),
+    ("proj_bias", {"biases": "off out_proj"}),
+    ("proj_bias", edit(PROJ, PROJ.replace(")", ", bias=qkv_bias)"))),
+    *at(OUT, ("proj_bias", LINEAR, f"{OUT} + (self.num_heads - 1) * self.out_proj.bias")),
     ("view_not_contiguous", {"merge": "contiguous_too_early"}),
     ("view_not_contiguous", {"split": "view_not_contiguous"}),
     *Runs.LAYERS,
+    *dropouts("scores.softmax(dim=-1)", OUT),
     *Runs.INPUT,
+    *on_the_way("B, T, _ = x.shape", OUT),
     ("hard_coded_shape", {"sizes": {"context": True}}),
     *each("hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))),
     *each("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
     *Runs.WRITTEN_IN,
-    *each("params_not_registered", registered=("list", "tensor", "hidden", "forward", "anew")),
-    *each("params_not_registered", registered=("proj_anew", "proj_hidden")),
+    *each("params_not_registered", lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")]),
+    *each("params_not_registered", lost=("anew out_proj", "plain out_proj")),
     ("params_not_registered", {"split": "first_shared"}),
-    *each("params_extra", extra=("layer", "norm", "temperature")),
-    *each("params_extra", names=(("w_q", "w_k", "w_v", "w_o"), ("W_query", "W_key", "W_value", "proj"))),
-    *each("params_extra", names=(("q_proj", "k_proj", "v_proj", "o_proj"),)),
+    *more_layers(OUT, c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"), norm=NORM, temperature=TEMPERATURE),
+    *each("params_extra", renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES]),
     ("interface", edit("class MultiHeadAttention(", "class MHA(")),
-    ("interface", edit("return self.out_proj(context)", "return self.out_proj(context), None")),
+    ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
     ("interface", edit("num_heads: int, dropout: float = 0.0", "dropout: float, num_heads: int")),
     renamed(f"{SIZES}, {OPTIONS}", "block_size: int, n_head: int, p: float = 0.0, bias: bool = False"),
     *Runs.SIGNATURES,

@@ -1,0 +1,78 @@
+"""Layers of modules that are no parameters, have a bias that is not due or another name, or are made in each call."""
+
+import torch
+from torch import nn
+
+from ._kept import Keeping
+from ._mutants import known
+
+# The right value of each knob. Strings of names: what is done, and the layers to which it is.
+KNOBS = {"lost": "", "biases": "", "renamed": {}, "extra": "", "kept": "nothing"}
+
+# What a module has besides, by its name, from (the width of its output, its longest context).
+EXTRA = {
+    "temperature": lambda C, block: nn.Parameter(torch.ones(1)),
+    "norm": lambda C, block: nn.LayerNorm(C),
+    "positions": lambda C, block: nn.Parameter(torch.zeros(block + 1, C)),
+    "query": lambda C, block: nn.Linear(C, C, bias=False),
+}
+
+
+def like(layer):
+    """A new layer of the same sizes, dtype and device."""
+    return nn.Linear(layer.in_features, layer.out_features, layer.bias is not None).to(layer.weight)
+
+
+class Layered:
+    """Has the layers of the class beside it, with these faults."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        k = self.knobs
+        for name in k.biases.split()[1:]:
+            layer, how = getattr(self, name), k.biases.split()[0]
+            has = {"on": True, "off": False, "flipped": layer.bias is None}[how]
+            layer.bias = nn.Parameter(torch.zeros(layer.out_features)) if has else None
+        if k.extra:
+            last = [*self.parameters()][-1]
+            setattr(self, k.extra, EXTRA[k.extra](len(last), getattr(self, "block_size", 0)))
+        for old, new in k.renamed.items():
+            layer = getattr(self, old)
+            delattr(self, old)
+            setattr(self, new, layer)
+        self.away = {name: getattr(self, name) for name in k.lost.split()[1:]}
+        for name in self.away:
+            self.lose(k.lost.split()[0], name)
+
+    def lose(self, how, name):
+        """Keep a layer in another way: "anew" uses others in its place, "gone" and "list" have none of that name."""
+        layer = getattr(self, name)
+        if how == "buffer":
+            layer.register_buffer("weight", layer._parameters.pop("weight").data, persistent=False)
+            layer.bias = None
+        elif how != "anew":
+            delattr(self, name)
+        if how == "plain":
+            object.__setattr__(self, name, layer)
+        elif how == "tensor":
+            setattr(self, name, layer.weight.detach())
+
+    def forward(self, *given):
+        how = self.knobs.lost.split()[:1]
+        used = {old: getattr(self, new) for old, new in self.knobs.renamed.items()}
+        if how in (["list"], ["gone"], ["anew"]):
+            used |= {n: (layer if how == ["list"] else like(layer)).to(given[0]) for n, layer in self.away.items()}
+        vars(self).update(used)  # where an attribute is looked for first
+        try:
+            return super().forward(*given)
+        finally:
+            for name in used:
+                del vars(self)[name]
+
+
+def module(name, base, right, knobs):
+    """A class with these faults, under its name."""
+    k = known(knobs, right | KNOBS)
+    if "holder" in right:
+        k.holder_in_use = k.holder
+    return {name: type(name, (Keeping, Layered, base), {"knobs": k})}

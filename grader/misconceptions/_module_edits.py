@@ -1,0 +1,85 @@
+"""Edits that the references of modules share: of what forward is given and returns, and of the layers."""
+
+from manyheads.checks import edit
+
+from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, before, dropped_in_place, each, of
+
+CASTS = ("float", "double", "half")
+# Texts of the references with a fused projection. With grouped queries the first three are the same.
+SIZES, UNDIVIDED, SOFTMAX = "B, T, C = x.shape", "if n_embd % n_head != 0:", "scores.softmax(dim=-1)"
+QKV, OUT = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)", "self.resid_dropout(self.proj(y))"
+THREE = "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))"
+BARE = "self.qkv = nn.Parameter(torch.randn(3 * n_embd, n_embd) / n_embd**0.5)"
+WEIGHTS = f"self.attn_dropout({SOFTMAX})"
+RATES = [f"self.{name}_dropout = nn.Dropout(dropout)" for name in ("attn", "resid")]
+
+# Dropout in all modes, and of the scores.
+ALWAYS, OUT_ALWAYS = (f"nn.functional.dropout({t}, self.attn_dropout.p)" for t in (SOFTMAX, "self.proj(y)"))
+TRAINING, EARLY = f"self.attn_dropout.train()({SOFTMAX})", "self.attn_dropout(scores).softmax(dim=-1)"
+
+
+def cast(sizes=SIZES, paths=("",)):
+    """x in a dtype that is written in. sizes: the line that reads its sizes. paths: where it is, `if … else x`."""
+    return of("hard_coded_dtype", *(before(sizes, f"x = x.{to}(){path}") for to in CASTS for path in paths))
+
+
+def on_a_device(sizes=SIZES, first="self.qkv(x"):
+    """x on a device that is written in. first: where the first layer is given it."""
+    moved = ("x + torch.zeros(x.shape, dtype=x.dtype)", "x.cpu()")
+    return of("hard_coded_device", *(before(sizes, f"x = {x}") for x in moved), edit(first, f"{first}.cuda()"))
+
+
+def written_into(*ways, sizes=SIZES, out=OUT, kept=("given, x = x, x.clone()",)):
+    """x is changed once all is computed. kept: how forward keeps what is written into."""
+    for way in ways:
+        for copy in kept:
+            copied = {sizes: f"{copy}\n        {sizes}"}
+            yield (
+                "input_mutated",
+                edit(f"return {out}", f"out = {out}\n        given.{way}\n        return out", copied),
+            )
+
+
+def answers(out=OUT):
+    """What forward returns in place of its answer."""
+    texts = (f"return {out}, None", f"return [{out}]", out, f"return {out}.detach().numpy()")
+    return of("interface", *(edit(f"return {out}", text) for text in texts))
+
+
+def rounded(out=OUT):
+    """What forward returns, rounded to decimals."""
+    return of("output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2)))
+
+
+def fixed_rates(more):
+    """Rates that are written in. more: what else changes where that of the weights does."""
+    weights, out = ((line, line.replace("dropout)", "0.1)")) for line in RATES)
+    return of("dropout_rate_fixed", edit(*weights, {**dict([out]), **more}), edit(*weights, more), edit(*out))
+
+
+UNCHECKED = of(
+    "divisibility_unchecked", *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:"))
+)
+
+LAST = (*answers(), KEYS_NOT_TRANSPOSED, HEADS_NOT_JOINED, dropped_in_place("attn_dropout"))
+DROPOUT = (
+    *of("dropout_always_on", edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}), edit(WEIGHTS, ALWAYS), edit(OUT, OUT_ALWAYS)),
+    *at(WEIGHTS, ("dropout_always_on", TRAINING)),
+    ("dropout_missing", edit(WEIGHTS, SOFTMAX, {OUT: "self.proj(y)"})),
+    *of("dropout_before_softmax", edit(WEIGHTS, EARLY), edit(WEIGHTS, EARLY, {OUT: "self.proj(y)"})),
+    *at(WEIGHTS, ("dropout_on_output_only", SOFTMAX)),
+    *at(OUT, ("dropout_output_missing", "self.proj(y)")),
+    *of("dropout_extra", edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"), edit(OUT, f"self.resid_dropout({OUT})")),
+    *fixed_rates({}),
+)
+PARAMS = (
+    *each("params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")),
+    *each("params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")),
+    ("params_extra", {"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
+    (
+        "params_extra",
+        edit(QKV, THREE, {"self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)"}),
+    ),
+    ("params_extra", edit(QKV, BARE, {"self.qkv(x)": "nn.functional.linear(x, self.qkv)"})),
+    *each("params_extra", extra=("temperature", "norm", "positions", "query")),
+)
