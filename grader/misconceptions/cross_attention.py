@@ -11,21 +11,10 @@ from manyheads.checks import edit
 from . import _module_edits as edits
 from ._attention import HEADS_LAST, MERGES, SPLITS, WRONG_AXES
 from ._attention_module import CUTS_OF_GRADIENT, Attention
-from ._attention_mutants import AXES, CONSTANTS, WEAK, WRONG_VIEWS, added
+from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, WEAK, WRONG_VIEWS, added
 from ._layers import module
 from ._masking import INF, lower
-from ._mutants import (
-    FILLS_TRIED,
-    KEYS_NOT_TRANSPOSED,
-    LOW_FILLS,
-    OF_HEADS,
-    SCALES_TRIED,
-    SUPER_INIT_MISSING,
-    at,
-    before,
-    each,
-    of,
-)
+from ._mutants import KEYS_NOT_TRANSPOSED, LOW_FILLS, OF_HEADS, SUPER_INIT_MISSING, at, before, each, of
 from ._scaling import PRECEDENCE, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
@@ -271,8 +260,4 @@ MUTANTS = (
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
-FAMILIES = (
-    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": -c}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"mask": ("add", -c)}, FILLS_TRIED),
-)
+FAMILIES = ATTENTION_FAMILIES[:3]

@@ -1,221 +1,175 @@
-"""The wrong ways to do the reshape dance."""
+"""The wrong ways to do the reshape dance, each an edit of the reference."""
 
-from types import SimpleNamespace
+from manyheads.checks import edit
 
-import torch
-from einops import rearrange
+from ._mutants import changed, of
 
-from ._attention import HEADS_LAST, MERGES, SPLITS
-from ._mutants import each, known
-from ._scores import ANSWERS, CASTS, DEVICES
+# Lines of the reference.
+OF_X, OF_Y = "B, T, C = x.shape", "B, nh, T, hd = y.shape"
+REFUSED, RAISED = (
+    "if C % n_head != 0:",
+    'raise ValueError(f"{C} channels cannot be divided evenly among {n_head} heads")',
+)
+VIEWED, SPLIT = "x.view(B, T, n_head, C // n_head)", "x.transpose(1, 2)"
+MERGED = "y.transpose(1, 2).contiguous().view(B, T, nh * hd)"
+DEF_SPLIT, DEF_MERGE = "def split_heads(x: torch.Tensor, n_head: int)", "def merge_heads(y: torch.Tensor)"
 
-# Ways to split: (x, sizes) -> heads. What is shared is right as "heads".
-SPLITS = SPLITS | {
-    "straight": lambda x, s: x.view(s.B, s.nh, s.T, s.hd),
-    "straight_then_swapped": lambda x, s: x.view(s.B, s.nh, s.T, s.hd).transpose(1, 2),
-    "straight_heads_in_batch": lambda x, s: x.view(s.B * s.nh, s.T, s.hd),
-    "heads_left_behind": lambda x, s: x.view(s.B, s.T, s.nh, s.hd),
-    "interleaved_left_behind": lambda x, s: x.view(s.B, s.T, s.hd, s.nh).transpose(2, 3),
-    "interleaved_hd_first": lambda x, s: x.view(s.B, s.T, s.hd, s.nh).transpose(1, 3),
-    "heads_before_batch_left": lambda x, s: x.view(s.nh, s.B, s.T, s.hd),
-    "heads_stacked_first": lambda x, s: torch.stack(x.chunk(s.nh, dim=-1)),
-    "heads_stacked_first_viewed": lambda x, s: torch.stack(x.chunk(s.nh, dim=-1)).view(s.B, s.nh, s.T, s.hd),
-    "heads_in_batch": lambda x, s: SPLITS["heads"](x, s).reshape(s.B * s.nh, s.T, s.hd),
-    "rolled_back": lambda x, s: SPLITS["heads"](x, s).roll(-1, 1),
-    "viewed_after_swap": lambda x, s: x.transpose(1, 2).view(s.B, s.nh, s.T, s.hd),
-    "viewed_in_batch": lambda x, s: SPLITS["heads"](x, s).view(s.B * s.nh, s.T, s.hd),
-}
-
-# Ways to merge: (y, sizes) -> x. The last two axes are joined by `reshape`, or by `flatten`, which counts on its neighbours.
-MERGES = MERGES | {
-    "heads": lambda y, s: y.transpose(1, 2).contiguous().view(s.B, s.T, s.C),
-    "heads_joined_along_tokens": lambda y, s: torch.cat(list(y.unbind(1)), dim=1),
-    "heads_joined_along_batch": lambda y, s: torch.cat(list(y.unbind(1)), dim=0),
-    "batch_in_channels": lambda y, s: torch.cat(list(y), dim=-1),
-    "viewed_after_last_swap": lambda y, s: y.transpose(2, 3).view(s.B, s.T, s.C),
-    "flat": lambda y, s: y.flatten(2),
-    "flat_last_swap": lambda y, s: y.transpose(2, 3).flatten(2),
-    "flat_ends_swapped": lambda y, s: y.transpose(1, 3).flatten(2),
-    "flat_width_first": lambda y, s: y.permute(0, 3, 1, 2).flatten(2),
-}
-
-RETURNS = ANSWERS | {
-    "tensor": lambda z: z,
-    "one_tuple": lambda z: (z,),
-}
-
-GRADIENTS = {
-    "flows": lambda z: z,
-    "detach": lambda z: z.detach(),
-    "first_head": lambda z: torch.cat([z[:, :1].detach(), z[:, 1:]], dim=1),
-}
-
-MUTATIONS = {
-    "never": lambda z: None,
-    "swapped": lambda z: z.transpose_(1, 2),
-    "zeroed": lambda z: z.detach().zero_(),
-    "scaled": lambda z: z.detach().mul_(2),
-    "head_zeroed": lambda z: z.detach()[:, 0].zero_(),
-}
-
-DIVIDES = {
-    "refused": lambda x, C, nh: _refuse(C, nh),
-    "unchecked": lambda x, C, nh: x,
-    "truncated": lambda x, C, nh: x[..., : C // nh * nh],
-    "padded": lambda x, C, nh: torch.nn.functional.pad(x, (0, -C % nh)),
-    "returned": lambda x, C, nh: "stop" if C % nh else None,
-    "other_way": lambda x, C, nh: _refuse(nh, C),
-    "tokens": lambda x, C, nh: _refuse(x.shape[1], nh),
-    "batch": lambda x, C, nh: _refuse(x.shape[0], nh),
-    "larger_only": lambda x, C, nh: _refuse(0 if nh <= C else 1, 2),
-}
-
-LETTERS = ("B", "T", "C", "nh", "hd")
+# Ways to split, and to merge.
+STRAIGHT, BEHIND = "x.view(B, n_head, T, hd)", "x.view(B, T, n_head, hd)"
+HEADS, DEALT = f"{BEHIND}.transpose(1, 2)", "x.view(B, T, hd, n_head)"
+INTERLEAVED, STACKED = f"{DEALT}.permute(0, 3, 1, 2)", "torch.stack(x.chunk(n_head, dim=-1))"
+SWAPPED_VIEWED, BATCH_AFTER = "x.transpose(1, 2).view(B, n_head, T, hd)", "x.reshape(n_head, B, T, hd).transpose(0, 1)"
+TO_TOKENS = ".reshape(B, T, nh * hd)"
+JOINED, FLAT, IN_VIEW = f"y{TO_TOKENS}", "y.flatten(2)", "y.transpose(1, 2).view(B, T, nh * hd)"
+BATCH_VIEWED = f"y.reshape(nh, B, T, hd).permute(1, 2, 0, 3){TO_TOKENS}"
+FROM_BATCH = f"y.transpose(0, 1).reshape(B, nh, T, hd).transpose(1, 2){TO_TOKENS}"
 
 
-SIDE = {
-    "sizes": None, "returns": "tensor",
-    "dtype": "follows", "gradient": "flows", "device": "follows", "mutates": "never",
-}  # fmt: skip
-RIGHT = {"split": "heads", "merge": "heads", "divisibility": "refused", "signature": "right"}
-RIGHT |= {f"{side}_{knob}": value for side in ("split", "merge") for knob, value in SIDE.items()}
+def split(text):
+    return edit(f"return {SPLIT}", f"return {text}", {f"x = {VIEWED}": "hd = C // n_head"})
 
 
-def make(**knobs):
-    """The exercise's names, with these faults."""
-    k = known(knobs, RIGHT)
-
-    def split_heads(x, n_head):
-        s = _sizes(*x.shape, n_head, k.split_sizes)
-        checked = DIVIDES[k.divisibility](x, s.C, s.nh)
-        if isinstance(checked, str):
-            return None
-        if checked is not None:
-            x, s.hd = checked, checked.shape[-1] // s.nh if checked.shape[-1] != x.shape[-1] else s.hd
-        return _dressed("split", x, SPLITS[k.split](x, s), k)
-
-    def merge_heads(y):
-        B, nh, T, hd = y.shape
-        parts = (k.merge_sizes or {}).get("parts", nh)
-        if parts != nh:  # `first, second, third, fourth = y.unbind(1)`
-            raise ValueError(f"not enough values to unpack (expected {parts}, got {nh})")
-        if k.merge_sizes and "h" in k.merge_sizes:
-            return rearrange(y, "b h t d -> b t (h d)", h=k.merge_sizes["h"])
-        s = _sizes(B, T, nh * hd, nh, k.merge_sizes)
-        s.C = s.nh * s.hd
-        merged = MERGES[k.merge](y, s)
-        return _dressed("merge", y, merged, k)
-
-    names = {"split_heads": split_heads, "merge_heads": merge_heads}
-    if k.signature in SIGNATURES:
-        name, declared = SIGNATURES[k.signature]
-        names[name] = declared(names[name])
-    else:
-        names.pop(k.signature, None)  # a function that is missing
-    return names
+def merge(text):
+    return edit(f"return {MERGED}", f"return {text}")
 
 
-def _sizes(B, T, C, nh, fixed):
-    """The sizes, some of them fixed."""
-    fixed = fixed or {}
-    B, T, C, nh = (fixed.get(letter, value) for letter, value in zip(LETTERS, (B, T, C, nh), strict=False))
-    return SimpleNamespace(B=B, T=T, C=C, nh=fixed.get("viewed_nh", nh), hd=fixed.get("hd", C // nh))
+def permuted(*order):
+    return merge(f"y.permute{order}{TO_TOKENS}")
 
 
-def _refuse(C, nh):
-    if C % nh:
-        raise ValueError(f"{C} channels cannot be divided evenly among {nh} heads")
+def moved(way):
+    """The heads in another order when they are split, and when they are merged."""
+    return split(f"{HEADS}.{way}"), merge(f"y.{way}.transpose(1, 2){TO_TOKENS}")
 
 
-def _dressed(side, given, z, k):
-    """What one of the two functions (side: split or merge) returns in place of z; given: its argument, which may be changed."""
-    dtype, gradient, device, mutates, returns = (getattr(k, f"{side}_{knob}") for knob in (*tuple(SIDE)[2:], "returns"))
-    z = DEVICES[device](GRADIENTS[gradient](CASTS[dtype](z)))
-    MUTATIONS[mutates](given)
-    return RETURNS[returns](z)
+def both(one, other):
+    return changed({**one.changes, **other.changes})
 
 
-# How a student may have declared one of the two functions.
-SIGNATURES = {
-    "renamed": ("split_heads", lambda split: lambda x, num_heads: split(x, num_heads)),
-    "split_swapped": ("split_heads", lambda split: lambda n_head, x: split(x, n_head)),
-    "split_takes_hd": ("split_heads", lambda split: lambda x, n_head, head_dim: split(x, n_head)),
-    "split_takes_x": ("split_heads", lambda split: lambda x: split(x, 4)),
-    "merge_takes_nh": ("merge_heads", lambda merge: lambda y, n_head: merge(y)),
-    "merge_takes_sizes": ("merge_heads", lambda merge: lambda y, B, T, C: merge(y)),
-}
+def splits(id_, *texts):
+    return of(id_, *map(split, texts))
 
 
-def _fixed(*choices):
-    """Hard-coded sizes in one function or in both."""
+def merges(id_, *texts):
+    return of(id_, *map(merge, texts))
+
+
+def sizes_in(line, sizes, viewed, **right):
+    """Sizes that are written in, in place of a line that reads them. viewed: by what the view is replaced."""
+    B, T, C, nh = (sizes.get(name, size) for name, size in right.items())
+    heads = "n_head" if viewed else "nh"
+    hd, then = sizes.get("hd", f"C // {heads}"), sizes.get("viewed_nh", heads)
+    return edit(line, f"B, T, C, {heads} = {B}, {T}, {C}, {nh}\n    hd, {heads} = {hd}, {then}", viewed)
+
+
+def fixed(*choices):
+    """Sizes that are written in, in both functions, in the first and in the second."""
     for sizes in choices:
-        yield "hard_coded_shape", {"split_sizes": sizes, "merge_sizes": sizes}
-        yield "hard_coded_shape", {"split_sizes": sizes}
-        yield "hard_coded_shape", {"merge_sizes": sizes}
+        viewed = {VIEWED: "x.view(B, T, n_head, hd)"}
+        one = sizes_in(OF_X, sizes, viewed, B="x.shape[0]", T="x.shape[1]", C="x.shape[2]", nh="n_head")
+        other = sizes_in(OF_Y, sizes, {}, B="y.shape[0]", T="y.shape[2]", C="y.shape[1] * y.shape[3]", nh="y.shape[1]")
+        yield from of("hard_coded_shape", both(one, other), one, other)
 
 
-def _in_either(misconception, knob, *ways):
+def in_either(id_, *pairs):
     """The same fault in one function (the likeliest way) or in both."""
-    yield misconception, {f"split_{knob}": ways[0]}
-    yield misconception, {f"merge_{knob}": ways[0]}
-    for way in ways:
-        yield misconception, {f"split_{knob}": way, f"merge_{knob}": way}
+    return of(id_, *pairs[0], *(both(*pair) for pair in pairs))
 
+
+def returned(*ways):
+    """What either function returns. {0}: what it should."""
+    return [(edit(f"return {SPLIT}", f"return {way.format(SPLIT)}"), merge(way.format(MERGED))) for way in ways]
+
+
+def written_into(*ways):
+    """What either function does to its argument."""
+    for way in ways:
+        lines = (("x", OF_X, SPLIT), ("y", OF_Y, MERGED))
+        yield [
+            edit(line, f"given = {t}\n    {line}", {f"return {z}": f"z = {z}\n    given{way}\n    return z"})
+            for t, line, z in lines
+        ]
+
+
+def unpacked(n):
+    """`first, second, … = y.unbind(1)`."""
+    said = f"not enough values to unpack (expected {n}, got {{y.shape[1]}})"
+    return edit(OF_Y, f'{OF_Y}\n    if nh != {n}:\n        raise ValueError(f"{said}")')
+
+
+def joined(n):
+    return merge(f'__import__("einops").rearrange(y, "b h t d -> b t (h d)", h={n})')
+
+
+TURNED, FORTH, BACK = moved("flip(1)"), moved("roll(1, 1)"), moved("roll(-1, 1)")
+TWO_BY_EIGHT = {"B": 2, "T": 8}
 
 MUTANTS = (
-    ("wrong_view", {"split": "straight"}),
-    *each("merge_no_transpose", merge=("straight", "flat")),
+    *splits("wrong_view", STRAIGHT),
+    *merges("merge_no_transpose", JOINED, FLAT),
     # After its halves: of a file in which one function is not written yet, all that is known is the other.
-    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
-    ("heads_interleaved", {"split": "interleaved", "merge": HEADS_LAST}),
-    ("heads_interleaved", {"split": "interleaved"}),
-    ("heads_missing_transpose", {"split": "heads_left_behind"}),
-    *each("heads_missing_transpose", merge=("flat", "straight"), split="heads_left_behind"),
-    *each("view_not_contiguous", merge=("view", "viewed_after_last_swap")),
-    *each("view_not_contiguous", split=("viewed_after_swap", "viewed_in_batch")),
-    ("view_not_contiguous", {"split": "viewed_after_swap", "merge": "view"}),
-    *each("divisibility_unchecked", divisibility=("unchecked", "truncated", "padded", "returned", "larger_only")),
-    ("refuses_allowed", {"divisibility": "other_way"}),
-    *each("divisibility_unchecked", divisibility=("tokens", "batch")),
-    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
-    *each("wrong_view", split=("straight_hd_first", "straight_then_swapped", "swapped_first")),
-    *each("wrong_view", split=("wrong_swap", "last_swapped", "straight_heads_in_batch")),
-    *each("heads_mix_batch", split=("straight_heads_in_batch", "batch_after_heads")),
-    ("heads_mix_batch", {"split": "batch_after_heads", "merge": "batch_viewed"}),
-    *each("heads_mix_batch", split=("heads_before_batch_left", "heads_stacked_first", "heads_stacked_first_viewed")),
-    ("heads_mix_batch", {"split": "heads_stacked_first_viewed", "merge": "heads_from_batch"}),
-    ("heads_mix_batch", {"split": "heads_in_batch"}),
-    *each("heads_mix_batch", merge=("batch_viewed", "heads_from_batch")),
-    *each("heads_mix_batch", merge=("heads_joined_along_batch", "batch_in_channels")),
-    *each("heads_interleaved", split=("interleaved_left_behind", "interleaved_hd_first")),
-    ("heads_and_width_swapped", {"split": "sizes_swapped"}),
-    *each("heads_averaged", merge=("mean", "sum", "mean_repeated", "sum_repeated")),
-    ("heads_reversed", {"split": "reversed", "merge": "reversed"}),
-    ("heads_reversed", {"split": "reversed"}),
-    ("heads_reversed", {"merge": "reversed"}),
-    ("heads_reversed", {"split": "rolled", "merge": "rolled_back"}),
-    ("heads_reversed", {"split": "rolled_back", "merge": "rolled"}),
-    *each("heads_reversed", split=("rolled", "rolled_back")),
-    *each("heads_reversed", merge=("rolled", "rolled_back")),
-    ("merge_wrong_axes", {"merge": HEADS_LAST}),
-    ("heads_interleaved", {"merge": HEADS_LAST}),
-    *each("merge_wrong_axes", merge=("axes_(0, 1, 3, 2)", "flat_last_swap")),
-    *each("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "flat_ends_swapped")),
-    *each("merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "flat_width_first")),
-    *each("heads_mix_batch", merge=("axes_(1, 0, 2, 3)", "axes_(1, 2, 0, 3)")),
-    *each("merge_wrong_axes", merge=("axes_(1, 0, 2, 3)", "axes_(1, 2, 0, 3)", "axes_(2, 0, 1, 3)")),
-    *each("merge_wrong_axes", merge=("axes_(2, 1, 0, 3)", "axes_(3, 1, 2, 0)")),
-    ("merge_no_transpose", {"merge": "heads_joined_along_tokens"}),
-    *_fixed({"B": 2, "T": 8, "C": 64}, {"B": 2, "T": 8, "C": 64, "nh": 4}, {"B": 2, "T": 8, "nh": 4, "hd": 16}),
-    *_fixed({"B": 2}, {"B": 1}, {"B": -1, "T": 8}, {"T": 8}, {"B": 2, "T": -1}, {"B": 2, "T": 8}, {"T": 1024}),
-    *_fixed({"nh": 4}, {"viewed_nh": 4}, {"nh": 2}, {"viewed_nh": 2}, {"nh": 8}, {"nh": 12}),
-    *_fixed({"hd": 16}, {"hd": 64}, {"hd": 8}, {"C": 64}, {"C": 768}),
-    *each("hard_coded_shape", merge_sizes=(*({"parts": n} for n in (4, 2, 3, 8)), *({"h": n} for n in (12, 4, 2, 8)))),
-    *each("hard_coded_shape", split_sizes=({"viewed_nh": -1, "hd": 16}, {"viewed_nh": -1, "hd": 64})),
-    *_in_either("gradient_cut", "gradient", "detach", "first_head"),
-    *_in_either("input_mutated", "mutates", "swapped", "zeroed", "scaled", "head_zeroed"),
-    *_in_either("hard_coded_dtype", "dtype", "float", "double", "half", "bfloat16", "long"),
-    *_in_either("hard_coded_device", "device", "cpu", "added"),
-    *_in_either("interface", "returns", "one_tuple", "list", "numpy", "none"),
-    *each("interface", signature=(*SIGNATURES, "split_heads", "merge_heads")),
+    ("wrong_view_both", both(split(STRAIGHT), merge(JOINED))),
+    ("heads_interleaved", both(split(INTERLEAVED), permuted(0, 2, 3, 1))),
+    *splits("heads_interleaved", INTERLEAVED),
+    *splits("heads_missing_transpose", BEHIND),
+    *of("heads_missing_transpose", *(both(split(BEHIND), merge(text)) for text in (FLAT, JOINED))),
+    *merges("view_not_contiguous", IN_VIEW, "y.transpose(2, 3).view(B, T, nh * hd)"),
+    *splits("view_not_contiguous", SWAPPED_VIEWED, f"{HEADS}.view(B * n_head, T, hd)"),
+    ("view_not_contiguous", both(split(SWAPPED_VIEWED), merge(IN_VIEW))),
+    *of("divisibility_unchecked", edit(REFUSED, "if False:")),
+    ("divisibility_unchecked", edit(REFUSED, "x = x[..., : C // n_head * n_head]\n    if False:")),
+    (
+        "divisibility_unchecked",
+        edit(REFUSED, "x = torch.nn.functional.pad(x, (0, -C % n_head))\n    C = x.shape[2]\n    if False:"),
+    ),
+    *of("divisibility_unchecked", edit(RAISED, "return None"), edit(REFUSED, "if n_head > C:")),
+    ("refuses_allowed", edit(REFUSED, "if n_head % C != 0:")),
+    *of("divisibility_unchecked", *(edit(REFUSED, f"if {size} % n_head != 0:") for size in "TB")),
+    *merges("size_wrong_axis", "y.transpose(1, 2).reshape(B, nh, T * hd)"),
+    *splits("wrong_view", "x.reshape(B, n_head, hd, T).transpose(2, 3)", f"{STRAIGHT}.transpose(1, 2)"),
+    *splits("wrong_view", "x.transpose(1, 2).reshape(B, n_head, T, hd)"),
+    *splits("wrong_view", *(f"{BEHIND}.transpose({axes}).reshape(B, n_head, T, hd)" for axes in ("1, 3", "2, 3"))),
+    *splits("wrong_view", "x.view(B * n_head, T, hd)"),
+    *splits("heads_mix_batch", "x.view(B * n_head, T, hd)", BATCH_AFTER),
+    ("heads_mix_batch", both(split(BATCH_AFTER), merge(BATCH_VIEWED))),
+    *splits("heads_mix_batch", "x.view(n_head, B, T, hd)", STACKED, f"{STACKED}.view(B, n_head, T, hd)"),
+    ("heads_mix_batch", both(split(f"{STACKED}.view(B, n_head, T, hd)"), merge(FROM_BATCH))),
+    *splits("heads_mix_batch", f"{HEADS}.reshape(B * n_head, T, hd)"),
+    *merges(
+        "heads_mix_batch", BATCH_VIEWED, FROM_BATCH, "torch.cat(list(y.unbind(1)), dim=0)", "torch.cat(list(y), dim=-1)"
+    ),
+    *splits("heads_interleaved", f"{DEALT}.transpose(2, 3)", f"{DEALT}.transpose(1, 3)"),
+    *splits("heads_and_width_swapped", f"{DEALT}.transpose(1, 2)"),
+    *merges("heads_averaged", "y.mean(1)", "y.sum(1)", "y.mean(1).repeat(1, 1, nh)", "y.sum(1).repeat(1, 1, nh)"),
+    *of("heads_reversed", both(*TURNED), *TURNED, both(FORTH[0], BACK[1]), both(BACK[0], FORTH[1])),
+    *of("heads_reversed", FORTH[0], BACK[0], FORTH[1], BACK[1]),
+    *((id_, permuted(0, 2, 3, 1)) for id_ in ("merge_wrong_axes", "heads_interleaved")),
+    *of("merge_wrong_axes", permuted(0, 1, 3, 2), merge("y.transpose(2, 3).flatten(2)")),
+    *of("merge_wrong_axes", permuted(0, 3, 2, 1), merge("y.transpose(1, 3).flatten(2)")),
+    *of("merge_wrong_axes", permuted(0, 3, 1, 2), merge("y.permute(0, 3, 1, 2).flatten(2)")),
+    *of("heads_mix_batch", permuted(1, 0, 2, 3), permuted(1, 2, 0, 3)),
+    *of("merge_wrong_axes", permuted(1, 0, 2, 3), permuted(1, 2, 0, 3), permuted(2, 0, 1, 3)),
+    *of("merge_wrong_axes", permuted(2, 1, 0, 3), permuted(3, 1, 2, 0)),
+    *merges("merge_no_transpose", "torch.cat(list(y.unbind(1)), dim=1)"),
+    *fixed(TWO_BY_EIGHT | {"C": 64}, TWO_BY_EIGHT | {"C": 64, "nh": 4}, TWO_BY_EIGHT | {"nh": 4, "hd": 16}),
+    *fixed({"B": 2}, {"B": 1}, {"B": -1, "T": 8}, {"T": 8}, {"B": 2, "T": -1}, TWO_BY_EIGHT, {"T": 1024}),
+    *fixed({"nh": 4}, {"viewed_nh": 4}, {"nh": 2}, {"viewed_nh": 2}, {"nh": 8}, {"nh": 12}),
+    *fixed({"hd": 16}, {"hd": 64}, {"hd": 8}, {"C": 64}, {"C": 768}),
+    *of("hard_coded_shape", *map(unpacked, (4, 2, 3, 8)), *map(joined, (12, 4, 2, 8))),
+    *of("hard_coded_shape", *(edit(REFUSED, "if False:", {VIEWED: f"x.view(B, T, -1, {hd})"}) for hd in (16, 64))),
+    *in_either("gradient_cut", *returned("{0}.detach()", "torch.cat([{0}[:, :1].detach(), {0}[:, 1:]], dim=1)")),
+    *in_either(
+        "input_mutated",
+        *written_into(".transpose_(1, 2)", ".detach().zero_()", ".detach().mul_(2)", ".detach()[:, 0].zero_()"),
+    ),
+    *in_either(
+        "hard_coded_dtype", *returned(*(f"{{0}}.{to}()" for to in ("float", "double", "half", "bfloat16", "long")))
+    ),
+    *in_either("hard_coded_device", *returned("{0}.cpu()", "{0} + torch.zeros({0}.shape, dtype={0}.dtype)")),
+    *in_either("interface", *returned("({0},)", "{0}.tolist()", "{0}.detach().cpu().numpy()", "None")),
+    ("interface", edit(DEF_SPLIT, "def split_heads(x, num_heads)", {OF_X: f"n_head = num_heads\n    {OF_X}"})),
+    *of("interface", *(edit(DEF_SPLIT, f"def split_heads({names})") for names in ("n_head, x", "x, n_head, head_dim"))),
+    ("interface", edit(DEF_SPLIT, "def split_heads(x)", {OF_X: f"n_head = 4\n    {OF_X}"})),
+    *of("interface", *(edit(DEF_MERGE, f"def merge_heads({names})") for names in ("y, n_head", "y, B, T, C"))),
+    *of("interface", edit(DEF_SPLIT, "def split(x, n_head)"), edit(DEF_MERGE, "def merge(y)")),
 )

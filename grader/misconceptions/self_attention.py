@@ -2,50 +2,42 @@
 
 from manyheads.checks import edit
 
+from . import _separate_qkv as head
 from ._layers import module
 from ._mutants import KEYS_NOT_TRANSPOSED, dropped_in_place, each, written_in
-from ._separate_qkv import (
-    KNOBS,
-    LAYERS,
-    NORM,
-    OPTIONS,
-    SOME,
-    TEMPERATURE,
-    OneHead,
-    Runs,
-    attention_mutants,
-    dropouts,
-    more_layers,
-    on_the_way,
-    renamed,
-)
 
 OUT, SOFTMAX = "weights @ v", "torch.softmax(scores, dim=-1)"
 
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    return module("CausalAttention", OneHead, KNOBS, knobs)
+    return module("CausalAttention", head.OneHead, head.KNOBS, knobs)
 
 
 MUTANTS = (
-    *attention_mutants(("sqrt_d_query",), ("batch", "square", "everything")),
-    *Runs.LAYERS,
-    *dropouts(SOFTMAX, OUT),
-    *Runs.INPUT,
-    *on_the_way("T = x.shape[1]", OUT),
+    *head.attention_mutants(("sqrt_d_query",), ("batch", "square", "everything")),
+    *head.Runs.LAYERS,
+    *head.dropouts(SOFTMAX, OUT),
+    *head.Runs.INPUT,
+    *head.on_the_way("T = x.shape[1]", OUT),
     *each("hard_coded_shape", sizes=written_in(C=(2, 4, 64, 3, 8, 768))),
-    *Runs.WRITTEN_IN,
-    *each("params_not_registered", lost=[f"{how} {SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")]),
-    *more_layers(OUT, out_proj=("nn.Linear(d_out, d_out)", "self.out_proj({0})"), norm=NORM, temperature=TEMPERATURE),
-    *each("params_extra", renamed=[{name: way.format(name[2]) for name in LAYERS} for way in ("w_{0}", "{0}_proj")]),
+    *head.Runs.WRITTEN_IN,
+    *each(
+        "params_not_registered", lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")]
+    ),
+    *head.more_layers(
+        OUT, out_proj=("nn.Linear(d_out, d_out)", "self.out_proj({0})"), norm=head.NORM, temperature=head.TEMPERATURE
+    ),
+    *each(
+        "params_extra", renamed=[{name: way.format(name[2]) for name in head.LAYERS} for way in ("w_{0}", "{0}_proj")]
+    ),
     ("interface", edit("class CausalAttention(", "class SelfAttention(")),
     ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
-    renamed(f"context_length: int, {OPTIONS}", "block_size: int, p: float = 0.0, bias: bool = False"),
-    *Runs.SIGNATURES,
+    head.renamed(f"context_length: int, {head.OPTIONS}", "block_size: int, p: float = 0.0, bias: bool = False"),
+    *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
     KEYS_NOT_TRANSPOSED,
     dropped_in_place("self.dropout"),
 )
 
-FAMILIES = Runs.FAMILIES
+FAMILIES = head.Runs.FAMILIES

@@ -6,25 +6,11 @@ from torch import nn
 
 from manyheads.checks import edit
 
+from . import _separate_qkv as head
 from ._attention import HEADS_LAST, MERGES, SPLITS
 from ._attention_mutants import AXES, PARTS
 from ._layers import module
 from ._mutants import KEYS_NOT_TRANSPOSED, at, dropped_in_place, each, written_in
-from ._separate_qkv import (
-    KNOBS,
-    LAYERS,
-    NORM,
-    OPTIONS,
-    TEMPERATURE,
-    OneHead,
-    Runs,
-    attention_mutants,
-    dropouts,
-    more_layers,
-    on_the_way,
-    project,
-    renamed,
-)
 
 # (B, T, C) to (B, nh, T, hd), or what was taken for it.
 SPLIT = SPLITS | {
@@ -33,7 +19,7 @@ SPLIT = SPLITS | {
     "view_not_contiguous": lambda t, s: SPLITS["heads"](t, s).view(s.B * s.nh, s.T, -1).unflatten(0, (-1, s.nh)),
 }
 
-HEAD_KNOBS = KNOBS | {
+HEAD_KNOBS = head.KNOBS | {
     "divides": "d_out",  # what is checked: d_out, d_in, context, nothing
     "split": "heads",
     "split_only": "qkv",  # the others are split well
@@ -42,7 +28,7 @@ HEAD_KNOBS = KNOBS | {
 }  # fmt: skip; sizes may hold nh and hd
 
 
-class Heads(OneHead):
+class Heads(head.OneHead):
     """Several heads, with an output projection."""
 
     def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
@@ -65,7 +51,7 @@ class Heads(OneHead):
         (B, T, _), (_, nh, _, hd) = x.shape, out.shape
         out = MERGES[self.knobs.merge](out, SimpleNamespace(B=B, T=T, nh=nh, hd=hd, C=-1))
         for _ in range({"missing": 0, "twice": 2}.get(self.knobs.proj, 1)):
-            out = project(self.out_proj, out, transposed=self.knobs.proj == "transposed")
+            out = head.project(self.out_proj, out, transposed=self.knobs.proj == "transposed")
         return out
 
 
@@ -74,13 +60,17 @@ def make(**knobs):
     return module("MultiHeadAttention", Heads, HEAD_KNOBS, knobs)
 
 
-EVERY, OUT, PROJ = " ".join((*LAYERS, "out_proj")), "self.out_proj(context)", "self.out_proj = nn.Linear(d_out, d_out)"
+EVERY, OUT, PROJ = (
+    " ".join((*head.LAYERS, "out_proj")),
+    "self.out_proj(context)",
+    "self.out_proj = nn.Linear(d_out, d_out)",
+)
 OTHER_NAMES = ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
 LINEAR = "nn.functional.linear(context, self.out_proj.weight)"
 SIZES = "context_length: int, num_heads: int"
 
 MUTANTS = (
-    *attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
+    *head.attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
     *each("divisibility_unchecked", divides=("nothing", "d_in", "context")),
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
@@ -125,28 +115,28 @@ MUTANTS = (
     *at(OUT, ("proj_bias", LINEAR, f"{OUT} + (self.num_heads - 1) * self.out_proj.bias")),
     ("view_not_contiguous", {"merge": "contiguous_too_early"}),
     ("view_not_contiguous", {"split": "view_not_contiguous"}),
-    *Runs.LAYERS,
-    *dropouts("scores.softmax(dim=-1)", OUT),
-    *Runs.INPUT,
-    *on_the_way("B, T, _ = x.shape", OUT),
+    *head.Runs.LAYERS,
+    *head.dropouts("scores.softmax(dim=-1)", OUT),
+    *head.Runs.INPUT,
+    *head.on_the_way("B, T, _ = x.shape", OUT),
     ("hard_coded_shape", {"sizes": {"context": True}}),
     *each("hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))),
     *each("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
-    *Runs.WRITTEN_IN,
+    *head.Runs.WRITTEN_IN,
     *each("params_not_registered", lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")]),
     *each("params_not_registered", lost=("anew out_proj", "plain out_proj")),
     ("params_not_registered", {"split": "first_shared"}),
-    *more_layers(OUT, c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"), norm=NORM, temperature=TEMPERATURE),
+    *head.more_layers(OUT, c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"), norm=head.NORM, temperature=head.TEMPERATURE),
     *each("params_extra", renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES]),
     ("interface", edit("class MultiHeadAttention(", "class MHA(")),
     ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
     ("interface", edit("num_heads: int, dropout: float = 0.0", "dropout: float, num_heads: int")),
-    renamed(f"{SIZES}, {OPTIONS}", "block_size: int, n_head: int, p: float = 0.0, bias: bool = False"),
-    *Runs.SIGNATURES,
+    head.renamed(f"{SIZES}, {head.OPTIONS}", "block_size: int, n_head: int, p: float = 0.0, bias: bool = False"),
+    *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
     KEYS_NOT_TRANSPOSED,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
     dropped_in_place("self.dropout"),
 )
 
-FAMILIES = Runs.FAMILIES
+FAMILIES = head.Runs.FAMILIES
