@@ -37,34 +37,28 @@ class Runs:
     )
     FILLED = (
         *each("mask_zero_fill", mask=(1e-3, -1e-3, 0.01, -0.01, 0.1, -0.1)),
-        *each("mask_weak_fill", mask=WEAK),
-        *each("mask_weak_fill", mask=added(*WEAK, -50.0)),
-        *each("mask_weak_fill", mask=(*LOW_FILLS, *OF_HEADS)),
-        *each("mask_weak_fill", mask=(*LOW_FILLS, *OF_HEADS), scaled="hidden"),
+        *each("mask_weak_fill", mask=(*WEAK, *added(*WEAK, -50.0))),
+        *each("mask_weak_fill", scaled=(..., "hidden"), mask=(*LOW_FILLS, *OF_HEADS)),
     )
     LATE_NAN = ("after_softmax_inf", "after_softmax_low")
     ADDED = (
         *each("mask_added", mask=("add_seen", "add_hidden", ("reversed", "add_seen"))),
         *each("mask_added", mask=("add_seen", "add_hidden"), scaled="hidden"),
-        *each("mask_weak_fill", mask=WEAK[:3], scaled="hidden"),
-        *each("mask_weak_fill", mask=added(*WEAK[:3]), scaled="hidden"),
+        *each("mask_weak_fill", mask=(*WEAK[:3], *added(*WEAK[:3])), scaled="hidden"),
     )
     NOT_SLICED = (
         ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
         ("mask_not_sliced", {"holder": "whole_stretched"}),
-        ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
-        ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
+        *each("mask_not_sliced", holder="whole", mix="einsum", merge=(..., "flattened")),
     )
     WRONG_SIZES = (
-        *each("size_wrong_axis", holder=("cut_to_batch", "made_for_heads")),
-        *each("size_wrong_axis", holder=("cut_to_batch", "made_for_heads"), mix="einsum"),
+        *each("size_wrong_axis", mix=(..., "einsum"), holder=("cut_to_batch", "made_for_heads")),
         *each("size_wrong_axis", holder=("made_for_batch", "made_for_heads"), mix="einsum", merge="flattened"),
         ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     )
     ROUNDED = (
         *each("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
-        *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
-        *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient"), scaled="hidden"),
+        *each("scale_rounded", scaled=(..., "hidden"), scores=("rounded_down", "rounded_down_without_gradient")),
     )
     WITH_THE_BATCH = each("qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch"))
     WRONG_CUTS = (
@@ -77,8 +71,7 @@ class Runs:
     HEADS_ASTRAY = (
         *each("heads_reversed", split=("reversed", "rolled"), split_of="v"),
         *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
-        *each("heads_mix_batch", split="batch_after_heads", merge=("axes_(1, 2, 0, 3)", "heads_from_batch")),
-        *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch")),
+        *each("heads_mix_batch", split=("batch_after_heads", ...), merge=("axes_(1, 2, 0, 3)", "heads_from_batch")),
         ("heads_mix_batch", {"merge": "batch_viewed"}),
     )
     PACKED = (
@@ -119,8 +112,9 @@ class Runs:
     HIDDEN = (
         *FILLED,
         *each("mask_plus_inf", mask=(INF, 1e9)),
-        *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
-        *each("mask_nan", mask=(*LATE_NAN, "after_softmax_inf_and_sum")),
+        *each(
+            "mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", *LATE_NAN, "after_softmax_inf_and_sum")
+        ),
         *ADDED,
         ("mask_not_sliced", {"holder": "whole"}),
         *NOT_SLICED,

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import torch
 
 from ._masking import SOFTMAX
+from ._mutants import each
 from ._scaling import SCALES
 
 # What q kᵀ is multiplied by, for attempts that know one number of axes only.
@@ -66,17 +67,6 @@ ANSWERS = {
     "none": lambda out: None,
 }
 
-# A dtype or a device that is written in.
-CASTS = {"follows": lambda z: z} | {
-    name: lambda z, name=name: getattr(z, name)() for name in ("float", "double", "half", "bfloat16", "long")
-}
-DEVICES = {
-    "follows": lambda z: z,
-    "cpu": lambda z: z.cpu(),
-    "added": lambda z: z + torch.zeros(z.shape, dtype=z.dtype),
-    "multiplied": lambda z: z @ torch.eye(z.shape[-1], dtype=z.dtype),
-}
-
 
 def unpacked(t, axes):
     """`B, T, C = t.shape`: any other number of axes is a ValueError."""
@@ -135,9 +125,10 @@ def of_both(k, right):
     return first, first | {name: value for name, value in second.items() if value is not None}
 
 
-def sides(id_, right, faults):
-    """In both functions, in the second one alone, in the first one alone if these knobs have a right value."""
-    yield id_, faults
-    yield id_, {f"own_{knob}": value for knob, value in faults.items()}
-    if faults.keys() <= right.keys():
-        yield id_, {**faults, **{f"own_{knob}": right[knob] for knob in faults}}
+def sides(id_, right, **knobs):
+    """As `each`: in both functions, in the second one alone, in the first one alone if these knobs have a right value."""
+    for _, faults in each(id_, **knobs):
+        yield id_, faults
+        yield id_, {f"own_{knob}": value for knob, value in faults.items()}
+        if faults.keys() <= right.keys():
+            yield id_, {**faults, **{f"own_{knob}": right[knob] for knob in faults}}

@@ -109,11 +109,11 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         ("scale_after_softmax", {"scaled": "weights"}),
         *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
         *scales(*(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"),
-        *each("scale_rounded", scores=tuple(ROUNDED_SCORES)[1:]),
-        *each("scale_rounded", scores=tuple(ROUNDED_SCORES)[1:], scaled="hidden"),
+        *each("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
         *each("scale_constant", scale=constants),
-        ("scores_ignored", {"scale": 0.0}),
-        ("scores_ignored", {"scale": 0.0, "cut_gradient": ("scores",)}),  # zeros, or nothing at all, in place of scores
+        *each(
+            "scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))
+        ),  # zeros, or nothing at all, in place of scores
         *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
         *each("softmax_wrong_axis", softmax=wrong_axes),
         *each("softmax_missing", softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid")),
@@ -132,8 +132,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *each("mask_plus_inf", how=(INF, 1e9)),
         ("mask_after_softmax", {"how": "after_softmax"}),
         *each("mask_nan", how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum")),
-        *each("mask_added", how=added),
-        *each("mask_added", how=added, scaled="hidden"),
+        *each("mask_added", scaled=(..., "hidden"), how=added),
         *each("mask_weak_fill", how=(*weak[:3], *(("add", n) for n in weak[:3])), scaled="hidden"),
         ("mask_sdpa_inverted", {"mask": "inverted", "how": "zero_row"}),
         *each("mask_weak_fill", how=(*weak, *(("add", n) for n in weak if n >= -10))),
@@ -220,8 +219,7 @@ class Runs:
     INPUT = (
         *each("state_kept", holder=("first_call", "first_call_cut")),
         *each("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
-        *each("gradient_cut", cut_gradient=(("output",), ("weights",), ("x",), ("q",), ("k",), ("v",))),
-        *each("gradient_cut", cut_gradient=(("x_q",), ("x_k",), ("x_v",))),
+        *each("gradient_cut", cut_gradient=[(place,) for place in "output weights x q k v x_q x_k x_v".split()]),
         *each("hard_coded_shape", sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024))),
     )
 

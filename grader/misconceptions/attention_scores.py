@@ -5,10 +5,13 @@ from functools import wraps
 
 import torch
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, each, known
-from ._scaling import PRECEDENCE_OF_HD, ROUNDED_SCORES
+from manyheads.checks import edit
+
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known
+from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
+SCORES = "q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 SUMS = ("sum_of_sizes", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
@@ -29,13 +32,11 @@ def only_size(out, kind, n):
 
 # Where scale_attend, softmax_simplified and the like are None, they are as the knob without this ending.
 RIGHT = {
-    **OFFERED, "scale": "sqrt_hd", "scale_attend": None, "scores_rounded": "no", "scale_simplified": 1.0,
-    "scale_again": None,  # attend scales q, then calls attention_scores
+    **OFFERED, "scale": "sqrt_hd", "scale_attend": None,
     "scale_after": "nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
     "softmax": -1, "softmax_simplified": None, "softmax_weights": None, "softmax_attend": None,
-    "product": "any", "product_simplified": None, "product_attend": None,
+    "product": "any", "product_simplified": None,
     "roles": "qkv",  # of attend
-    "swapped": False,  # attention_scores gives k qᵀ
     "size": None, "size_in": FUNCTIONS,  # (kind, n): only_size
     "cut": (), "mutate": (),  # names of tensors
     "to_cpu": (),  # functions
@@ -57,9 +58,7 @@ def make(**knobs):
         return getattr(faults, name) if own is None else own
 
     def scaled(kind, how, q, k, v=None):
-        one, other = (k, q) if faults.swapped else (q, k)
-        scores = PRODUCTS[kind](lose("q", one), lose("k", other)) * multiplier(how, q, k, v)
-        return lose("scores", ROUNDED_SCORES[faults.scores_rounded](scores))
+        return lose("scores", PRODUCTS[kind](lose("q", q), lose("k", k)) * multiplier(how, q, k, v))
 
     def softmax(kind, scores):
         return torch.softmax(scores, dim=kind) if isinstance(kind, int) else SHARES[kind](scores)
@@ -73,8 +72,7 @@ def make(**knobs):
         if "x" in faults.mutate:
             x.mul_(1.5)
             x = x / 1.5
-        factor = x.shape[-1] ** -0.5 if faults.scale_simplified == "sqrt_c" else faults.scale_simplified
-        table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x)) * factor
+        table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x))
         return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose("x_values", x)
 
     def attention_scores(q, k):
@@ -91,9 +89,7 @@ def make(**knobs):
 
     def attend(q, k, v):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        scores = rounded("attention_scores", scaled(knob("product", "attend"), knob("scale", "attend"), q, k, v))
-        if faults.scale_again is not None:
-            scores = scores * multiplier(faults.scale_again, q, k)
+        scores = rounded("attention_scores", scaled(faults.product, knob("scale", "attend"), q, k, v))
         how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
         weights = shares(how, scores)
         if faults.scale_after == "attend":
@@ -113,84 +109,77 @@ def make(**knobs):
     return offered(faults, *map(sized, (simplified_attention, attention_scores, attention_weights, attend)))
 
 
-def _scales(id_, how):
+def _scales(id_, *ways):
     """In both functions, in attend alone, in attention_scores alone."""
-    yield id_, {"scale": how}
-    yield id_, {"scale_attend": how}
-    yield id_, {"scale": how, "scale_attend": "sqrt_hd"}
+    for how in ways:
+        yield from (
+            (id_, {"scale": how}),
+            (id_, {"scale_attend": how}),
+            (id_, {"scale": how, "scale_attend": "sqrt_hd"}),
+        )
 
 
-def _shares(id_, how):
+def _shares(id_, *ways):
     """Everywhere, in the pair of functions, and in each function alone."""
-    yield id_, {"softmax": how}
-    yield id_, {"softmax_simplified": how}
-    yield id_, {"softmax_weights": how}
-    yield id_, {"softmax_attend": how}
-    yield id_, {"softmax_weights": how, "softmax_attend": -1}
+    for how in ways:
+        yield from (
+            (id_, {knob: how}) for knob in ("softmax", "softmax_simplified", "softmax_weights", "softmax_attend")
+        )
+        yield id_, {"softmax_weights": how, "softmax_attend": -1}
 
 
 MUTANTS = (
     *_scales("scale_missing", "missing"),
     *_scales("scale_no_sqrt", "hd"),
     *_scales("scale_multiplied", "times_sqrt_hd"),
-    *_shares("softmax_query_axis", -2),
-    *_shares("softmax_query_axis", "queries_by_hand"),
-    *_shares("softmax_query_axis", 1),
+    *_shares("softmax_query_axis", -2, "queries_by_hand", 1),
     *_shares("softmax_wrong_axis", 0),
     *_shares("scores_ignored", "uniform"),
-    *_shares("softmax_missing", "missing"),
-    *_shares("softmax_missing", "sum"),
-    *_shares("softmax_wrong_axis", "square"),
-    *_shares("softmax_wrong_axis", "everything"),
+    *_shares("softmax_missing", "missing", "sum"),
+    *_shares("softmax_wrong_axis", "square", "everything"),
     *each("softmax_query_axis", softmax=2),
     *each("softmax_wrong_axis", softmax=("implicit", -3, 1, 2)),
     *each("softmax_query_axis", softmax=0),
     *each("softmax_wrong_axis", softmax_simplified=("implicit", 1)),
     *each("softmax_wrong_axis", softmax_weights=("implicit", -3, 1)),
     *each("softmax_missing", softmax=(*SUMS, "exp", "exp_shifted")),
-    *each("softmax_missing", softmax_weights=("exp", "exp_shifted")),
-    *each("softmax_missing", softmax_simplified=("exp", "exp_shifted")),
-    *each("softmax_missing", softmax_weights=SUMS),
-    *each("softmax_missing", softmax_simplified=("sum_of_sizes", "sum_all")),
+    *each("softmax_missing", softmax_weights=("exp", "exp_shifted", *SUMS)),
+    *each("softmax_missing", softmax_simplified=("exp", "exp_shifted", "sum_of_sizes", "sum_all")),
     *each("values_wrong_source", roles=("qkk", "qkq")),
-    ("scale_after_softmax", {"scale": "missing", "scale_after": "attend"}),
+    *each("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
-    ("scale_after_softmax", {"scale_after": "attend"}),
-    ("scale_after_softmax", {"scale": "missing", "scale_after": "weights"}),
-    ("scale_after_softmax", {"scale_after": "weights"}),
-    ("scale_twice", {"scale_again": "sqrt_hd"}),
-    ("scale_twice", {"scale": "hd"}),
-    ("scale_twice", {"scale": "hd", "scale_attend": "sqrt_hd"}),
-    *(mutant for way in PRECEDENCE_OF_HD for mutant in _scales("scale_precedence", way)),
-    *_scales("scale_sqrt_tokens", "sqrt_keys"),
-    *_scales("scale_sqrt_tokens", "sqrt_tokens"),
-    *each("scale_wrong_axis", scale=("sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict")),
-    *each("scale_wrong_axis", scale=("sqrt_axis_1", "sqrt_batch")),
+    ("scale_twice", edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v")),
+    *each("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
+    *_scales("scale_precedence", *PRECEDENCE_OF_HD),
+    *_scales("scale_sqrt_tokens", "sqrt_keys", "sqrt_tokens"),
+    *each(
+        "scale_wrong_axis", scale=("sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_batch")
+    ),
     *each("scale_wrong_axis", scale_attend="sqrt_values"),
-    *(mutant for root in ("rounded_down", "rounded", "rounded_up") for mutant in _scales("scale_rounded", root)),
-    *each("scale_rounded", scores_rounded=tuple(ROUNDED_SCORES)[1:]),
+    *_scales("scale_rounded", "rounded_down", "rounded", "rounded_up"),
+    *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),
     *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
     *each("scale_sqrt_tokens", scale="sqrt_axis_1"),
     *each("scale_sqrt_c", scale=("sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1")),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     *each("scale_constant", scale_attend=[n**-0.5 for n in CONSTANTS[:4]]),
     *each("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
-    ("qkv_order", {"swapped": True}),
+    ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
     ("axes_turned", {"product": "T"}),
     *each("hard_coded_shape", product=tuple(PRODUCTS)[2:]),
     ("axes_turned", {"product_simplified": "T"}),
     *each("hard_coded_shape", product_simplified=("t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3")),
     *each("hard_coded_shape", size=(*(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1))),
-    ("hard_coded_shape", {"size": ("view", 64)}),
-    ("hard_coded_shape", {"size": ("view", 64), "size_in": ("simplified_attention",)}),
+    *each("hard_coded_shape", size=[("view", 64)], size_in=[..., ("simplified_attention",)]),
     ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
-    *each("gradient_cut", cut=[(name,) for name in ("x_weights", "x_keys", "x_query", "x_values")]),
-    *each("gradient_cut", cut=[(name,) for name in ("q", "k", "v", "scores", "weights")]),
+    *each("gradient_cut", cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()]),
     ("gradient_cut", {"detached": FUNCTIONS}),
     *(("gradient_cut", {knob: "detached_sum"}) for knob in ("softmax", "softmax_weights", "softmax_simplified")),
     *each("input_mutated", mutate=[(name,) for name in ("q", "k", "v", "x", "scores")]),
-    *each("hard_coded_dtype", cast=(("float32", FUNCTIONS), ("float64", FUNCTIONS))),
-    *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
+    *each(
+        "hard_coded_dtype",
+        cast=[("float32", FUNCTIONS), ("float64", FUNCTIONS), *(("float32", (n,)) for n in FUNCTIONS)],
+    ),
     *each("hard_coded_device", fixed_device=[(name,) for name in FUNCTIONS]),
     *each("hard_coded_device", to_cpu=[(name,) for name in FUNCTIONS]),
     *each("interface", returns=[(kind, "attend") for kind in ("tuple", "listed", "none", "numpy")]),

@@ -2,35 +2,20 @@
 
 import torch
 
+from manyheads.checks import edit
+
 from ._masking import INF, MASK_TYPES, VISIBLE, hidden, of_mask, visible, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, each, known
-from ._scores import OFFERED, SHARES, of_both, offered, own, sides, unpacked
+from ._mutants import FILLS_TRIED, LOW_FILLS, at, each, known, of
+from ._scores import OFFERED, SHARES, of_both, offered, own, sides
 
 # More ways to hide scores, beside those of HIDE.
 HIDES = {
     "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
-    "subtract_mask": lambda scores, mask: scores - mask * 1.0,
     "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
     "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
     "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
     "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
-    "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
-    "indexed_last": lambda scores, mask: torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores,
-    "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
 }
-
-# Where causal_weights takes T from, for attempts that know one number of axes only.
-LENGTHS = {
-    "last": lambda scores: scores.shape[-1],
-    "axis_0": lambda scores: scores.shape[0],
-    "axis_1": lambda scores: scores.shape[1],
-    "axis_2": lambda scores: scores.shape[2],
-    "axis_3": lambda scores: scores.shape[3],
-    "unpack_2": lambda scores: unpacked(scores, 2).shape[-1],
-    "unpack_3": lambda scores: unpacked(scores, 3).shape[-1],
-    "unpack_4": lambda scores: unpacked(scores, 4).shape[-1],
-}
-
 
 FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
 
@@ -44,9 +29,8 @@ RIGHT = {
     **own(MASKED), **OFFERED, "mask_type": None,
     "mask_axes": 0,  # of size 1, in front of the mask
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros
-    "softmax": -1, "length": "last",
+    "softmax": -1,
     "scale": None,  # causal_weights scales once more: "sqrt_tokens", or a number
-    "view": None,  # causal_weights views its scores so
     "mutate": (),  # "scores", "mask" or "weights": what is written into
 }  # fmt: skip
 
@@ -83,9 +67,7 @@ def make(**knobs):
         return out
 
     def causal_weights(scores):
-        T = LENGTHS[faults.length](scores)
-        if faults.view:
-            scores = scores.view(faults.view)
+        T = scores.shape[-1]
         scaled = scores
         if faults.scale is not None:
             scaled = scores / (T**0.5 if faults.scale == "sqrt_tokens" else faults.scale)
@@ -101,14 +83,20 @@ def make(**knobs):
     return functions
 
 
-def _masks(id_, kind):
-    return sides(id_, MASKED, {"mask": kind})
+def _masks(id_, *kinds):
+    return sides(id_, MASKED, mask=kinds)
 
 
-def _hides(id_, kind):
-    return sides(id_, MASKED, {"hide": kind})
+def _hides(id_, *kinds):
+    return sides(id_, MASKED, hide=kinds)
 
 
+HIDDEN = 'return scores.masked_fill(~mask, float("-inf"))'
+UNPACKED = (
+    "if scores.dim() != {axes}:\n"
+    '        raise ValueError(f"not enough values to unpack (expected {axes}, got {{scores.dim()}})")'
+)
+MASK = "mask = causal_mask(scores.shape[-1], device=scores.device)"
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
 ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)  # of a mask that fits no other: both mistakes at once
 EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})  # what a row that sees nobody becomes
@@ -116,36 +104,27 @@ EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})  # what 
 MUTANTS = (
     *_masks("mask_missing", "all"),
     *_hides("mask_missing", "missing"),
-    *_masks("mask_reversed", "inverted"),
-    *_masks("mask_reversed", "reversed"),
+    *_masks("mask_reversed", "inverted", "reversed"),
     *_hides("mask_reversed", "inverted"),
     ("mask_reversed", {"hide": ("inverted", -1e9)}),
     ("mask_reversed", {"own_hide": ("inverted", -1e9)}),
     ("mask_reversed", {"mask": "inverted", "hide": "inverted"}),
-    *_masks("mask_excludes_self", "excludes_self"),
-    *_masks("mask_excludes_self", "excludes_self_but_first"),
+    *_masks("mask_excludes_self", "excludes_self", "excludes_self_but_first"),
     *(("mask_excludes_self", {"mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
     *(("mask_excludes_self", {"own_mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
     *_masks("mask_peeks_one", "peeks_one"),
     *_hides("mask_zero_fill", 0.0),
-    *(m for fill in WEAK for m in _hides("mask_weak_fill", fill)),
-    *(m for fill in WEAK for m in _hides("mask_weak_fill", ("add", fill))),
-    *(m for fill in LOW_FILLS[:4] for m in _hides("mask_weak_fill", fill)),
-    *_hides("mask_plus_inf", INF),
-    *_hides("mask_plus_inf", "largest"),
+    *_hides("mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK), *LOW_FILLS[:4]),
+    *_hides("mask_plus_inf", INF, "largest"),
     *each("mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")),
-    *_hides("mask_nan", "nan_product"),
-    *_hides("mask_nan", "nan_factor"),
-    *_hides("mask_nan", ("inverted", "nan_product")),
+    *_hides("mask_nan", "nan_product", "nan_factor", ("inverted", "nan_product")),
     ("mask_nan", {"hide": float("nan")}),
     ("mask_after_softmax", {"own_hide": "after_softmax_inf"}),
     ("mask_nan", {"own_hide": "after_softmax_inf_and_sum"}),
     ("mask_after_softmax", {"own_hide": "after_softmax_inf_factor"}),
     ("mask_nan", {"own_hide": "after_softmax_inf_added"}),
-    *_hides("mask_added", "add_seen"),
-    *_hides("mask_added", "add_hidden"),
-    *_hides("mask_added", "subtract_hidden"),
-    *each("mask_added", hide="subtract_mask"),
+    *_hides("mask_added", "add_seen", "add_hidden", "subtract_hidden"),
+    *at(HIDDEN, ("mask_added", "return scores - mask * 1.0")),
     ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
     *each("softmax_query_axis", softmax=(-2, 1, 2, "queries_by_hand")),
     *each("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
@@ -157,11 +136,14 @@ MUTANTS = (
     *each("hard_coded_shape", mask=(4, 6, 8, 3, 2, 5, 10, 16, 64, 1024)),
     *each("hard_coded_shape", own_mask=ONE_SIZE),
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
-    *each("size_wrong_axis", length=("axis_0", "axis_1")),
-    *each("hard_coded_shape", length=tuple(LENGTHS)[3:]),
-    *each("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once", "indexed_last", "square")),
-    ("size_wrong_axis", {"hide": "indexed"}),
-    ("hard_coded_shape", {"view": (2, 4, 64, 64)}),
+    *at("scores.shape[-1]", ("size_wrong_axis", "scores.shape[0]", "scores.shape[1]")),
+    *at("scores.shape[-1]", ("hard_coded_shape", "scores.shape[2]", "scores.shape[3]")),
+    *of("hard_coded_shape", *(edit(MASK, f"{UNPACKED.format(axes=axes)}\n    {MASK}") for axes in (2, 3, 4))),
+    *each("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
+    ("hard_coded_shape", edit(HIDDEN, f"scores[..., mask]\n    {HIDDEN}")),
+    ("hard_coded_shape", edit("~mask", "~mask[: scores.shape[-1], : scores.shape[-1]]")),
+    ("size_wrong_axis", edit(HIDDEN, f"scores[mask]\n    {HIDDEN}")),
+    ("hard_coded_shape", edit(MASK, f"scores = scores.view(2, 4, 64, 64)\n    {MASK}")),
     *each("scale_sqrt_tokens", scale="sqrt_tokens"),
     *each("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),
     *each("output_rounded", decimals=[("causal_weights", n) for n in (4, 3, 2)]),

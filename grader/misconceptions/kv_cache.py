@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, of
+from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, before, changed, of
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
@@ -43,14 +43,9 @@ GIVEN_LIST = "cache = [] if cache is None else cache\n        "
 PAST_OF_LIST = {PAST: GIVEN_LIST + "past = cache[0].shape[2] if cache else 0", JOINED_IF: "if cache:"}
 
 
-def before(line, text, more=None):
-    return edit(line, f"{text}\n        {line}", more)
-
-
 def split(way, names="qkv", more=None):
     """These of q, k and v cut into heads in this way."""
-    changes = {HEADS[name]: way.format(name) + ("" if name == "q" else "\n") for name in names}
-    return edit(HEADS[names[0]], changes[HEADS[names[0]]], changes | (more or {}))
+    return changed({HEADS[name]: way.format(name) + ("" if name == "q" else "\n") for name in names} | (more or {}))
 
 
 def joined(keys, values, more=None):
@@ -182,12 +177,14 @@ MUTANTS = (
             RETURNED: "return self.proj(y), (cache[0], cache[1], past + T)"}),
         edit(RETURNED, "if cache is not None:\n            cache[0].zero_()\n        return self.proj(y), (k, v)")),
     *at(SCALE,
-        ("scale_sqrt_c", "/ math.sqrt(C)"),
+        ("scale_sqrt_c", "/ math.sqrt(C)", "/ math.sqrt(3 * C)"),
         ("scale_missing", ""),
-        ("scale_no_sqrt", "/ self.head_dim"),
-        ("scale_multiplied", "* math.sqrt(self.head_dim)"),
-        ("scale_sqrt_heads", "/ math.sqrt(self.n_head)"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(past + T)", "/ math.sqrt(self.block_size)"),
+        ("scale_no_sqrt", "/ self.head_dim", "/ C"),
+        ("scale_multiplied", "* math.sqrt(self.head_dim)", "* self.head_dim"),
+        ("scale_sqrt_heads", "/ math.sqrt(self.n_head)", "/ self.n_head"),
+        ("scale_sqrt_tokens", *(f"/ math.sqrt({tokens})" for tokens in ("T", "past + T", "self.block_size")), "/ T", "/ (past + T)"),
+        ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
+        ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
         ("scale_precedence", "/ self.head_dim ** 1 / 2", "/ (self.head_dim ** 1 / 2)", "/ (self.head_dim ** 1 // 2)", "* self.head_dim ** 1 / 2",
             "/ (C / self.n_head ** 0.5)", "/ (C // self.n_head ** 0.5)", "/ math.sqrt(C // self.n_head ** 0.5)"),
         ("scale_constant", *(f"/ {c}" for c in (8, 64, 4, 2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)"))),
@@ -197,21 +194,22 @@ MUTANTS = (
     *at(SOFTMAX,
         ("scale_after_softmax", ".softmax(dim=-1) / math.sqrt(self.head_dim)"),
         ("softmax_query_axis", ".softmax(dim=-2)"),
+        ("softmax_missing", ".exp()", ".sigmoid()", ""),
         ("softmax_wrong_axis", ".softmax(dim=1)", ".softmax(dim=0)", ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))",
-            ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
+            *(f".flatten({axes}).softmax(-1).view(B, self.n_head, T, -1)" for axes in (2, 1, "")))),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
     *masks(
-        ("mask_reversed", "key < query, -math.inf"),
-        ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30"),
-        ("mask_peeks_one", "key > query + 1, -math.inf"),
-        ("mask_plus_inf", "key > query, math.inf")),
+        ("mask_reversed", "key < query, -math.inf", "key <= query, -math.inf", "key <= query, -1e9"),
+        ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30", "key >= query.clamp(min=1), -math.inf"),
+        ("mask_peeks_one", "key > query + 1, -math.inf", "key > query + 2, -math.inf"),
+        ("mask_plus_inf", "key > query, math.inf", "key > query, 1e9"),
+        ("mask_weak_fill", *(f"key > query, {low}" for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))),
     ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
     *at(MASKED,
-        ("mask_added", "weights = (scores + (key <= query))"),
+        ("mask_added", "weights = (scores + (key <= query))", "weights = (scores + (key > query))"),
         ("mask_zero_fill", "weights = (scores * (key <= query))"),
-        ("mask_nan", "weights = (scores + (key > query) * -math.inf)")),
-    *masks(
-        ("mask_weak_fill", "key > query, -1.0", "key > query, -10.0")),
+        ("mask_weak_fill", "weights = (scores + (key > query) * -10.0)"),
+        ("mask_nan", *(f"weights = (scores {way})" for way in ("+ (key > query) * -math.inf", "* torch.where(key > query, -math.inf, 1.0)")))),
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
     ("mask_sdpa_inverted", edit(GATHER, SDPA.format("key > query"))),
@@ -223,27 +221,30 @@ MUTANTS = (
         MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)"})),
     ("wrong_view", split(STRAIGHT)),
     ("wrong_view_both", split(STRAIGHT, more={MERGE: "y = y.reshape(B, T, C)"})),
-    *of("wrong_view_values", *(split(STRAIGHT, name) for name in "vkq")),
-    ("merge_no_transpose", edit(MERGE, "y = y.reshape(B, T, C)")),
-    ("merge_wrong_axes", edit(MERGE, "y = y.permute(0, 2, 3, 1).reshape(B, T, C)")),
+    *of("wrong_view_values", *(split(STRAIGHT, names) for names in ("v", "k", "q", "kv"))),
+    *at(MERGE,
+        ("merge_no_transpose", "y = y.reshape(B, T, C)"),
+        ("merge_wrong_axes", *(f"y = y.permute({axes}).reshape(B, T, C)" for axes in ("0, 2, 3, 1", "0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
+        ("heads_reversed", *(f"y = y.{way}.transpose(1, 2).reshape(B, T, C)" for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
+        ("heads_averaged", *(f"y = y.{mix}(1).repeat{ways}" for ways in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)") for mix in ("mean", "sum"))),
+        ("heads_mix_batch", *(f"y = y.{first}permute(1, 2, 0, 3).reshape(B, T, C)" for first in ("", "reshape(self.n_head, B, T, -1).")))),
     ("heads_interleaved", split(DEALT)),
     ("heads_interleaved", split(DEALT, more={MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
     ("heads_and_width_swapped", split(SWAPPED)),
-    ("heads_reversed", edit(MERGE, "y = y.flip(1).transpose(1, 2).reshape(B, T, C)")),
-    ("heads_averaged", edit(MERGE, "y = y.mean(1).repeat(1, 1, self.n_head)")),
     *at(CUT,
         ("qkv_order", *(f"{order} = self.qkv(x).split(C, dim=-1)" for order in ("k, q, v", "v, k, q", "q, v, k", "k, v, q", "v, q, k"))),
         ("qkv_packed_per_head", "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
     *of("values_wrong_source",
         edit(GATHER, "y = weights @ k"),
         edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)"),
-        edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n")),
+        edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n"),
+        edit(V, "v = q\n")),
     *at(PROJECTED,
         ("proj_missing", "y, (k, v)"),
         ("proj_twice", "self.proj(self.proj(y)), (k, v)"),
         ("proj_transposed", "y @ self.proj.weight, (k, v)")),
-    ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)")),
-    ("proj_bias", edit(PROJ_LAYER, "self.proj = nn.Linear(n_embd, n_embd)")),
+    *of("proj_bias", *(changed({line: line.replace(", bias=False", "") for line in lines})
+        for lines in ((QKV_LAYER,), (PROJ_LAYER,)))),
     ("view_not_contiguous", edit(MERGE, "y = y.transpose(1, 2).view(B, T, C)")),
     ("divisibility_unchecked", edit(REFUSED, "if False:")),
     ("super_init_missing", edit(SUPER, "if n_embd")),
@@ -259,7 +260,6 @@ MUTANTS = (
     ("hard_coded_dtype", edit(PROJECTED, "self.proj(y).float(), (k, v)")),
     ("hard_coded_device", edit(QUERY, "query = torch.arange(past, past + T)[:, None]", {KEY: "key = torch.arange(past + T)"})),
     ("hard_coded_device", before(SIZES, "x = x.cpu()")),
-    *at(RETURNED, ("interface", "return self.proj(y)", "return (k, v), self.proj(y)", "return self.proj(y), k, v")),
     ("keys_not_transposed", edit("scores = q @ k.transpose(-2, -1)", "scores = q @ k")),
     *at(CUT,
         ("weight_not_transposed", "q, k, v = (x @ w for w in self.qkv.weight.chunk(3))",
@@ -270,6 +270,7 @@ MUTANTS = (
         ("qkv_mix_batch", "q, k, v = self.qkv(x).view(3, B, T, C)"),
         ("wrong_view", "q, k, v = self.qkv(x).view(B, 3, T, C).unbind(1)")),
     *at(RETURNED,
+        ("interface", "return self.proj(y)", "return (k, v), self.proj(y)", "return self.proj(y), k, v"),
         ("hard_coded_dtype", *(f"return self.proj(y), (k.{half}(), v.{half}())" for half in ("half", "bfloat16"))),
         ("output_rounded", *(f"return self.proj(y).round(decimals={n}), (k, v)" for n in (3, 2))),
         ("dropout_extra", "return nn.functional.dropout(self.proj(y), 0.1, self.training), (k, v)"),
@@ -281,39 +282,12 @@ MUTANTS = (
         PAST: "past = 0 if cache is None else cache[0].shape[1]",
         JOINED_K: "k = torch.cat([cache[0], k], dim=1)", JOINED_V: "v = torch.cat([cache[1], v], dim=1)"}))
         for mask in (MASK, "") for turned in ("", ".transpose(1, 2)")),
-    *at(MERGE,
-        ("heads_averaged", *(f"y = y.{each}" for each in (
-            "sum(1).repeat(1, 1, self.n_head)", "mean(1).repeat_interleave(self.n_head, -1)", "sum(1).repeat_interleave(self.n_head, -1)"))),
-        ("heads_reversed", *(f"y = y.roll({n}, 1).transpose(1, 2).reshape(B, T, C)" for n in (1, -1))),
-        ("merge_wrong_axes", *(f"y = y.permute({axes}).reshape(B, T, C)" for axes in ("0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
-        ("heads_mix_batch", "y = y.permute(1, 2, 0, 3).reshape(B, T, C)",
-            "y = y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)")),
     ("heads_mix_batch", edit(Q, "q, k, v = (t.reshape(self.n_head, B, T, -1).transpose(0, 1) for t in (q, k, v))", {K: "pass\n", V: "pass\n"})),
     *of("heads_interleaved", *(split(DEALT, name) for name in "kv")),
-    ("wrong_view_values", split(STRAIGHT, "kv")),
-    ("values_wrong_source", edit(V, "v = q\n")),
     ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)", {PROJ_LAYER: "self.proj = nn.Linear(n_embd, n_embd)"})),
     ("params_extra", edit(PROJ_LAYER, "self.c_proj = nn.Linear(n_embd, n_embd, bias=False)", {PROJECTED: "self.c_proj(y), (k, v)"})),
     ("params_extra", edit(QKV_LAYER, "self.q, self.k, self.v = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))", {
         CUT: "q, k, v = self.q(x), self.k(x), self.v(x)"})),
-    *at(SCALE,
-        ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
-        ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
-        ("scale_multiplied", "* self.head_dim"), ("scale_sqrt_c", "/ math.sqrt(3 * C)"), ("scale_no_sqrt", "/ C"),
-        ("scale_sqrt_heads", "/ self.n_head"), ("scale_sqrt_tokens", "/ T", "/ (past + T)")),
-    *masks(
-        ("mask_peeks_one", "key > query + 2, -math.inf"),
-        ("mask_reversed", "key <= query, -math.inf", "key <= query, -1e9"),
-        ("mask_weak_fill", "key > query, scores.min()", "key > query, float(scores.detach().min()) - 1"),
-        ("mask_plus_inf", "key > query, 1e9"),
-        ("mask_excludes_self", "key >= query.clamp(min=1), -math.inf")),
-    *at(MASKED,
-        ("mask_added", "weights = (scores + (key > query))"),
-        ("mask_weak_fill", "weights = (scores + (key > query) * -10.0)"),
-        ("mask_nan", "weights = (scores * torch.where(key > query, -math.inf, 1.0))")),
-    *at(SOFTMAX,
-        ("softmax_missing", ".exp()", ".sigmoid()", ""),
-        ("softmax_wrong_axis", ".flatten(1).softmax(-1).view(B, self.n_head, T, -1)", ".flatten().softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(SOFTMAX, "", {GATHER: "y = weights / weights.sum(-1, keepdim=True) @ v"})),
     HEADS_NOT_JOINED,
     ("dropout_always_on", edit(GATHER, "y = nn.functional.dropout(weights, 0.1) @ v")),

@@ -11,7 +11,7 @@ from ._attention import HEADS_LAST
 from ._attention_module import KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, added
 from ._masking import INF, lower
-from ._mutants import LOW_FILLS, SCALES_TRIED, at, each, known, of, written_in
+from ._mutants import LOW_FILLS, SCALES_TRIED, at, changed, each, known, of, written_in
 from ._scaling import PRECEDENCE, scales
 
 
@@ -35,6 +35,7 @@ def make(**faults):
     return {"mha_by_loop": lambda mha, x: Loop(mha, k)(x)}
 
 
+SOME = ("v", "qk", "q", "k", "qv", "kv")
 SUMS = ("sum_of_sizes", "tokens", "exp")
 EMPTY_ROWS = (-1e9, ("add", -1e9), "zero_row")  # how the others are hidden where a query may not see itself
 WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
@@ -44,11 +45,8 @@ DEF, START = "def mha_by_loop(mha: nn.Module, x: torch.Tensor)", "T, C, hd = x.s
 ROWS, EVERY, HD, LOOPS = "mha.qkv.weight.split(C, dim=0)", "heads = []", "mha.head_dim", "range(mha.n_head)"
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
-SCORES, MASKED, SHARES = (
-    "q @ k.transpose(1, 2) / math.sqrt(hd)",
-    "scores.masked_fill(~visible, -math.inf)",
-    "scores.softmax(dim=-1)",
-)
+SCORES, SHARES = "q @ k.transpose(1, 2) / math.sqrt(hd)", "scores.softmax(dim=-1)"
+MASKED = "scores.masked_fill(~visible, -math.inf)"
 JOINED = "torch.cat(heads, dim=-1)"
 OUT = f"return mha.proj({JOINED})"
 NEW_QKV = "mha.qkv.weight.split", "nn.Linear(C, 3 * C, bias=False).to(x).weight.split"
@@ -65,11 +63,9 @@ CHANGES = (
 )
 
 
-def projected(text, names="qkv", more=None):
+def projected(text, names="qkv"):
     """These of q, k and v made in another way, {0}: the layer's weight."""
-    changes = {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names}
-    (first, *others) = changes.items()
-    return edit(*first, dict(others) | (more or {}))
+    return changed({QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names})
 
 
 def dealt(text, more=None):
@@ -87,13 +83,9 @@ def turned(text):
     return f"[part.T for part in {text}]"
 
 
-COLUMNS, VIEWED, THIRD = (
-    "w.reshape(C, 3 * C).T.split(C)",
-    "w.T.reshape(3 * C, C).split(C)",
-    "w.reshape(C, C, 3).unbind(-1)",
-)
-PACKED = "w.view(mha.n_head, 3, hd, C).transpose(0, 1).reshape(3, C, C)"
-INTERLEAVED = "w.view(hd, 3, mha.n_head, C).transpose(0, 1).reshape(3, C, C)"
+COLUMNS, VIEWED = "w.reshape(C, 3 * C).T.split(C)", "w.T.reshape(3 * C, C).split(C)"
+THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3, C, C)"
+PACKED, INTERLEAVED = f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}", f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}"
 BLOCKS = f"[w * torch.block_diag(*[torch.ones(hd, hd)] * mha.n_head).to(w) for w in {ROWS}]"
 TOO_WIDE = (
     "w.chunk(3, dim=1)",
@@ -101,9 +93,7 @@ TOO_WIDE = (
     "[w.T[i * C : (i + 1) * C].T for i in range(3)]",
 )
 WHOLE = {old: f"(x @ w_{name}.T)[..., own]" for name, old in zip("qkv", QKV, strict=True)}
-FIVE_AXES = (
-    "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, mha.n_head, len(x), T, hd)"
-)
+FIVE_AXES = "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, -1, len(x), T, hd)"
 BY_TOKEN, BY_BATCH = ".view(len(x), T, -1, hd)[:, h]", ".view(len(x), T, -1, hd).transpose(1, 2)[h]"
 MIXED = ".view(T, mha.n_head, len(x), hd).permute(1, 2, 0, 3)[h]"
 UNMASKED = {MASKED: "scores"}
@@ -161,12 +151,12 @@ MUTANTS = (
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
     ("wrong_view", {"split": "straight"}),
-    *each("wrong_view_values", split="straight", split_of=("v", "qk", "q", "k", "qv", "kv")),
+    *each("wrong_view_values", split="straight", split_of=SOME),
     ("wrong_view", {"split": "swapped_first"}),
     ("merge_no_transpose", {"merge": "straight"}),
     ("merge_no_transpose", edit(JOINED, "torch.cat(heads, dim=1)")),
     *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
-    *each("heads_interleaved", split="interleaved", split_of=("v", "qk", "q", "k", "qv", "kv")),
+    *each("heads_interleaved", split="interleaved", split_of=SOME),
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     ("heads_interleaved", {"merge": HEADS_LAST}),
     *each("merge_wrong_axes", merge=(HEADS_LAST, "axes_(0, 1, 3, 2)", "axes_(0, 3, 2, 1)")),
@@ -183,7 +173,7 @@ MUTANTS = (
     *each("heads_mix_batch", merge=("axes_(1, 0, 2, 3)", "axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *of(
         "weight_not_transposed",
-        *(projected("(x @ {0})[..., own]", names) for names in ("v", "qk", "q", "k", "qv", "kv")),
+        *(projected("(x @ {0})[..., own]", names) for names in SOME),
     ),
     *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk"), *rows(turned(VIEWED))),
     ("qkv_packed_per_head", {"cut": "per_channel"}),
@@ -197,9 +187,7 @@ MUTANTS = (
     *each("mask_not_sliced", holder_in_use=(1024, 8, 16, 64, 128)),
     *each("size_wrong_axis", holder_in_use=("made_for_batch", "made_for_heads")),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
-    *each(
-        "scale_constant", scale=[1 / c for c in (8.0, 64.0, 4.0, 2.0, 0.125, 3.0, 768.0, math.sqrt(2), math.sqrt(768))]
-    ),
+    *each("scale_constant", scale=[1 / c for c in (8, 64, 4, 2, 0.125, 3, 768, math.sqrt(2), math.sqrt(768))]),
     *scales("sqrt_3c", "c", "times_hd", "times_sqrt_c"),
     ("proj_bias", edit(OUT, f"{OUT} + 1")),
     *of("hard_coded_shape", *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]), sizes(hd=16, loops="range(4)")),
@@ -210,9 +198,7 @@ MUTANTS = (
     *each("hard_coded_shape", fixed=({"B": 2}, {"B": 1}), split="straight"),
     *each("gradient_cut", cut_gradient=(("W",), ("W", "proj"))),
     *at(DEF, ("gradient_cut", f"@torch.no_grad()\n{DEF}")),
-    *each(
-        "gradient_cut", cut_gradient=(("x",), ("proj",), ("out",), ("scores",), ("weights",), ("q",), ("k",), ("v",))
-    ),
+    *each("gradient_cut", cut_gradient=[(place,) for place in "x proj out scores weights q k v".split()]),
     *each("gradient_cut", cut_gradient=(("q", "k"), ("k", "v"), ("q", "k", "v"))),
     *of("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *of("params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))),

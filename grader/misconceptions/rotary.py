@@ -4,28 +4,24 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, each, known
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known
 from ._rotation import POSITIONS, SPEEDS, turned
 from ._scaling import PRECEDENCE_OF_HD, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, multiplier, of_both, offered, own, sides
 
-# The rows of pairs_to_halves, from (weight, n_head).
-ROWS = {
-    "right": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).transpose(1, 2).reshape(w.shape),
-    "inverse": lambda w, nh: w.reshape(nh, 2, len(w) // nh // 2, -1).transpose(1, 2).reshape(w.shape),
-    "whole": lambda w, nh: torch.cat([w[0::2], w[1::2]]),
-    "whole_inverse": lambda w, nh: w.reshape(2, len(w) // 2, -1).transpose(0, 1).reshape(w.shape),
-    "second_first": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).flip(2).transpose(1, 2).reshape(w.shape),
-    "as_they_are": lambda w, nh: w + 0.0,
-    "columns": lambda w, nh: torch.cat([w[:, 0::2], w[:, 1::2]], 1),
-    "heads_last": lambda w, nh: w.reshape(len(w) // nh // 2, 2, nh, -1).transpose(0, 1).reshape(w.shape),
-    "heads_first": lambda w, nh: w.reshape(len(w) // nh // 2, 2, nh, -1).permute(2, 1, 0, 3).reshape(w.shape),
-    "heads_as_width": lambda w, nh: w.reshape(len(w) // nh, nh // 2, 2, -1).transpose(1, 2).reshape(w.shape),
-    "flipped": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).transpose(1, 2).flip(2).reshape(w.shape),
-    "negated": lambda w, nh: ROWS["right"](
-        torch.where(torch.arange(len(w), device=w.device)[:, None] % 2 == 1, -w, w), nh
-    ),
-}
+# The rows of pairs_to_halves before its last reshape.
+ROWS = (
+    "weight.reshape(n_head, 2, C // n_head // 2, C_in).transpose(1, 2)",
+    "torch.cat([weight[0::2], weight[1::2]])",
+    "weight.reshape(2, C // 2, C_in).transpose(0, 1)",
+    "pairs.flip(2).transpose(1, 2)",
+    "(weight + 0.0)",
+    "torch.cat([weight[:, 0::2], weight[:, 1::2]], 1)",
+    "weight.reshape(C // n_head // 2, 2, n_head, C_in).transpose(0, 1)",
+    "weight.reshape(C // n_head // 2, 2, n_head, C_in).permute(2, 1, 0, 3)",
+    "pairs.transpose(1, 2).flip(2)",
+    "torch.stack([pairs[:, :, 0], -pairs[:, :, 1]], 1)",
+)
 
 FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
 
@@ -37,10 +33,10 @@ TURNS = {
     "base_used": "given",  # or a number
 }  # fmt: skip
 RIGHT = {
-    **own(TURNS), **OFFERED, "q_place": None, "k_place": None, "k_sign": None,  # of one side in rotary_scores
+    **own(TURNS), **OFFERED, "q_place": None, "k_place": None,  # of one side in rotary_scores
     "turns": "x", "own_turns": "qk",  # what is turned: "": nothing
     "swapped_places": False, "odd": "refused",  # "raises", "dropped", "kept", "padded"
-    "rows": "right", "scale": "sqrt_hd", "product": "any", "softmax": False, "swapped": False,  # k qᵀ
+    "scale": "sqrt_hd", "product": "any",
     "cut": (), "mutate": (),  # names of tensors
 }  # fmt: skip
 
@@ -77,16 +73,15 @@ def make(**knobs):
         if "q" in faults.own_turns:
             q = turned(q, q_positions, base, **(its_own | {"place": faults.q_place or its_own["place"]}))
         if "k" in faults.own_turns:
-            mine = {"place": faults.k_place or its_own["place"], "sign": faults.k_sign or its_own["sign"]}
-            k = turned(k, k_positions, base, **(its_own | mine))
-        out = PRODUCTS[faults.product](*((k, q) if faults.swapped else (q, k))) * multiplier(faults.scale, q, k)
+            k = turned(k, k_positions, base, **(its_own | {"place": faults.k_place or its_own["place"]}))
+        out = PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k)
         for name, t in given.items():
             if name in faults.mutate:
                 t.mul_(2.0)
-        return lose("scores", out.softmax(-1) if faults.softmax else out)
+        return lose("scores", out)
 
     def pairs_to_halves(weight, n_head):
-        out = ROWS[faults.rows](weight, n_head)
+        out = weight.reshape(n_head, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
         if "weight" in faults.mutate:
             weight.copy_(out)
         return out
@@ -95,13 +90,14 @@ def make(**knobs):
 
 
 def _turns(id_, **faults):
-    return sides(id_, {knob: value for knob, value in TURNS.items() if value is not None}, faults)
+    return sides(id_, {knob: value for knob, value in TURNS.items() if value is not None}, **faults)
 
 
 SPEED = "base ** -(torch.arange(0, hd, 2, device=x.device, dtype=torch.float64) / hd)"
 ANGLE = "positions.to(x.device)[:, None] * speed"
 COS, SIN = "angle.cos().to(x.dtype)", "angle.sin().to(x.dtype)"
 TURNED = "rotate(q, q_positions, base), rotate(k, k_positions, base)"
+SCORES = "q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 HALVES = ("half", "bfloat16")
 
 # Edits of the reference: (id, text, its replacement).
@@ -123,37 +119,35 @@ MUTANTS = (
     *_turns("rope_mixed_layouts", spread="halves"),
     *_turns("rope_mixed_layouts", layout="halves", spread="pairs"),
     ("rope_mixed_layouts", {"written": "halves"}),
-    ("rope_mixed_layouts", {"layout": "halves", "written": "pairs"}),
-    ("rope_mixed_layouts", {"layout": "halves", "written": "pairs", "own_layout": "pairs"}),
-    *(m for speed in tuple(SPEEDS)[1:] for m in _turns("rope_angle", speed=speed)),
-    *_turns("rope_angle", per_channel=1.0),
-    *_turns("rope_angle", per_channel=2.0),
-    *_turns("rope_sign", sign="backwards"),
-    *_turns("rope_sign", sign="plus"),
-    *_turns("rope_sign", sign="minus"),
-    ("rope_sign", {"k_sign": "backwards"}),
+    *each("rope_mixed_layouts", layout="halves", written="pairs", own_layout=(..., "pairs")),
+    *_turns("rope_angle", speed=tuple(SPEEDS)[1:]),
+    *_turns("rope_angle", per_channel=(1.0, 2.0)),
+    *_turns("rope_sign", sign=("backwards", "plus", "minus")),
+    ("rope_sign", edit("k_positions, base)", "-k_positions, base)")),
     *_turns("rope_sin_cos", sign="sin_cos"),
-    *_turns("rope_overwritten", sign="first_overwritten"),
-    *_turns("rope_overwritten", sign="second_overwritten"),
-    ("rope_missing", {"turns": "", "own_turns": ""}),
-    ("rope_missing", {"turns": ""}),
+    *_turns("rope_overwritten", sign=("first_overwritten", "second_overwritten")),
+    *each("rope_missing", turns="", own_turns=("", ...)),
     *each("rope_missing", own_turns=("q", "k", "")),
-    *(m for place in tuple(POSITIONS)[1:-1] for m in _turns("rope_positions", place=place)),
+    *_turns("rope_positions", place=tuple(POSITIONS)[1:-1]),
     ("rope_positions", {"place": "from_one"}),
     *each("rope_positions", q_place=("counted", "from_one", "from_first", "counted_down")),
     *each("rope_positions", k_place=("counted", "from_one", "from_first", "counted_down")),
     ("rope_positions", {"swapped_places": True}),
-    *(m for base in (10000.0, 1000.0, 500000.0, 100.0, 1000000.0) for m in _turns("rope_base_fixed", base_used=base)),
+    *_turns("rope_base_fixed", base_used=(10000.0, 1000.0, 500000.0, 100.0, 1000000.0)),
     *_turns("rope_angle", base_used=10000.0),  # with another base the speeds are wrong
-    *each("halves_order", rows=tuple(ROWS)[1:]),
+    *at("pairs.transpose(1, 2)", ("halves_order", *ROWS)),
+    (
+        "halves_order",
+        edit("weight.reshape(n_head, C // n_head // 2, 2, C_in)", "weight.reshape(C // n_head, n_head // 2, 2, -1)"),
+    ),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
     *scales("sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
-    ("qkv_order", {"swapped": True}),
-    ("scores_already_shared", {"softmax": True}),
+    ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
+    ("scores_already_shared", edit(f"return {SCORES}", f"return ({SCORES}).softmax(-1)")),
     *each("argument_unchecked", odd=("raises", "dropped", "kept", "padded")),
     *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
     ("axes_turned", {"product": "T"}),

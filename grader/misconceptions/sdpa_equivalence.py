@@ -93,6 +93,8 @@ SCALED = (
     "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
     "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
+TO_WIDTH = ("interleaved", "padded")
+ZEROED = "for p in module.parameters():\n        p.data.zero_()"
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 
 # Texts of the reference: of the choice of a path, and of max_path_difference.
@@ -150,17 +152,13 @@ MUTANTS = (
     ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
     ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
-    ("mask_reversed", {"mask": "inverted"}),
-    ("mask_reversed", {"fast_mask": ("inverted", -INF)}),
-    ("mask_reversed", {"mask": "inverted", "fast_mask": ("inverted", -INF)}),
+    *each("mask_reversed", mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax"))),
+    *each("mask_reversed", fast_mask=[("inverted", -INF)], mask=(..., "inverted")),
     ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
     ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
-    *each("mask_reversed", mask=(("inverted", -1e9), "reversed")),
-    ("mask_reversed", {"mask": ("reversed", "after_softmax")}),
     *each("mask_excludes_self", mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
-    ("mask_excludes_self", {"fast_mask": "excludes_self"}),
-    ("mask_excludes_self", {"mask": "excludes_self", "fast_mask": "excludes_self"}),
+    *each("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
     *each("mask_peeks_one", mask=("peeks_one", "peeks_two")),
     *each("mask_peeks_one", fast_mask=("peeks_one", "peeks_two")),
     ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
@@ -172,10 +170,9 @@ MUTANTS = (
     *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in added(*FAST_WEAK)),
     *each("mask_plus_inf", mask=(INF, 1e9)),
     *each("mask_plus_inf", fast_mask=(INF, 1e9)),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
+    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", *Runs.LATE_NAN)),
     *each("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
     ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
-    *each("mask_nan", mask=Runs.LATE_NAN),
     *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *ways("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
     *Runs.ROUNDED[3:],
@@ -216,8 +213,9 @@ MUTANTS = (
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
     *ways("heads_averaged", merge=("mean_repeated", "mean")),
-    *each("heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")),
-    *each("heads_averaged", merge=("mean_padded", "sum_padded")),
+    *each(
+        "heads_averaged", merge=["sum", "sum_repeated", *(f"{how}_{to}" for to in TO_WIDTH for how in ("mean", "sum"))]
+    ),
     *ways("heads_reversed", merge="reversed"),
     *each("heads_reversed", merge=("rolled", "rolled_back")),
     *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
@@ -278,15 +276,10 @@ MUTANTS = (
     *measured("path_difference", *(f"(fast - by_hand)[{some}].abs().max().item()" for some in (":, -1", "0"))),
     *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
     *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
-    ("path_difference", edit(KEPT_MODE, "pass")),
-    *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True")),
-    ("path_difference", edit(KEPT_MODE, "part.training = True")),
-    ("path_difference", edit("module.eval()", "pass")),
-    ("path_difference", edit("with torch.inference_mode():", "if True:")),
-    ("path_difference", edit(KEPT_FLASH, "module.flash = not flash")),
-    ("path_difference", edit(KEPT_MODE, "part.training = not training")),
-    *of("path_difference", left("for p in module.parameters():\n        p.data.zero_()")),
-    *of("path_difference", left("module.float()"), left("module.double()")),
+    *at(KEPT_MODE, ("path_difference", "pass", "part.training = True", "part.training = not training")),
+    *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True", "module.flash = not flash")),
+    *of("path_difference", edit("module.eval()", "pass"), edit("with torch.inference_mode():", "if True:")),
+    *of("path_difference", *map(left, (ZEROED, "module.float()", "module.double()"))),
     *measured("interface", DIFFERENCE[:-7], f"[{DIFFERENCE}]", "None", "torch.allclose(fast, by_hand, atol=1e-5)"),
     *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
     ("interface", edit("flash: bool = True", "flash: bool = False")),

@@ -7,8 +7,8 @@ import torch
 from manyheads.checks import edit
 
 from ._masking import INF, MASK_TYPES, hidden, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, each, known
-from ._scaling import PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
+from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known
+from ._scaling import PRECEDENCE_OF_HD, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
@@ -71,7 +71,7 @@ RIGHT = {
     "unchecked": (),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
     "hide": -INF,  # a number to fill in, or a name of _masking.hidden
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
-    "softmax": "keys", "scale": "sqrt_hd", "scale_after": False, "scores_rounded": "no", "roles": "qkv", "product": "any",
+    "softmax": "keys", "scale": "sqrt_hd", "roles": "qkv", "product": "any",
     "cut": (), "mutate": (),
 }  # fmt: skip
 
@@ -99,12 +99,10 @@ def make(**knobs):
         q, k, v = (lose(name, t) for name, t in zip("qkv", (q, k, v), strict=True))
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
         seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
-        factor = multiplier(faults.scale, q, k, v)
-        scores = PRODUCTS[faults.product](q, k) * (1.0 if faults.scale_after else factor)
-        scores, hide = lose("scores", ROUNDED_SCORES[faults.scores_rounded](scores)), faults.hide
+        scores, hide = lose("scores", PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v)), faults.hide
         weights = weighed(hidden(scores, seen, hide), seen, hide, faults.softmax)
         weights = weights.nan_to_num(0.0) if faults.nan == "zero" else weights
-        out = lose("weights", weights * factor if faults.scale_after else weights) @ v
+        out = lose("weights", weights) @ v
         for name, t in zip("qkv", given, strict=True):
             if name in faults.mutate:
                 t.mul_(2.0)
@@ -117,41 +115,34 @@ def make(**knobs):
 
 
 def _bands(id_, **faults):
-    return sides(id_, BANDS, faults)
+    return sides(id_, BANDS, **faults)
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
+SCALE = "/ math.sqrt(q.shape[-1])"
+SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
+ROUNDED = (f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
 SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
 
 MUTANTS = (
     *_bands("window_missing", past="unlimited"),
-    *_bands("window_off_by_one", past="one_more"),
-    *_bands("window_off_by_one", past="one_less"),
+    *_bands("window_off_by_one", past=("one_more", "one_less", "one_less_keeps_self")),
     *(("window_off_by_one", {knob: "one_less", **row}) for knob in ("past", "own_past") for row in FINITE),
-    *_bands("window_off_by_one", past="one_less_keeps_self"),
     *_bands("window_two_sided", future="window"),
     *_bands("window_two_sided", past="one_more", future="window_and_one"),
     *_bands("window_two_sided", past="half", future="half"),
     *_bands("window_not_causal", future="all"),
     *_bands("mask_missing", past="unlimited", future="all"),
-    *_bands("window_top_left", align="top_left"),
-    *_bands("window_top_left", past="unlimited", align="top_left"),
+    *_bands("window_top_left", past=(..., "unlimited"), align="top_left"),
     *_bands("window_top_left", past_align="top_left"),
     *_bands("window_top_left", align="top_left", past_align="last"),
     *(("window_top_left", {**edges, **row}) for edges in SPLIT for row in FINITE),
-    *_bands("window_misplaced", align="one_early"),
+    *_bands("window_misplaced", align=("one_early", "one_late", "reversed", "at_end")),
     *(("window_misplaced", {knob: "one_early", **row}) for knob in ("align", "own_align") for row in FINITE),
-    *_bands("window_misplaced", align="one_late"),
-    *_bands("window_misplaced", align="reversed"),
-    *_bands("window_misplaced", align="at_end"),
-    *_bands("window_square", rows="queries"),
-    *_bands("window_square", rows="keys"),
-    *_bands("window_square", rows="queries", past="unlimited"),
-    *_bands("window_square", rows="keys", past="unlimited"),
-    *_bands("window_blocks", blocks=True),
-    *_bands("window_blocks", blocks=True, future="all"),
-    *(m for window in (3, 2, 4, 5, 8, 16, 32) for m in _bands("window_fixed", fixed=window)),
+    *_bands("window_square", past=(..., "unlimited"), rows=("queries", "keys")),
+    *_bands("window_blocks", blocks=True, future=(..., "all")),
+    *_bands("window_fixed", fixed=(3, 2, 4, 5, 8, 16, 32)),
     *_bands("mask_reversed", mirrored=True),
     *_bands("mask_reversed", inverted=True),
     *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
@@ -168,11 +159,11 @@ MUTANTS = (
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", *PRECEDENCE_OF_HD),
-    ("scale_after_softmax", {"scale_after": True}),
+    ("scale_after_softmax", edit(SCALE, "", {"return weights": "return weights / math.sqrt(q.shape[-1])"})),
     *scales("sqrt_keys", "sqrt_tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
     *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
-    *each("scale_rounded", scores_rounded=tuple(ROUNDED_SCORES)[1:]),
+    *at(SCORES, ("scale_rounded", *ROUNDED)),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
     *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
@@ -190,7 +181,7 @@ MUTANTS = (
     *each("hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")),
     ("gradient_cut", {"softmax": "detached_sum"}),
     *each("gradient_cut", cut=[(name,) for name in ("q", "k", "v", "scores", "weights")]),
-    ("gradient_cut", {"detached": ("local_attention",)}),
+    ("gradient_cut", edit("return weights @ v", "return (weights @ v).detach()")),
     *each("input_mutated", mutate=(("q",), ("k",), ("v",))),
     *each("hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]),
     *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
@@ -198,8 +189,7 @@ MUTANTS = (
     *each("interface", without=FUNCTIONS),
     *each("interface", renamed=FUNCTIONS),
     ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
-    *_bands("window_halved", past="half"),
-    *_bands("window_halved", past="less_than_half"),
+    *_bands("window_halved", past=("half", "less_than_half")),
     ("values_width", edit("return weights @ v", "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out")),
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
 )

@@ -52,7 +52,7 @@ AT_LEAST_ONE = "scores[..., : max(scores.shape[-1] // block, 1) * block]"
 ONE_BLOCK = f"for piece in {AT_LEAST_ONE}.split(block, dim=-1):"
 FULL_ROWS = "for top in range(0, T // block_q * block_q, block_q):"
 ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
-HALVES = ("half", "bfloat16")
+TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
 
 
 def swapped(line, old, new, more=None):
@@ -227,6 +227,7 @@ MUTANTS = (
         ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
         ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])"),
         ("scale_precedence", "/ hd ** 1 / 2", "/ (hd ** 1 / 2)", "/ (hd ** 1 // 2)", "* hd ** 1 / 2"),
+        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)"),
         ("scale_constant", *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")))),
     ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
     ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
@@ -240,27 +241,28 @@ MUTANTS = (
         ("mask_added", " + (key <= query)", " + (key > query)"),
         ("mask_zero_fill", " * (key <= query)"),
         ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"), more=FUTURE_TOO),
-    *at(MASK, ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)")),
+    *at(MASK,
+        ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)"),
+        ("mask_reversed", ".masked_fill(key < query, -math.inf)", ".masked_fill(key < query, -1e9)"),
+        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
+        ("mask_plus_inf", ".masked_fill(key > query, math.inf)", ".masked_fill(key > query, 1e9)"),
+        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"), ("mask_added", " - (key > query).to(q.dtype)")),
     ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {
         BOTH: f"{BOTH} * (key < query)", ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
-    ("mask_reversed", edit(MASK, ".masked_fill(key < query, -math.inf)")),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
-    ("mask_peeks_one", edit(MASK, ".masked_fill(key > query + 1, -math.inf)")),
     *filled(("mask_zero_fill", "0.0"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
-    ("mask_plus_inf", edit(MASK, ".masked_fill(key > query, math.inf)")),
     *(("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far))
       for far in ({}, FUTURE_TOO)),
     # A tile that is hidden altogether comes first.
     *at(LEFTS, ("mask_nan", "for left in reversed(range(0, T, block_k)):", "for left in reversed(range(0, bottom, block_k)):")),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
     ("softmax_query_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
-    ("softmax_wrong_axis", before(ONLINE_BODY, "return scores.exp() / scores.exp().sum()")),
-    ("softmax_wrong_axis", before(ONLINE_BODY, "return scores.exp() / scores.exp().sum(0, keepdim=True)")),
+    *of("softmax_wrong_axis", *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({of_all})") for of_all in ("", "0, keepdim=True"))),
     ("softmax_wrong_axis", edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"})),
     ("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)")),
     ("softmax_missing", edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
     *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
-    ("qkv_order", before(SIZES, "q, k = k, q")),
+    *of("qkv_order", *(before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))),
     *of("materialised",
         after(SIZES, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
             MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
@@ -274,8 +276,7 @@ MUTANTS = (
     ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
     *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
     *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T"))),
-    ("hard_coded_dtype", before(SIZES, "q, k, v = q.float(), k.float(), v.float()")),
-    ("hard_coded_dtype", before(SIZES, "q, k, v = q.double(), k.double(), v.double()")),
+    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))") for to in ("float()", "double()", *TO_HALVES))),
     ("hard_coded_dtype", swapped(RETURNED, "dim=-2)", "dim=-2).float()")),
     ("hard_coded_dtype", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full_like(rows[..., :1], -math.inf, dtype=torch.float64)")),
     ("hard_coded_dtype", swapped(WEIGHTS, "dim=-1)", "dim=-1).float()")),
@@ -326,17 +327,9 @@ MUTANTS = (
     ("tile_lse_without_max", edit(SUMS, "sums.append((total.log() - highest).squeeze(-1))")),
     ("tile_lse_without_log", edit(SUMS, "sums.append(total.squeeze(-1))")),
     ("tile_skipped", edit(LEFTS, "for left in range(0, bottom, block_q):")),
-    *at(SCALE, ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)")),
-    *of("output_rounded", *(swapped(RETURNED, "dim=-2)", f"dim=-2).round(decimals={n})") for n in (3, 2))),
-    *of("output_rounded", *(swapped(WEIGHTS, "dim=-1)", f"dim=-1).round(decimals={n})") for n in (3, 2))),
-    *at(MASK,
-        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"),
-        ("mask_plus_inf", ".masked_fill(key > query, 1e9)"),
-        ("mask_reversed", ".masked_fill(key < query, -1e9)"),
-        ("mask_added", " - (key > query).to(q.dtype)")),
-    ("qkv_order", before(SIZES, "k, v = v, k")),
+    *of("output_rounded", *(swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
+        for line, axis in ((RETURNED, -2), (WEIGHTS, -1)) for n in (3, 2))),
     ("hard_coded_shape", before(SIZES, "q, k, v = q[:1], k[:1], v[:1]")),
-    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{half}().to(t) for t in (q, k, v))") for half in HALVES)),
     ("hard_coded_dtype", edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
 )  # fmt: skip
 
