@@ -46,6 +46,11 @@ def changed(changes):
     return edit(old, new, dict(more))
 
 
+def both(one, other):
+    """An edit of all that two edits change."""
+    return changed({**one.changes, **other.changes})
+
+
 def before(line, text, more=None):
     """An edit that puts this text before a line of the reference, as far from the margin as lines of a method."""
     return edit(line, f"{text}\n        {line}", more)

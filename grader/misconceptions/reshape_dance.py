@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import changed, of
+from ._mutants import both, of
 
 # Lines of the reference.
 OF_X, OF_Y = "B, T, C = x.shape", "B, nh, T, hd = y.shape"
@@ -40,10 +40,6 @@ def permuted(*order):
 def moved(way):
     """The heads in another order when they are split, and when they are merged."""
     return split(f"{HEADS}.{way}"), merge(f"y.{way}.transpose(1, 2){TO_TOKENS}")
-
-
-def both(one, other):
-    return changed({**one.changes, **other.changes})
 
 
 def splits(id_, *texts):

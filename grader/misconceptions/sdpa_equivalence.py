@@ -16,7 +16,7 @@ from ._kept import Keeping
 from ._layers import KNOBS as LAYERS
 from ._layers import Layered
 from ._masking import INF, VISIBLE, hidden, of_mask
-from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, changed, each, known, of
+from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, both, each, known, of
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
@@ -93,7 +93,6 @@ SCALED = (
     "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
     "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
-TO_WIDTH = ("interleaved", "padded")
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 
@@ -213,9 +212,8 @@ MUTANTS = (
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
     *ways("heads_averaged", merge=("mean_repeated", "mean")),
-    *each(
-        "heads_averaged", merge=["sum", "sum_repeated", *(f"{how}_{to}" for to in TO_WIDTH for how in ("mean", "sum"))]
-    ),
+    *each("heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")),
+    *each("heads_averaged", merge=("mean_padded", "sum_padded")),
     *ways("heads_reversed", merge="reversed"),
     *each("heads_reversed", merge=("rolled", "rolled_back")),
     *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
@@ -231,13 +229,7 @@ MUTANTS = (
     *of("dropout_always_on", *weights(edits.ALWAYS, "self.dropout"), *out(edits.OUT_ALWAYS)),
     ("dropout_always_on", edit(WEIGHTS, edits.ALWAYS, out(edits.OUT_ALWAYS)[1].changes)),
     *at(WEIGHTS, ("dropout_always_on", edits.TRAINING)),
-    *of(
-        "dropout_missing",
-        *(
-            changed({**a.changes, **b.changes})
-            for a, b in zip(weights(SOFTMAX, "0.0"), out("self.proj(y)"), strict=True)
-        ),
-    ),
+    *of("dropout_missing", *map(both, weights(SOFTMAX, "0.0"), out("self.proj(y)"))),
     *at(WEIGHTS, ("dropout_before_softmax", edits.EARLY)),
     *of("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
     *of("dropout_output_missing", *out("self.proj(y)")),

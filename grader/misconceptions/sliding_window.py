@@ -7,7 +7,7 @@ import torch
 from manyheads.checks import edit
 
 from ._masking import INF, MASK_TYPES, hidden, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known
+from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known, of
 from ._scaling import PRECEDENCE_OF_HD, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
 
@@ -72,7 +72,6 @@ RIGHT = {
     "hide": -INF,  # a number to fill in, or a name of _masking.hidden
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
     "softmax": "keys", "scale": "sqrt_hd", "roles": "qkv", "product": "any",
-    "cut": (), "mutate": (),
 }  # fmt: skip
 
 
@@ -80,9 +79,6 @@ def make(**knobs):
     """The exercise's names, with these faults."""
     faults = known(knobs, RIGHT)
     both, its_own = of_both(faults, BANDS)
-
-    def lose(name, t):
-        return t.detach() if name in faults.cut else t
 
     def window_mask(T_q, T_k, window, device=None):
         if window < 1 and "window" not in faults.unchecked:
@@ -95,18 +91,11 @@ def make(**knobs):
         return MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
 
     def local_attention(q, k, v, window):
-        given = q, k, v
-        q, k, v = (lose(name, t) for name, t in zip("qkv", (q, k, v), strict=True))
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
         seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
-        scores, hide = lose("scores", PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v)), faults.hide
+        scores, hide = PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v), faults.hide
         weights = weighed(hidden(scores, seen, hide), seen, hide, faults.softmax)
-        weights = weights.nan_to_num(0.0) if faults.nan == "zero" else weights
-        out = lose("weights", weights) @ v
-        for name, t in zip("qkv", given, strict=True):
-            if name in faults.mutate:
-                t.mul_(2.0)
-        return out
+        return (weights.nan_to_num(0.0) if faults.nan == "zero" else weights) @ v
 
     functions = offered(faults, window_mask, local_attention)
     if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
@@ -119,11 +108,13 @@ def _bands(id_, **faults):
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
+OUT = "weights @ v"
 SCALE = "/ math.sqrt(q.shape[-1])"
 SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
 ROUNDED = (f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
 SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
+
 
 MUTANTS = (
     *_bands("window_missing", past="unlimited"),
@@ -180,9 +171,10 @@ MUTANTS = (
     ("axes_turned", {"product": "T"}),
     *each("hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *each("gradient_cut", cut=[(name,) for name in ("q", "k", "v", "scores", "weights")]),
-    ("gradient_cut", edit("return weights @ v", "return (weights @ v).detach()")),
-    *each("input_mutated", mutate=(("q",), ("k",), ("v",))),
+    *of("gradient_cut", edit("q @ k", "q.detach() @ k"), edit("q @ k", "q @ k.detach()")),
+    *at(OUT, ("gradient_cut", "weights @ v.detach()", "(weights @ v).detach()", "weights.detach() @ v")),
+    ("gradient_cut", edit("scores.masked_fill", "scores.detach().masked_fill")),
+    *at(f"return {OUT}", ("input_mutated", *(f"out = {OUT}\n    {t}.mul_(2.0)\n    return out" for t in "qkv"))),
     *each("hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]),
     *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
     *each("interface", returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS]),
