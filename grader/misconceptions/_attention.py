@@ -111,6 +111,7 @@ SOURCES = {
     "v_is_k": lambda q, k, v, x: (q, k, k),
     "v_is_x": lambda q, k, v, x: (q, k, x),
     "v_is_q": lambda q, k, v, x: (q, k, q),
+    "q_is_k": lambda q, k, v, x: (k, k, v),
 }
 PROJS = {
     "linear": lambda y, W: F.linear(y, W),

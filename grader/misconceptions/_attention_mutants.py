@@ -1,6 +1,6 @@
 """Mutants that exercises with a fused projection have in common."""
 
-from ._attention import CUTS
+from ._attention import CUTS, HEADS_LAST, MERGES, WRONG_AXES
 from ._masking import INF
 from ._module_edits import SIZES, on_a_device
 from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, each, written_in
@@ -23,7 +23,18 @@ AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and
 class Runs:
     """Mutants of exercises 7 and 8, and of grouped queries, that stand in their lists in the same order."""
 
-    WRONG_AXES = (
+    # Of all modules with several heads.
+    HEADS = (
+        *each("merge_wrong_axes", merge=WRONG_AXES),
+        *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+        *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
+        *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
+        *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
+        ("proj_transposed", {"proj": "untransposed"}),
+        ("proj_twice", {"proj": "twice"}),
+    )
+
+    OVER_AXES = (
         *each("softmax_wrong_axis", softmax=AXES),
         ("softmax_query_axis", {"softmax": "queries_by_hand"}),
         *each("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
@@ -105,7 +116,7 @@ class Runs:
         SUPER_INIT_LATE,
     )
     AXES_MASKED_OR_NOT = (
-        *WRONG_AXES,
+        *OVER_AXES,
         *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
         *WRONG_AXES_FINITE,
     )

@@ -48,7 +48,8 @@ class Layered:
         """Keep a layer in another way: "anew" uses others in its place, "gone" and "list" have none of that name."""
         layer = getattr(self, name)
         if how == "buffer":
-            layer.register_buffer("weight", layer._parameters.pop("weight").data, persistent=False)
+            weight = torch.randn_like(layer._parameters.pop("weight").data) / layer.in_features**0.5
+            layer.register_buffer("weight", weight, persistent=False)
             layer.bias = None
         elif how != "anew":
             delattr(self, name)

@@ -36,7 +36,6 @@ HIDE = {
     "missing": lambda scores, seen: scores + 0.0,
     "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
     "below_all": lambda scores, seen: torch.where(seen, scores, scores.min() - 1),
-    "below_all_fixed": lambda scores, seen: scores.masked_fill(~seen, float(scores.detach().min()) - 1),
     "below_row": lambda scores, seen: torch.where(seen, scores, scores.amin(-1, keepdim=True) - 1),
     "below_head": lambda scores, seen: torch.where(seen, scores, scores.amin((0, -2, -1), keepdim=True) - 1),
     "below_head_fixed": lambda scores, seen: torch.where(

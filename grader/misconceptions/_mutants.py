@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from manyheads.checks import edit
 
-LOW_FILLS = ("below_all", "below_all_fixed", "below_row", "lowest", "minus_largest")
+LOW_FILLS = ("below_all", ("below", 1.0), "below_row", "lowest", "minus_largest")
 OF_HEADS = ("below_head", "below_head_fixed")  # those of each head
 SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
 

@@ -9,9 +9,9 @@ from torch import nn
 from manyheads.checks import edit
 
 from . import _module_edits as edits
-from ._attention import HEADS_LAST, MERGES, SPLITS, WRONG_AXES
+from ._attention import MERGES, SOURCES, SPLITS
 from ._attention_module import CUTS_OF_GRADIENT, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, WEAK, WRONG_VIEWS, added
+from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, WEAK, WRONG_VIEWS, Runs, added
 from ._layers import module
 from ._masking import INF, lower
 from ._mutants import KEYS_NOT_TRANSPOSED, LOW_FILLS, OF_HEADS, SUPER_INIT_MISSING, at, before, each, of
@@ -64,12 +64,6 @@ SIDES = {
     "queries_from_context": lambda x, context: (context, context, context),
     "joined": lambda x, context: (x, *[torch.cat([x, context], dim=1)] * 2),
 }
-SOURCES = {
-    "own": lambda q, k, v: (q, k, v),
-    "v_is_k": lambda q, k, v: (q, k, k),
-    "v_is_q": lambda q, k, v: (q, k, q),
-    "q_is_k": lambda q, k, v: (k, k, v),
-}
 LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
 RIGHT = {
     "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "softmax": "keys",
@@ -107,7 +101,7 @@ class Cross(Attention):
         sides = dict(zip("qkv", SIDES[k.sides](self.cut("x", x, k), context), strict=True))
         layers = zip("qkv", k.layers, strict=True)
         found = {c: self.project(LAYERS[layer], sides[c], c in k.transposed) for c, layer in layers}
-        y = self.joined(*SOURCES[k.source](*(self.split(c, found[c], s) for c in "qkv")), s, k)
+        y = self.joined(*SOURCES[k.source](*(self.split(c, found[c], s) for c in "qkv"), x), s, k)
         s.T = s.T_k if k.lengths == "answer" else y.shape[2]
         y = self.cut("y", MERGES[k.merge](y, s), k)
         for _ in range({"missing": 0, "twice": 2}.get(k.proj, 1)):
@@ -216,26 +210,20 @@ MUTANTS = (
     *each("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
     *each("wrong_view", split=WRONG_VIEWS[1:]),
     *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
-    *each("merge_wrong_axes", merge=WRONG_AXES),
-    *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+    *Runs.HEADS,
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     *each("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
-    *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
-    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
     *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
     *each("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
     *each("values_wrong_source", source=("v_is_k", "v_is_q", "q_is_k")),
     *each("weight_not_transposed", transposed=SOME),
-    ("proj_transposed", {"proj": "untransposed"}),
-    ("proj_twice", {"proj": "twice"}),
     *each("proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]),
     *of(
         "dropout_extra", *(edit(text, f"nn.functional.dropout({text}, 0.1, self.training)") for text in (SOFTMAX, OUT))
     ),
     ("dropout_always_on", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1)")),
     *each("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
-    *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *at(UNDIVIDED, ("divisibility_unchecked", "if False:", "if d_query % num_heads != 0:")),
     *edits.cast(SIZES),
     ("hard_coded_dtype", edit(OUT, f"{OUT}.float()")),

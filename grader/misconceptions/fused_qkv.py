@@ -3,7 +3,7 @@
 from manyheads.checks import edit
 
 from . import _module_edits as edits
-from ._attention import HEADS_LAST, MERGES, ORDERS, WRONG_AXES
+from ._attention import ORDERS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs
 from ._layers import module
@@ -77,26 +77,20 @@ MUTANTS = (
     *Runs.WRONG_CUTS,
     *each("wrong_view_both", split=WRONG_VIEWS[1:], merge="straight"),
     *each("wrong_view_values", split=WRONG_VIEWS, split_of=PARTS),
-    *each("merge_wrong_axes", merge=WRONG_AXES),
-    *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+    *Runs.HEADS,
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     *each("heads_missing_transpose", attend_over="heads", merge=(..., "straight"), mask=(..., "missing")),
     *each("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
-    *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
-    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
     *each("heads_averaged", mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
     *Runs.PACKED,
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
-    ("proj_transposed", {"proj": "untransposed"}),
-    ("proj_twice", {"proj": "twice"}),
     *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
     *Runs.STATE_KEPT,
     *each("state_kept", kept=("rate", "answers")),
-    *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *edits.UNCHECKED,
     *edits.cast(),
     ("hard_coded_dtype", edit("self.proj(y)", "self.proj(y).float()")),

@@ -6,7 +6,7 @@ from torch import nn
 from manyheads.checks import edit
 
 from . import _module_edits as edits
-from ._attention import HEADS_LAST, MERGES, SOURCES, SPLITS, WRONG_AXES
+from ._attention import MERGES, SOURCES, SPLITS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs
 from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
@@ -67,6 +67,7 @@ def make(**knobs):
     }
 
 
+NUMBERS = ("float", "torch.tensor", "str")
 ASTRAY = ("by_tokens", "by_batch", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
 
 K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
@@ -76,6 +77,7 @@ SIZES, OUT, QK = "B, T, C = x.shape", "y.transpose(1, 2).reshape(B, T, C)", "q @
 PROJECTED, SOFTMAX, COUNT = f"self.proj({OUT})", edits.SOFTMAX, "return numbers * bytes_per_number"
 KV, SETS = "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)", "if n_head % n_kv_head != 0:"
 APART = "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
+DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
 ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
@@ -149,28 +151,19 @@ MUTANTS = (
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
     *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),
-    *each("merge_wrong_axes", merge=WRONG_AXES),
-    *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+    *Runs.HEADS,
     *each("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
-    *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
-    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
     *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     ("values_wrong_source", {"pack": "values_twice"}),
     *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
-    ("proj_transposed", {"proj": "untransposed"}),
-    ("proj_twice", {"proj": "twice"}),
     *each("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
-    ("dropout_extra", edit(PROJECTED, f"nn.functional.dropout({PROJECTED}, 0.1, self.training)")),
+    ("dropout_extra", edit(PROJECTED, DROPPED)),
     ("dropout_extra", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)")),
     ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"})),
-    (
-        "dropout_always_on",
-        edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"}),
-    ),
+    ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: DROPPED})),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
-    *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     ("divisibility_unchecked", edit(edits.UNDIVIDED, "if False:", {SETS: "if False:"})),
     *of("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
     *edits.cast(),
@@ -186,11 +179,7 @@ MUTANTS = (
     ("hard_coded_device", {"holder": "made_on_default_device"}),
     *edits.on_a_device(first="self.kv(x"),
     *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
-    *at(
-        COUNT,
-        ("interface", *(f"return {kind}(numbers * bytes_per_number)" for kind in ("float", "torch.tensor", "str"))),
-    ),
-    *at(COUNT, ("interface", "return None")),
+    *at(COUNT, ("interface", *(f"return {kind}(numbers * bytes_per_number)" for kind in NUMBERS), "return None")),
     *edits.answers(PROJECTED),
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,

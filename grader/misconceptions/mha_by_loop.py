@@ -85,6 +85,7 @@ def turned(text):
 
 COLUMNS, VIEWED = "w.reshape(C, 3 * C).T.split(C)", "w.T.reshape(3 * C, C).split(C)"
 THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3, C, C)"
+AS_STORED = "(x @ {0})[..., own]"
 PACKED, INTERLEAVED = f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}", f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}"
 BLOCKS = f"[w * torch.block_diag(*[torch.ones(hd, hd)] * mha.n_head).to(w) for w in {ROWS}]"
 TOO_WIDE = (
@@ -124,7 +125,7 @@ MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
-    ("weight_not_transposed", projected("(x @ {0})[..., own]")),
+    ("weight_not_transposed", projected(AS_STORED)),
     *of("qkv_packed_per_head", *rows(PACKED)),
     *each("qkv_order", cut=("kqv", "qvk", "vkq", "kvq", "vqk")),
     ("scale_multiplied", {"scale": "times_sqrt_hd"}),
@@ -171,15 +172,12 @@ MUTANTS = (
     ("qkv_mix_batch", edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"})),
     *each("qkv_mix_batch", cut=("batch_then_three", "three_outermost")),
     *each("heads_mix_batch", merge=("axes_(1, 0, 2, 3)", "axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *of(
-        "weight_not_transposed",
-        *(projected("(x @ {0})[..., own]", names) for names in SOME),
-    ),
+    *of("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
     *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk"), *rows(turned(VIEWED))),
     ("qkv_packed_per_head", {"cut": "per_channel"}),
     *of("qkv_packed_per_head", *rows(INTERLEAVED)),
     ("heads_one_for_all", dealt("[..., :hd]")),
-    ("qkv_sliced_by_columns", projected("(x @ {0})[..., own]")),
+    ("qkv_sliced_by_columns", projected(AS_STORED)),
     *of("qkv_sliced_by_columns", *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS)),
     *of("qkv_sliced_by_columns", *rows(*TOO_WIDE, more=WHOLE)),
     ("view_not_contiguous", {"merge": "view"}),

@@ -180,7 +180,7 @@ MUTANTS = (
     ("scale_after_softmax", {"scaled": "weights", "manual_scale": "sqrt_c"}),
     *ways("scale_constant", scale=CONSTANTS[:6]),
     *each("scale_constant", scale=CONSTANTS[6:]),
-    *Runs.WRONG_AXES,
+    *Runs.OVER_AXES,
     *Runs.WRONG_AXES_FINITE,
     *Runs.NO_SOFTMAX,
     ("mask_not_sliced", {"holder": "whole"}),
