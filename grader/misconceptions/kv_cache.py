@@ -182,7 +182,8 @@ MUTANTS = (
         ("scale_no_sqrt", "/ self.head_dim", "/ C"),
         ("scale_multiplied", "* math.sqrt(self.head_dim)", "* self.head_dim"),
         ("scale_sqrt_heads", "/ math.sqrt(self.n_head)", "/ self.n_head"),
-        ("scale_sqrt_tokens", *(f"/ math.sqrt({tokens})" for tokens in ("T", "past + T", "self.block_size")), "/ T", "/ (past + T)"),
+        ("scale_sqrt_tokens", *(f"/ math.sqrt({tokens})"
+            for tokens in ("T", "past + T", "self.block_size")), "/ T", "/ (past + T)"),
         ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
         ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
         ("scale_precedence", "/ self.head_dim ** 1 / 2", "/ (self.head_dim ** 1 / 2)", "/ (self.head_dim ** 1 // 2)", "* self.head_dim ** 1 / 2",
@@ -200,16 +201,19 @@ MUTANTS = (
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
     *masks(
         ("mask_reversed", "key < query, -math.inf", "key <= query, -math.inf", "key <= query, -1e9"),
-        ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30", "key >= query.clamp(min=1), -math.inf"),
+        ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30",
+            "key >= query.clamp(min=1), -math.inf"),
         ("mask_peeks_one", "key > query + 1, -math.inf", "key > query + 2, -math.inf"),
         ("mask_plus_inf", "key > query, math.inf", "key > query, 1e9"),
-        ("mask_weak_fill", *(f"key > query, {low}" for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))),
+        ("mask_weak_fill", *(f"key > query, {low}"
+            for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))),
     ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
     *at(MASKED,
         ("mask_added", "weights = (scores + (key <= query))", "weights = (scores + (key > query))"),
         ("mask_zero_fill", "weights = (scores * (key <= query))"),
         ("mask_weak_fill", "weights = (scores + (key > query) * -10.0)"),
-        ("mask_nan", *(f"weights = (scores {way})" for way in ("+ (key > query) * -math.inf", "* torch.where(key > query, -math.inf, 1.0)")))),
+        ("mask_nan", *(f"weights = (scores {way})"
+            for way in ("+ (key > query) * -math.inf", "* torch.where(key > query, -math.inf, 1.0)")))),
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
     ("mask_sdpa_inverted", edit(GATHER, SDPA.format("key > query"))),
@@ -224,10 +228,14 @@ MUTANTS = (
     *of("wrong_view_values", *(split(STRAIGHT, names) for names in ("v", "k", "q", "kv"))),
     *at(MERGE,
         ("merge_no_transpose", "y = y.reshape(B, T, C)"),
-        ("merge_wrong_axes", *(f"y = y.permute({axes}).reshape(B, T, C)" for axes in ("0, 2, 3, 1", "0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
-        ("heads_reversed", *(f"y = y.{way}.transpose(1, 2).reshape(B, T, C)" for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
-        ("heads_averaged", *(f"y = y.{mix}(1).repeat{ways}" for ways in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)") for mix in ("mean", "sum"))),
-        ("heads_mix_batch", *(f"y = y.{first}permute(1, 2, 0, 3).reshape(B, T, C)" for first in ("", "reshape(self.n_head, B, T, -1).")))),
+        ("merge_wrong_axes", *(f"y = y.permute({axes}).reshape(B, T, C)"
+            for axes in ("0, 2, 3, 1", "0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
+        ("heads_reversed", *(f"y = y.{way}.transpose(1, 2).reshape(B, T, C)"
+            for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
+        ("heads_averaged", *(f"y = y.{mix}(1).repeat{ways}"
+            for ways in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)") for mix in ("mean", "sum"))),
+        ("heads_mix_batch", *(f"y = y.{first}permute(1, 2, 0, 3).reshape(B, T, C)"
+            for first in ("", "reshape(self.n_head, B, T, -1).")))),
     ("heads_interleaved", split(DEALT)),
     ("heads_interleaved", split(DEALT, more={MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
     ("heads_and_width_swapped", split(SWAPPED)),

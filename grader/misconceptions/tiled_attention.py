@@ -227,7 +227,8 @@ MUTANTS = (
         ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
         ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])"),
         ("scale_precedence", "/ hd ** 1 / 2", "/ (hd ** 1 / 2)", "/ (hd ** 1 // 2)", "* hd ** 1 / 2"),
-        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)"),
+        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))"
+            for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)"),
         ("scale_constant", *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")))),
     ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
     ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
@@ -257,7 +258,8 @@ MUTANTS = (
     *at(LEFTS, ("mask_nan", "for left in reversed(range(0, T, block_k)):", "for left in reversed(range(0, bottom, block_k)):")),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
     ("softmax_query_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
-    *of("softmax_wrong_axis", *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({of_all})") for of_all in ("", "0, keepdim=True"))),
+    *of("softmax_wrong_axis", *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({of_all})")
+        for of_all in ("", "0, keepdim=True"))),
     ("softmax_wrong_axis", edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"})),
     ("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)")),
     ("softmax_missing", edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
@@ -276,7 +278,8 @@ MUTANTS = (
     ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
     *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
     *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T"))),
-    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))") for to in ("float()", "double()", *TO_HALVES))),
+    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
+        for to in ("float()", "double()", *TO_HALVES))),
     ("hard_coded_dtype", swapped(RETURNED, "dim=-2)", "dim=-2).float()")),
     ("hard_coded_dtype", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full_like(rows[..., :1], -math.inf, dtype=torch.float64)")),
     ("hard_coded_dtype", swapped(WEIGHTS, "dim=-1)", "dim=-1).float()")),
