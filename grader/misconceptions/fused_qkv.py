@@ -120,6 +120,7 @@ MUTANTS = (
     ("gpt2_sizes", edit("block_size=1024", "block_size=512")),
     ("argument_unchecked", edit(UNKNOWN, 'size = "small"')),
     *edits.LAST,
+    ("heads_not_joined", edit("y = y.transpose(1, 2).reshape(B, T, C)", "return y")),  # as after step 2
 )
 
 FAMILIES = ATTENTION_FAMILIES

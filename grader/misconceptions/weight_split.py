@@ -134,6 +134,7 @@ MUTANTS = (
     ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
     KEYS_NOT_TRANSPOSED,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
+    ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),  # as after step 2
     dropped_in_place("self.dropout"),
 )
 
