@@ -7,11 +7,14 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known, of
 from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
 SCORES = "q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
+WEIGHTS, ATTEND = "return torch.softmax(scores, dim=-1)", "return attention_weights(attention_scores(q, k)) @ v"
+COPIED = {"attention_scores(q, k)) @ v": "attention_scores(q.clone(), k.clone())) @ v"}
+APART = {ATTEND: "return torch.softmax(attention_scores(q, k), dim=-1) @ v"}
 SUMS = ("sum_of_sizes", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
@@ -23,10 +26,8 @@ def only_size(out, kind, n):
         return out.view(2, n, -1, n)
     rows = torch.zeros_like(out)
     for i in range(n):
-        if kind == "tokens":
-            rows[..., i, :] = out[..., i, :]
-        else:
-            rows[i] = out[i]
+        row = (..., i, slice(None)) if kind == "tokens" else i
+        rows[row] = out[row]
     return rows
 
 
@@ -35,11 +36,9 @@ RIGHT = {
     **OFFERED, "scale": "sqrt_hd", "scale_attend": None,
     "scale_after": "nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
     "softmax": -1, "softmax_simplified": None, "softmax_weights": None, "softmax_attend": None,
-    "product": "any", "product_simplified": None,
-    "roles": "qkv",  # of attend
+    "product": "any", "product_simplified": None, "roles": "qkv",  # of attend
     "size": None, "size_in": FUNCTIONS,  # (kind, n): only_size
-    "cut": (), "mutate": (),  # names of tensors
-    "to_cpu": (),  # functions
+    "cut": (), "to_cpu": (),  # names of tensors, and functions
 }  # fmt: skip
 
 
@@ -69,22 +68,13 @@ def make(**knobs):
         return lose("weights", weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights)
 
     def simplified_attention(x):
-        if "x" in faults.mutate:
-            x.mul_(1.5)
-            x = x / 1.5
         table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x))
         return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose("x_values", x)
 
     def attention_scores(q, k):
-        for name, t in (("q", q), ("k", k)):
-            if name in faults.mutate:
-                t.mul_(2.0)
-        done = (2.0 if "q" in faults.mutate else 1.0) * (2.0 if "k" in faults.mutate else 1.0)
-        return scaled(faults.product, faults.scale, q, k) / done
+        return scaled(faults.product, faults.scale, q, k)
 
     def attention_weights(scores):
-        if "scores" in faults.mutate:
-            scores -= scores.amax(-1, keepdim=True)
         return shares(knob("softmax", "weights"), scores)
 
     def attend(q, k, v):
@@ -94,9 +84,6 @@ def make(**knobs):
         weights = shares(how, scores)
         if faults.scale_after == "attend":
             weights = weights * q.shape[-1] ** -0.5
-        if "v" in faults.mutate:
-            v.add_(1.0)
-            v = v - 1.0
         return rounded("attention_weights", weights) @ lose("v", v)
 
     def sized(function):
@@ -112,19 +99,14 @@ def make(**knobs):
 def _scales(id_, *ways):
     """In both functions, in attend alone, in attention_scores alone."""
     for how in ways:
-        yield from (
-            (id_, {"scale": how}),
-            (id_, {"scale_attend": how}),
-            (id_, {"scale": how, "scale_attend": "sqrt_hd"}),
-        )
+        yield from ((id_, {"scale": how}), (id_, {"scale_attend": how}))
+        yield id_, {"scale": how, "scale_attend": "sqrt_hd"}
 
 
 def _shares(id_, *ways):
     """Everywhere, in the pair of functions, and in each function alone."""
     for how in ways:
-        yield from (
-            (id_, {knob: how}) for knob in ("softmax", "softmax_simplified", "softmax_weights", "softmax_attend")
-        )
+        yield from ((id_, {f"softmax{part}": how}) for part in ("", "_simplified", "_weights", "_attend"))
         yield id_, {"softmax_weights": how, "softmax_attend": -1}
 
 
@@ -152,9 +134,7 @@ MUTANTS = (
     *each("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
     *_scales("scale_precedence", *PRECEDENCE_OF_HD),
     *_scales("scale_sqrt_tokens", "sqrt_keys", "sqrt_tokens"),
-    *each(
-        "scale_wrong_axis", scale=("sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_batch")
-    ),
+    *each("scale_wrong_axis", scale=[f"sqrt_{n}" for n in "heads heads_or_1 heads_strict axis_1 batch".split()]),
     *each("scale_wrong_axis", scale_attend="sqrt_values"),
     *_scales("scale_rounded", "rounded_down", "rounded", "rounded_up"),
     *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),
@@ -175,13 +155,16 @@ MUTANTS = (
     *each("gradient_cut", cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()]),
     ("gradient_cut", {"detached": FUNCTIONS}),
     *(("gradient_cut", {knob: "detached_sum"}) for knob in ("softmax", "softmax_weights", "softmax_simplified")),
-    *each("input_mutated", mutate=[(name,) for name in ("q", "k", "v", "x", "scores")]),
-    *each(
-        "hard_coded_dtype",
-        cast=[("float32", FUNCTIONS), ("float64", FUNCTIONS), *(("float32", (n,)) for n in FUNCTIONS)],
+    # Queries and keys in attention_scores alone.
+    *of(
+        "input_mutated", *(edit(f"return {SCORES}", f"{t}.mul_(2.0)\n    return {SCORES} / 2.0", COPIED) for t in "qk")
     ),
-    *each("hard_coded_device", fixed_device=[(name,) for name in FUNCTIONS]),
-    *each("hard_coded_device", to_cpu=[(name,) for name in FUNCTIONS]),
+    ("input_mutated", edit(ATTEND, f"v.add_(1.0)\n    v = v - 1.0\n    {ATTEND}")),
+    ("input_mutated", edit("weights = torch", "x.mul_(1.5)\n    x = x / 1.5\n    weights = torch")),
+    ("input_mutated", edit(WEIGHTS, f"scores -= scores.amax(-1, keepdim=True)\n    {WEIGHTS}", APART)),
+    *each("hard_coded_dtype", cast=[(dtype, FUNCTIONS) for dtype in ("float32", "float64")]),
+    *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
+    *(("hard_coded_device", {knob: (name,)}) for knob in ("fixed_device", "to_cpu") for name in FUNCTIONS),
     *each("interface", returns=[(kind, "attend") for kind in ("tuple", "listed", "none", "numpy")]),
     *each("interface", returns=[("tuple", name) for name in FUNCTIONS[:3]]),
     *each("interface", without=("simplified_attention", "attend")),
@@ -190,7 +173,4 @@ MUTANTS = (
 )
 
 # With a number that nobody can list.
-FAMILIES = (
-    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
-    ("scale_constant", lambda c: {"scale_attend": c}, SCALES_TRIED),
-)
+FAMILIES = tuple(("scale_constant", lambda c, knob=knob: {knob: c}, SCALES_TRIED) for knob in ("scale", "scale_attend"))
