@@ -1,6 +1,7 @@
 """Wrong attempts at the sliding window: one implementation whose knobs turn one fault each."""
 
 import math
+from functools import partial
 
 import torch
 
@@ -103,15 +104,11 @@ def make(**knobs):
     return functions
 
 
-def _bands(id_, **faults):
-    return sides(id_, BANDS, **faults)
-
-
+_bands = partial(sides, right=BANDS)
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
 OUT = "weights @ v"
 SCALE = "/ math.sqrt(q.shape[-1])"
 SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
-ROUNDED = (f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
 SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
 
@@ -154,13 +151,12 @@ MUTANTS = (
     *scales("sqrt_keys", "sqrt_tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
     *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
-    *at(SCORES, ("scale_rounded", *ROUNDED)),
+    *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
     *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
     *each("softmax_query_axis", softmax="queries", hide=-1e9),
-    *each("softmax_wrong_axis", softmax=("heads", "batch"), hide=-1e9),
-    *each("softmax_wrong_axis", softmax=("heads", "batch"), nan="zero"),
+    *(("softmax_wrong_axis", {"softmax": axis, **row}) for row in FINITE for axis in ("heads", "batch")),
     *each("scores_ignored", scale=0.0),
     *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid")),
     *each("values_wrong_source", roles=("qkk", "qkq")),
