@@ -18,11 +18,8 @@ ONLINE_BODY = HIGHEST + "\n    total = torch.zeros_like(highest)  # (..., 1)\n  
 SIZES = "T, hd = q.shape[-2:]"
 TOPS = "for top in range(0, T, block_q):"
 LEFTS = "for left in range(0, bottom, block_k):  # what lies further right is all future"
-ROWS = "rows = q[..., top : top + block_q, :] / math.sqrt(hd)"
 SCALE = "/ math.sqrt(hd)"
 KEYS = "keys, values = k[..., left : left + block_k, :], v[..., left : left + block_k, :]"
-QUERY = "query = torch.arange(top, bottom, device=q.device)[:, None]"
-KEY = "key = torch.arange(left, left + keys.shape[-2], device=q.device)"
 PRODUCT = "(rows @ keys.transpose(-2, -1))"
 MASK = ".masked_fill(key > query, -math.inf)"
 FINITE = ".masked_fill(key > query, -1e30)"
@@ -48,8 +45,7 @@ ONLINE_ADDED = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
 OWN = f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
 AT_EACH = ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
 WHOLE_PIECES = "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"
-AT_LEAST_ONE = "scores[..., : max(scores.shape[-1] // block, 1) * block]"
-ONE_BLOCK = f"for piece in {AT_LEAST_ONE}.split(block, dim=-1):"
+ONE_BLOCK = "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"
 FULL_ROWS = "for top in range(0, T // block_q * block_q, block_q):"
 ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
 TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
@@ -64,28 +60,10 @@ def before(line, text, more=None):
     return edit(line, f"{text}\n    {line}", more)
 
 
-def after(line, text, more=None):
-    return edit(line, f"{line}\n    {text}", more)
-
-
-def filled(*pairs):
-    """Another number filled in, with and without the tiles above the diagonal."""
-    for id_, value in pairs:
-        for far in ({}, FUTURE_TOO):
-            yield id_, edit(MASK, f".masked_fill(key > query, {value})", far)
-
-
 def of_the_block(ids, total, gathered):
-    """What a block holds is measured from its own maximum, and the factor that leads to the new one is missing somewhere.
-
-    total, gathered: the factor of its shares in the sum, and in what is gathered.
-    """
-    own = f"own = {TILE_MAX}\n            fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
-    lines = {
-        BOTH: own,
-        TOTAL: TOTAL.replace("shares.sum(-1, keepdim=True)", f"shares.sum(-1, keepdim=True){total}"),
-        GATHERED: GATHERED.replace("shares @ values", f"shares @ values{gathered}"),
-    }
+    """What a block holds is measured from its own maximum. total, gathered: its factor for the new one."""
+    own = "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
+    lines = {BOTH: f"own = {TILE_MAX}\n            {own}", TOTAL: TOTAL + total, GATHERED: GATHERED + gathered}
     return [(id_, edit(MASK, fill, lines | far)) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO) for id_ in ids]
 
 
@@ -103,11 +81,8 @@ def with_zeros(tops, rest):
 
 
 MUTANTS = (
-    *of("tile_no_rescale",
-        edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
-        edit(GATHERED, ADDED),
-        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED),
-        edit(TOTAL, TOTAL_ADDED),
+    *of("tile_no_rescale", edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}), edit(GATHERED, ADDED),
+        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED), edit(TOTAL, TOTAL_ADDED),
         edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
         edit(ONLINE_TOTAL, ONLINE_ADDED),
         swapped(ONLINE_TOTAL, "(highest - higher).exp()", "(higher - highest).exp().nan_to_num(posinf=0.0)"),
@@ -137,24 +112,22 @@ MUTANTS = (
         # The weights made in the first pass, from the maximum so far.
         before(HIGHEST, "made = []", {
             ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
-            WEIGHTS: "return torch.cat(made, dim=-1) / total"})),
+            WEIGHTS: "return torch.cat(made, dim=-1) / total"}),
+        *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
+        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"), edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
+        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)")),
     # What large scores are held against: zero or more, nothing, the first block, or the first score.
-    *of("tile_overflow",
-        edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
+    *of("tile_overflow", edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
         edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
         edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
         edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"})),
-    *of("tile_divided_each",
-        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
+    *of("tile_divided_each", edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
         edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"}),
-        edit(PARTS, f"parts = [(piece - {PIECE_MAX}).exp() for piece in scores.split(block, dim=-1)]\n"
-             "    parts = [part / part.sum(-1, keepdim=True) for part in parts]"),
-        edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
-             "((piece - highest).exp() for piece in scores.split(block, dim=-1))]"),
-        edit(ANSWERS, "answers.append(gathered)"),
-        swapped(PARTS, " / total", ""),
+        *(edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
+            f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]") for high in (PIECE_MAX, "highest")),
+        edit(ANSWERS, "answers.append(gathered)"), swapped(PARTS, " / total", ""),
         # Divided in the first pass, by the sum so far.
         before(HIGHEST, "made = []", {
             ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp() / total)\n"),
@@ -166,9 +139,13 @@ MUTANTS = (
                             ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))"}) for fill in (MASK, FINITE)),
         *(edit(MASK, fill, {GATHERED: "answer = tile.softmax(-1).nan_to_num() @ values\n"
                             "            gathered = answer if left == 0 else (gathered + answer) / 2"} | NOT_DIVIDED)
-          for fill in (MASK, FINITE))),
-    *of("tile_diagonal_unmasked",
-        *masked_where(MASK, *AT_EACH),
+          for fill in (MASK, FINITE)),
+        edit(GATHERED, "gathered = (gathered * fix + shares @ values) / total"), edit(GATHERED, f"{GATHERED} / total"),
+        *(edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"})
+          for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
+        edit(ANSWERS, "answers.append(gathered / total / total)"), swapped(PARTS, "/ total", "/ total / total"),
+        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)")),
+    *of("tile_diagonal_unmasked", *masked_where(MASK, *AT_EACH),
         edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
         edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
         # The same where the keys behind the last query of the block are cut off.
@@ -177,20 +154,17 @@ MUTANTS = (
         "key - left > query - top", "key - left > query", "key > query - top")))),
     *of("tile_mask_local", *masked_where(".masked_fill(key - left > query - top, -math.inf)",
         "left + keys.shape[-2] > top", "left == top or left + block_k > top", AT_EACH[0], AT_EACH[3], AT_EACH[2])),
-    *of("tile_skipped",
-        edit(LEFTS, "for left in range(0, top + 1, block_k):"),
+    *of("tile_skipped", edit(LEFTS, "for left in range(0, top + 1, block_k):"),
         edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
         edit(KEYS, f"if left > 0 and left + block_k > bottom:\n                continue\n            {KEYS}"),
         edit(KEYS, f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n                continue"),
         edit(KEYS, f"if left // block_k > top // block_q:\n                continue\n            {KEYS}"),
-        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):")),
-    *of("tile_ragged_dropped",
-        edit(PIECES, WHOLE_PIECES),
-        edit(PIECES, ONE_BLOCK),
+        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
+        edit(LEFTS, "for left in range(0, bottom, block_q):")),
+    *of("tile_ragged_dropped", edit(PIECES, WHOLE_PIECES), edit(PIECES, ONE_BLOCK),
         swapped(PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"),
         edit(PIECES, WHOLE_PIECES, {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])}),
-        edit(TOPS, FULL_ROWS),
-        edit(TOPS, ONE_FULL_ROW),
+        edit(TOPS, FULL_ROWS), edit(TOPS, ONE_FULL_ROW),
         edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
         edit(LEFTS, "for left in range(0, min(bottom, T // block_k * block_k), block_k):", {
             START: START.replace("0.0, 0.0", "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[..., :1, :])")}),
@@ -201,26 +175,22 @@ MUTANTS = (
             WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
             "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
             "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")})),
-    *of("tile_ragged_refused",
-        edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
-        before(TOPS, "q.unflatten(-2, (-1, block_q))"),
-        before(TOPS, "k.unflatten(-2, (-1, block_k))"),
+    *of("tile_ragged_refused", edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
+        before(TOPS, "q.unflatten(-2, (-1, block_q))"), before(TOPS, "k.unflatten(-2, (-1, block_k))"),
         before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
         before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)")),
     ("tile_padding_counted", before(HIGHEST, "length = scores.shape[-1]\n"
         "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
         {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"})),
-    *at(SUMS,
-        ("tile_lse_unscaled", "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
+    *at(SUMS, ("tile_lse_unscaled", "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
             "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2, -1)).masked_fill("
             "torch.arange(bottom, device=q.device) > query, -math.inf)\n        sums.append(raw.logsumexp(-1))",
             "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))"),
-        ("tile_lse_without_max", "sums.append(total.log().squeeze(-1))"),
-        ("tile_lse_without_log", "sums.append((highest + total).squeeze(-1))", "sums.append((total * highest.exp()).squeeze(-1))")),
-    *at(SCALE,
-        ("scale_missing", ""),
-        ("scores_ignored", "* 0"),
-        ("scale_no_sqrt", "/ hd"),
+        *((id_, f"sums.append({lse}.squeeze(-1))") for id_, lse in (
+            ("tile_lse_without_max", "total.log()"), ("tile_lse_without_log", "(highest + total)"),
+            ("tile_lse_without_log", "(total * highest.exp())"),
+            ("tile_lse_without_max", "(total.log() - highest)"), ("tile_lse_without_log", "total")))),
+    *at(SCALE, ("scale_missing", ""), ("scores_ignored", "* 0"), ("scale_no_sqrt", "/ hd"),
         ("scale_multiplied", "* math.sqrt(hd)", "* hd"),
         ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"),
         ("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))"),
@@ -231,19 +201,16 @@ MUTANTS = (
             for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)"),
         ("scale_constant", *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")))),
     ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
-    ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
-    ("scale_after_softmax", edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))")),
+    *of("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
+        edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))")),
     # With the tiles above the diagonal looked at, as whoever shows the future needs them.
-    *at(MASK,
-        ("mask_reversed", ".masked_fill(key < query, -1e30)"),
+    *at(MASK, ("mask_reversed", ".masked_fill(key < query, -1e30)"),
         ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)", ".masked_fill(key > query + 2, -math.inf)"),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_added", " + (key <= query)", " + (key > query)"),
-        ("mask_zero_fill", " * (key <= query)"),
+        ("mask_added", " + (key <= query)", " + (key > query)"), ("mask_zero_fill", " * (key <= query)"),
         ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"), more=FUTURE_TOO),
-    *at(MASK,
-        ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)"),
+    *at(MASK, ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)"),
         ("mask_reversed", ".masked_fill(key < query, -math.inf)", ".masked_fill(key < query, -1e9)"),
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)", ".masked_fill(key > query, 1e9)"),
@@ -251,25 +218,26 @@ MUTANTS = (
     ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {
         BOTH: f"{BOTH} * (key < query)", ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
-    *filled(("mask_zero_fill", "0.0"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
+    *((id_, edit(MASK, f".masked_fill(key > query, {value})", far)) for id_, value in (
+        ("mask_zero_fill", 0.0), ("mask_weak_fill", -1.0), ("mask_weak_fill", -10.0)) for far in ({}, FUTURE_TOO)),
     *(("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far))
       for far in ({}, FUTURE_TOO)),
     # A tile that is hidden altogether comes first.
-    *at(LEFTS, ("mask_nan", "for left in reversed(range(0, T, block_k)):", "for left in reversed(range(0, bottom, block_k)):")),
-    ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
-    ("softmax_query_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
-    *of("softmax_wrong_axis", *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({of_all})")
-        for of_all in ("", "0, keepdim=True"))),
-    ("softmax_wrong_axis", edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"})),
-    ("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)")),
-    ("softmax_missing", edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
+    *at(LEFTS, ("mask_nan", *(f"for left in reversed(range(0, {end}, block_k)):" for end in ("T", "bottom")))),
+    *of("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)"),
+        before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)")),
+    *of("softmax_wrong_axis",
+        *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})") for axis in ("", "0, keepdim=True")),
+        edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"}),
+        edit(TOTAL, "total = total * fix + shares.sum()")),
+    *of("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
+        edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
     *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
     *of("qkv_order", *(before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))),
-    *of("materialised",
-        after(SIZES, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
+    *of("materialised", before(TOPS, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
             MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
         # Filled up to whole blocks; and all at once after the tiles.
-        after(SIZES, "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
+        before(TOPS, "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
             "for x, block in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1) / math.sqrt(hd)",
             {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")}),
         edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
@@ -277,63 +245,42 @@ MUTANTS = (
             "    return square.softmax(-1) @ v, square.logsumexp(-1)")),
     ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
     *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
-    *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T"))),
-    *of("hard_coded_dtype", *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
-        for to in ("float()", "double()", *TO_HALVES))),
-    ("hard_coded_dtype", swapped(RETURNED, "dim=-2)", "dim=-2).float()")),
-    ("hard_coded_dtype", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full_like(rows[..., :1], -math.inf, dtype=torch.float64)")),
-    ("hard_coded_dtype", swapped(WEIGHTS, "dim=-1)", "dim=-1).float()")),
-    ("hard_coded_dtype", before(HIGHEST, "scores = scores.double()")),
-    ("hard_coded_device", swapped(QUERY, ", device=q.device", "", {KEY: KEY.replace(", device=q.device", "")})),
-    ("hard_coded_device", before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()")),
-    ("hard_coded_device", edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)")),
-    ("hard_coded_device", before(HIGHEST, "scores = scores.cpu()")),
-    *of("gradient_cut",
-        swapped(BOTH, "(tile -", "(tile.detach() -"),
-        edit(ANSWERS, "answers.append((gathered / total).detach())"),
-        swapped(GATHERED, "values", "values.detach()"),
-        swapped(KEYS, "k[...", "k.detach()[..."),
-        swapped(ROWS, "q[...", "q.detach()[..."),
+    *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T")),
+        before(SIZES, "q, k, v = q[:1], k[:1], v[:1]")),
+    *of("hard_coded_dtype",
+        *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))") for to in ("float()", "double()", *TO_HALVES)),
+        swapped(RETURNED, "dim=-2)", "dim=-2).float()"),
+        swapped("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
+        swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"), before(HIGHEST, "scores = scores.double()"),
+        edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
+    *of("hard_coded_device",
+        edit("bottom, device=q.device)", "bottom)", {"keys.shape[-2], device=q.device": "keys.shape[-2]"}),
+        before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()"),
+        edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)"),
+        before(HIGHEST, "scores = scores.cpu()")),
+    *of("gradient_cut", swapped(BOTH, "(tile -", "(tile.detach() -"),
+        edit(ANSWERS, "answers.append((gathered / total).detach())"), swapped(GATHERED, "values", "values.detach()"),
+        swapped(KEYS, "k[...", "k.detach()[..."), edit("rows = q", "rows = q.detach()"),
         swapped(TOTAL, "shares", "shares.detach()"),
         edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"),
         swapped(GATHERED, "shares", "shares.detach()"),
         edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
-    *of("input_mutated",
-        edit(ROWS, "rows = q[..., top : top + block_q, :].div_(math.sqrt(hd))"),
+    *of("input_mutated", edit(f" {SCALE}", ".div_(math.sqrt(hd))"),
         before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)")),
-    *at(RETURNED, ("interface", "return torch.cat(answers, dim=-2)", "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
+    *at(RETURNED,
+        ("interface", "return torch.cat(answers, dim=-2)", "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
         'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
     ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
     *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
     ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
-    ("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)")),
-    ("values_width", after(SIZES, "whole = torch.zeros_like(q)", {
+    *of("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
+        before(TOPS, "whole = torch.zeros_like(q)", {
         RETURNED: "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums, dim=-1)"})),
-    *at(GATHERED,
-        ("tile_divided_each", "gathered = (gathered * fix + shares @ values) / total", f"{GATHERED} / total"),
-        ("tile_no_rescale", "gathered = (gathered + shares @ values) * fix")),
-    *of("tile_divided_each",
-        *(edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"})
-          for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
-        edit(ANSWERS, "answers.append(gathered / total / total)"),
-        swapped(PARTS, "/ total", "/ total / total"),
-        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)")),
-    *at(TOTAL,
-        ("tile_no_rescale", "total = (total + shares.sum(-1, keepdim=True)) * fix"),
-        ("softmax_wrong_axis", "total = total * fix + shares.sum()")),
-    *of("tile_max_not_carried",
-        *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
-        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
-        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
-        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)")),
-    ("tile_no_rescale", edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, keepdim=True)) * (highest - higher).exp()")),
-    ("tile_lse_without_max", edit(SUMS, "sums.append((total.log() - highest).squeeze(-1))")),
-    ("tile_lse_without_log", edit(SUMS, "sums.append(total.squeeze(-1))")),
-    ("tile_skipped", edit(LEFTS, "for left in range(0, bottom, block_q):")),
+    *of("tile_no_rescale", edit(GATHERED, "gathered = (gathered + shares @ values) * fix"),
+        edit(TOTAL, "total = (total + shares.sum(-1, keepdim=True)) * fix"),
+        edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()")),
     *of("output_rounded", *(swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
         for line, axis in ((RETURNED, -2), (WEIGHTS, -1)) for n in (3, 2))),
-    ("hard_coded_shape", before(SIZES, "q, k, v = q[:1], k[:1], v[:1]")),
-    ("hard_coded_dtype", edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
 )  # fmt: skip
 
 # With a number that nobody can list.
