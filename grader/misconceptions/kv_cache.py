@@ -68,11 +68,6 @@ def by_default(more):
     return edit("x: torch.Tensor, cache=None", "x: torch.Tensor, cache=[]", more)
 
 
-def masks(*groups):
-    """What is hidden, and the number that is filled in: (id, both, …)."""
-    return at(MASK, *((id_, *(f".masked_fill({way})" for way in ways)) for id_, *ways in groups))
-
-
 MUTANTS = (
     # What a call may see of its own chunk, and of the past.
     *of("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]"),
@@ -102,8 +97,8 @@ MUTANTS = (
         for slot in ("T if past == 0 else slot", "0")),
     *of("cache_ignored", before(SIZES, "cache = None"),
         # The same, but the tokens are counted.
-        edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)", PAST: "past = cache or 0",
-        RETURNED: "return self.proj(y), past + T"})),
+        edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)",
+            PAST: "past = cache or 0", RETURNED: "return self.proj(y), past + T"})),
     *of("cache_order", x_kept("new, cached = x.shape[1],", "[x, cache], dim=1", "[:, -new:]"),
         joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"), edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)"),
         edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)"), joined("[cache[1], k], dim=2", "[cache[0], v], dim=2")),
@@ -156,7 +151,8 @@ MUTANTS = (
         ("scale_no_sqrt", "/ self.head_dim", "/ C"),
         ("scale_multiplied", "* math.sqrt(self.head_dim)", "* self.head_dim"),
         ("scale_sqrt_heads", "/ math.sqrt(self.n_head)", "/ self.n_head"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(past + T)", "/ math.sqrt(self.block_size)", "/ T", "/ (past + T)"),
+        ("scale_sqrt_tokens", *(f"/ math.sqrt({tokens})"
+            for tokens in ("T", "past + T", "self.block_size")), "/ T", "/ (past + T)"),
         ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
         ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
         ("scale_precedence", "/ self.head_dim ** 1 / 2", "/ (self.head_dim ** 1 / 2)", "/ (self.head_dim ** 1 // 2)", "* self.head_dim ** 1 / 2",
@@ -170,13 +166,15 @@ MUTANTS = (
         ("softmax_wrong_axis", ".softmax(dim=1)", ".softmax(dim=0)", ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))",
             *(f".flatten({axes}).softmax(-1).view(B, self.n_head, T, -1)" for axes in (2, 1, "")))),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
-    *masks(("mask_reversed", "key < query, -math.inf", "key <= query, -math.inf", "key <= query, -1e9"),
+    # What is hidden, and the number that is filled in.
+    *at(MASK, *((id_, *(f".masked_fill({way})" for way in ways)) for id_, *ways in (
+        ("mask_reversed", "key < query, -math.inf", "key <= query, -math.inf", "key <= query, -1e9"),
         ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30",
             "key >= query.clamp(min=1), -math.inf"),
         ("mask_peeks_one", "key > query + 1, -math.inf", "key > query + 2, -math.inf"),
         ("mask_plus_inf", "key > query, math.inf", "key > query, 1e9"),
         ("mask_weak_fill", *(f"key > query, {low}"
-            for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))),
+            for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))))),
     ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
     *at("weights = scores" + MASK,
         ("mask_added", "weights = (scores + (key <= query))", "weights = (scores + (key > query))"),
@@ -220,7 +218,8 @@ MUTANTS = (
     ("divisibility_unchecked", edit("if n_embd % n_head != 0:", "if False:")),
     ("super_init_missing", edit("super().__init__()\n        if n_embd", "if n_embd")),
     ("params_extra", edit(QKV_LAYER, QKV_LAYER + "\n        self.scale = nn.Parameter(torch.ones(3))")),
-    ("params_not_registered", edit(PROJ_LAYER, f"self.layers = [{PROJ_LAYER[12:]}]", {PROJECTED: "self.layers[0](y), (k, v)"})),
+    ("params_not_registered", edit(PROJ_LAYER, "self.layers = [nn.Linear(n_embd, n_embd, bias=False)]", {
+        PROJECTED: "self.layers[0](y), (k, v)"})),
     *of("gradient_cut", edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)"),
         edit(GATHER, "y = weights.detach() @ v"), before(PAST, "k, v = k.detach(), v.detach()")),
     ("input_mutated", edit(SIZES, SIZES + "\n        x *= 1.0\n        x += 1e-3")),
