@@ -1,13 +1,11 @@
 """What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits, and of unfinished files.
 
-    python -m bench.names write FILE [--every N] [--only EXERCISE …] [--kept FOLDER]
+    python -m bench.names write FILE [--every N] [--only EXERCISE …]
     python -m bench.names compare OLD NEW
     python -m bench.names figures FILE
 
 `write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
-always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind. `--kept` keeps
-what the attempts answer, and asks only for what is not there yet: a changed engine judges a sample again in a twentieth of
-a second each. No line is searched for then.
+always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind.
 `compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
 `tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one diagnosis.
 `figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
@@ -26,7 +24,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +42,6 @@ from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
 
-from .kept import KeptBox
 from .one_file import one_file
 
 ROOT = Path(__file__).parents[1]
@@ -155,34 +151,29 @@ def _said(result: ExerciseResult) -> dict[str, list[str]]:
     return {kind: values for kind, values in said.items() if values}
 
 
-def written(id_: str, every: int, kept: Path | None = None) -> list[str]:
-    """Return a line of JSON for each attempt of one exercise. kept: a folder for the replies of attempts."""
+def written(id_: str, every: int) -> list[str]:
+    """Return a line of JSON for each attempt of one exercise."""
     course = load_course(ROOT)
     exercise = next(e for e in course.exercises if e.id == id_)
-    with ExitStack() as stack:
-        real: Box = stack.enter_context(open_box(Level.NAMESPACES, course.limits.for_worker(), course.root))
-        box = real if kept is None else stack.enter_context(KeptBox(real, kept / id_))
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
         searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
         lines = []
-        for attempt in attempts(course, real, exercise, every):
-            searched = attempt.has_lines and kept is None
-            judge, bounds = (searching, BY_COUNT) if searched else (plain, NO_LINES)
+        for attempt in attempts(course, box, exercise, every):
+            judge, bounds = (searching, BY_COUNT) if attempt.has_lines else (plain, NO_LINES)
             source = AttemptSource(f"{exercise.stem}.py", attempt.text)
             home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
             sides = {"graded": _said(judge.grade_attempt("golden", exercise, source)), "home": _said(home)}
             said = {"attempt": f"{exercise.id}: {attempt.kind} {attempt.label}", **sides}
             lines.append(json.dumps(said, ensure_ascii=False))
-        if isinstance(box, KeptBox):
-            print(f"{id_}: {box.asked} messages were asked anew", file=sys.stderr, flush=True)
         return lines
 
 
-def write(path: Path, ids: Sequence[str], every: int, kept: Path | None = None) -> None:
+def write(path: Path, ids: Sequence[str], every: int) -> None:
     """Write what both sides say to a file."""
     chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
     with ProcessPoolExecutor(usable()) as pool, path.open("w", encoding="utf-8") as out:
-        found = pool.map(written, chosen, itertools.repeat(every), itertools.repeat(kept))
+        found = pool.map(written, chosen, itertools.repeat(every))
         for id_, lines in zip(chosen, found, strict=True):
             out.writelines(f"{line}\n" for line in lines)
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
@@ -274,10 +265,11 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--kept", type=Path)
     given = parser.parse_args()
+    if len(given.files) != (2 if given.command == "compare" else 1):
+        parser.error("compare takes two files, write and figures one")
     if given.command == "write":
-        write(given.files[0], given.only, given.every, given.kept)
+        write(given.files[0], given.only, given.every)
     else:
         print("\n".join((compare if given.command == "compare" else figures)(*map(_read, given.files))))
 

@@ -51,20 +51,6 @@ def test_both_sides_are_written_of_every_kind_of_attempt():
 
 
 @pytest.mark.journey
-def test_kept_replies_are_judged_again_without_asking(tmp_path, capfd):
-    live = written("reshape_dance", 200)
-    first, again = (written("reshape_dance", 200, tmp_path) for _ in range(2))
-    without_lines = [line for line in map(json.loads, live) if line["attempt"].split(" ")[1] in ("mutant", "pair")]
-    assert [
-        line for line in map(json.loads, first) if line["attempt"].split(" ")[1] in ("mutant", "pair")
-    ] == without_lines
-    assert again == first
-    asked = [line.split(" ")[1] for line in capfd.readouterr().err.splitlines() if "asked anew" in line]
-    assert asked[0] != "0"
-    assert asked[1] == "0"
-
-
-@pytest.mark.journey
 @pytest.mark.parametrize("name", GRADERS)
 def test_each_grader_tells_a_right_attempt_from_a_wrong_one(name, tmp_path):
     laid_out = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
