@@ -1,71 +1,38 @@
 """The wrong ways to write the loop over heads."""
 
-import math
-
-import torch
-from torch import nn
-
 from manyheads.checks import edit
 
-from ._attention import HEADS_LAST
-from ._attention_module import KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, added
-from ._masking import INF, lower
-from ._mutants import LOW_FILLS, SCALES_TRIED, at, changed, each, known, of, written_in
-from ._scaling import PRECEDENCE, scales
-
-
-class Loop(Attention):
-    """Right, but for its knobs: head by head, with the layers of another module."""
-
-    def __init__(self, mha, knobs):
-        super(Attention, self).__init__()
-        self.knobs, self.qkv, self.proj, self.n_head, self.block_size = knobs, mha.qkv, mha.proj, mha.n_head, INF
-        self.drop = self.drop_output = nn.Identity()
-        self.seen = lower(1024, mha.proj.weight.device)  # of which a mask of another size is cut
-
-    def gather(self, q, key, v, s, k):
-        heads = zip(q.unbind(1), key.unbind(1), v.unbind(1), strict=True)
-        return torch.stack([self.weigh(*head, s, k) for head in heads], 1)
-
-
-def make(**faults):
-    """The exercise's names, with these faults."""
-    k = known(faults, KNOBS | {"holder_in_use": "made_in_forward"})
-    return {"mha_by_loop": lambda mha, x: Loop(mha, k)(x)}
-
+from ._mutants import FILLS_TRIED, SCALES_TRIED, at, both, changed, of, written_in
 
 SOME = ("v", "qk", "q", "k", "qv", "kv")
-SUMS = ("sum_of_sizes", "tokens", "exp")
-EMPTY_ROWS = (-1e9, ("add", -1e9), "zero_row")  # how the others are hidden where a query may not see itself
 WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
+NUMBERS = (8, 64, 4, 2, 0.125, 3, 768, "math.sqrt(2)", "math.sqrt(768)")
 
 # Texts of the reference, and what is written into before it returns.
 DEF, START = "def mha_by_loop(mha: nn.Module, x: torch.Tensor)", "T, C, hd = x.shape[1], x.shape[2], mha.head_dim"
 ROWS, EVERY, HD, LOOPS = "mha.qkv.weight.split(C, dim=0)", "heads = []", "mha.head_dim", "range(mha.n_head)"
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
-SCORES, SHARES = "q @ k.transpose(1, 2) / math.sqrt(hd)", "scores.softmax(dim=-1)"
-MASKED = "scores.masked_fill(~visible, -math.inf)"
-JOINED = "torch.cat(heads, dim=-1)"
+SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
+THEN = f"{SCALE}\n        scores ="  # what is done to the scores before the mask
+HIDING, HIDDEN, FILL = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
+square, OWN = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
+SQUARE = square("T")
+JOINED, PROJ, END = "torch.cat(heads, dim=-1)", "mha.proj(", ")  # (B, T, C)"
 OUT = f"return mha.proj({JOINED})"
 NEW_QKV = "mha.qkv.weight.split", "nn.Linear(C, 3 * C, bias=False).to(x).weight.split"
-NEW_PROJ = "mha.proj(", "nn.Linear(C, C, bias=False).to(x)("
+NEW_PROJ = PROJ, "nn.Linear(C, C, bias=False).to(x)("
 SDPA = "nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=~visible)"
 CHANGES = (
-    "x.detach().mul_(2)",
-    "x.transpose_(1, 2)",
-    "x.detach()[:, 0].zero_()",
-    "mha.qkv.weight.data.div_(hd**0.5)",
-    "mha.qkv.weight.data[:C].div_(hd**0.5)",
-    "mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone())",
-    "mha.proj.weight.data.zero_()",
-)
+    "x.detach().mul_(2)", "x.transpose_(1, 2)", "x.detach()[:, 0].zero_()",
+    "mha.qkv.weight.data.div_(hd**0.5)", "mha.qkv.weight.data[:C].div_(hd**0.5)",
+    "mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone())", "mha.proj.weight.data.zero_()",
+)  # fmt: skip
 
 
-def projected(text, names="qkv"):
+def projected(text, names="qkv", more=None):
     """These of q, k and v made in another way, {0}: the layer's weight."""
-    return changed({QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names})
+    return changed({QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (more or {}))
 
 
 def dealt(text, more=None):
@@ -88,16 +55,39 @@ THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3
 AS_STORED = "(x @ {0})[..., own]"
 PACKED, INTERLEAVED = f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}", f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}"
 BLOCKS = f"[w * torch.block_diag(*[torch.ones(hd, hd)] * mha.n_head).to(w) for w in {ROWS}]"
-TOO_WIDE = (
-    "w.chunk(3, dim=1)",
-    "[w.T[i * C // 3 : (i + 1) * C // 3] for i in range(3)]",
-    "[w.T[i * C : (i + 1) * C].T for i in range(3)]",
-)
+TOO_WIDE = ("w.chunk(3, dim=1)", "[w.T[i * C // 3 : (i + 1) * C // 3] for i in range(3)]",
+            "[w.T[i * C : (i + 1) * C].T for i in range(3)]")  # fmt: skip
 WHOLE = {old: f"(x @ w_{name}.T)[..., own]" for name, old in zip("qkv", QKV, strict=True)}
 FIVE_AXES = "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, -1, len(x), T, hd)"
 BY_TOKEN, BY_BATCH = ".view(len(x), T, -1, hd)[:, h]", ".view(len(x), T, -1, hd).transpose(1, 2)[h]"
 MIXED = ".view(T, mha.n_head, len(x), hd).permute(1, 2, 0, 3)[h]"
-UNMASKED = {MASKED: "scores"}
+UNMASKED = {HIDING: ""}
+STRAIGHT = "(x @ {0}.T).reshape(len(x), mha.n_head, T, hd)[:, h]"
+DEALT, OVER_BATCH = "x @ {0}[h :: mha.n_head].T", "(x @ {0}.T).reshape(mha.n_head, len(x), T, hd)[h]"
+BY_LINEAR = "nn.functional.linear(weight=mha.proj.weight{}, input="
+SWAPPED = {LOOPS: "range(hd)", OWN: "slice(h * mha.n_head, (h + 1) * mha.n_head)"}
+SUMS = ("scores / scores.abs().sum(-1, keepdim=True)", "scores / T", "scores.exp()")
+NO_SOFTMAX = ("scores", "scores / scores.sum(-1, keepdim=True)")
+DETACHED = {"q": ("q @", "q.detach() @"), "k": ("k.transpose", "k.detach().transpose"), "v": (SAID, " @ v.detach())")}
+OVER_BATCH_AXIS, NO_SELF = "scores.softmax(dim=0)", "~visible.tril(-1)"
+BY_HAND = "(e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)"
+# Of the heads, (B, nh, T, hd).
+AS_X, axes, TO_TOKENS = "reshape(x.shape)", "permute({}).reshape(x.shape)".format, "transpose(1, 2).flatten(2)"
+HEADS_LAST, BATCH_FIRST, BATCH_THIRD = map(axes, ("0, 2, 3, 1", "1, 0, 2, 3", "1, 2, 0, 3"))
+FROM_BATCH = f"transpose(0, 1).reshape(len(x), -1, T, hd).{TO_TOKENS}"
+# Over heads: what is said of one token after another.
+OVER_HEADS = {LOOPS: "range(T)", SQUARE: square("mha.n_head"), JOINED: "torch.stack(heads, 1).flatten(2)"}
+OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
+
+
+def late(shares=SHARES, hide=HIDDEN, fill="0.0"):
+    """A mask after the softmax."""
+    return edit(HIDING, "", {SHARES: f"({shares}).masked_fill({hide}, {fill})"})
+
+
+def joined(way):
+    """The heads joined in another way."""
+    return edit(JOINED, f"torch.stack(heads, 1).{way}")
 
 
 def sizes(T="x.shape[1]", C="x.shape[2]", hd=HD, loops=LOOPS):
@@ -116,105 +106,120 @@ def one_size(**sizes_by_name):
 
 
 MUTANTS = (
-    *scales("sqrt_c", "missing"),
-    ("scores_ignored", {"scale": 0.0}),
-    *scales("hd"),
-    ("scale_twice", {"scale": "hd"}),
-    *scales(*PRECEDENCE),
-    ("mask_missing", {"mask": "missing"}),
-    ("proj_missing", {"proj": "missing"}),
-    ("proj_transposed", {"proj": "untransposed"}),
-    ("proj_twice", {"proj": "twice"}),
+    *at(SCALE, ("scale_sqrt_c", "/ math.sqrt(C)"), ("scale_missing", ""), ("scores_ignored", "* 0.0"),
+        ("scale_no_sqrt", "/ hd"), ("scale_twice", f"{SCALE} {SCALE}"),
+        ("scale_precedence", "/ hd**1 / 2", "/ (hd**1 / 2)", "/ max(hd**1 // 2, 1)", "* hd**1 / 2",
+            *(f"/ {c} mha.n_head**0.5)" for c in ("(C /", "(C //", "math.sqrt(C //")))),
+    ("mask_missing", changed(UNMASKED)),
+    *at(PROJ, ("proj_missing", "("), ("proj_transposed", BY_LINEAR.format(".T")), ("proj_twice", "nn.Sequential(mha.proj, mha.proj)(")),
     ("weight_not_transposed", projected(AS_STORED)),
     *of("qkv_packed_per_head", *rows(PACKED)),
-    *each("qkv_order", cut=("kqv", "qvk", "vkq", "kvq", "vqk")),
-    ("scale_multiplied", {"scale": "times_sqrt_hd"}),
-    ("scale_after_softmax", {"scaled": "weights"}),
-    *scales("sqrt_heads", "sqrt_tokens", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
-    *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
-    *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
-    *each("mask_after_softmax", mask=("after_softmax", ("reversed", "after_softmax"))),
-    *each("mask_reversed", mask=("reversed", "inverted", ("inverted", -1e9))),
-    *each("mask_excludes_self", mask=("excludes_self", *(("excludes_self", how) for how in EMPTY_ROWS))),
-    *each("mask_excludes_self", mask=("excludes_self_later", "excludes_self_but_first")),
-    *each("mask_peeks_one", mask=("peeks_one", "peeks_two")),
-    ("mask_zero_fill", {"mask": 0.0}),
-    *each("mask_weak_fill", mask=(*WEAK, *added(*WEAK[:-1]), *LOW_FILLS)),
-    *each("mask_plus_inf", mask=(INF, 1e9)),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "after_softmax_inf")),
-    *each("mask_added", mask=("add_seen", "add_hidden")),
+    *at("w_q, w_k, w_v", ("qkv_order", *("w_{}, w_{}, w_{}".format(*order) for order in "kqv qvk vkq vqk kvq".split()))),
+    *at(SCALE, ("scale_multiplied", "* math.sqrt(hd)")),
+    ("scale_after_softmax", edit(SCALE, "", {SHARES: f"{SHARES} {SCALE}"})),
+    *at(SCALE, ("scale_sqrt_heads", "/ math.sqrt(mha.n_head)"), ("scale_sqrt_tokens", "/ math.sqrt(T)"),
+        ("scale_wrong_axis", "/ math.sqrt(len(x))"),
+        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
+            f"{THEN} scores.div(1, rounding_mode='floor')", f"{SCALE} // 1")),
+    *at(SHARES, ("softmax_query_axis", "scores.softmax(dim=-2)", BY_HAND)),
+    *of("mask_after_softmax", late(), late(hide="~visible.mT")),
+    *at(HIDDEN, ("mask_reversed", "~visible.mT", "visible")),
+    ("mask_reversed", edit(HIDDEN, "visible", {FILL: "-1e9"})),
+    *of("mask_excludes_self", edit(HIDDEN, NO_SELF), edit(HIDDEN, NO_SELF, {FILL: "-1e9"}),
+        edit(HIDING, f" + ({NO_SELF}).to(x.dtype) * -1e9"), edit(HIDDEN, NO_SELF, {SHARES: f"{SHARES}.nan_to_num()"})),
+    *at(HIDDEN, ("mask_excludes_self", *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", ""))),
+        ("mask_peeks_one", *(f"torch.ones_like(visible).triu({n})" for n in (2, 3)))),
+    *at(FILL, ("mask_zero_fill", "0.0"), ("mask_weak_fill", *map(str, WEAK))),
+    *at(HIDING, ("mask_weak_fill", *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]))),
+    *at(FILL, ("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1")),
+    *at(HIDING, ("mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)")),
+    *at(FILL, ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"), ("mask_plus_inf", "math.inf", "1e9")),
+    *at(HIDING, ("mask_nan", " + (~visible).to(x.dtype) * -math.inf", " * torch.where(visible, 1.0, -math.inf).to(x.dtype)")),
+    ("mask_nan", late(fill="-math.inf")),
+    *at(HIDING, ("mask_added", " + visible", " + ~visible")),
     ("mask_sdpa_inverted", edit(f"{SHARES} @ v", SDPA)),
-    *each("softmax_wrong_axis", softmax=("batch", "sequence", "everything")),
-    *each("softmax_wrong_axis", softmax="batch", mask=(-1e9, "after_softmax")),  # the latter masked before it, too
-    *each("softmax_missing", softmax=("missing", "sum")),
-    *each("softmax_missing", mask=(0.0, "after_softmax", "missing"), softmax=("missing", "sum", *SUMS)),
-    *each("softmax_missing", softmax=(*SUMS, "exp_shifted", "log", "sigmoid")),
-    *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
-    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
-    ("wrong_view", {"split": "straight"}),
-    *each("wrong_view_values", split="straight", split_of=SOME),
-    ("wrong_view", {"split": "swapped_first"}),
-    ("merge_no_transpose", {"merge": "straight"}),
-    ("merge_no_transpose", edit(JOINED, "torch.cat(heads, dim=1)")),
-    *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
-    *each("heads_interleaved", split="interleaved", split_of=SOME),
-    *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    ("heads_interleaved", {"merge": HEADS_LAST}),
-    *each("merge_wrong_axes", merge=(HEADS_LAST, "axes_(0, 1, 3, 2)", "axes_(0, 3, 2, 1)")),
-    *each("merge_wrong_axes", merge=("axes_(1, 2, 0, 3)", "axes_(2, 0, 1, 3)")),
-    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
-    ("heads_not_joined", edit("    return mha.proj", "        return mha.proj")),  # inside the loop
-    *each("heads_averaged", merge=("mean", "sum", "mean_repeated", "sum_repeated")),
-    *each("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
-    *of("heads_missing_transpose", dealt(BY_TOKEN), dealt(BY_TOKEN, UNMASKED)),
-    *each("heads_mix_batch", split="batch_after_heads", merge=(..., "axes_(1, 0, 2, 3)")),
-    *of("heads_mix_batch", dealt(MIXED), dealt(BY_BATCH)),
+    *at(SHARES, ("softmax_wrong_axis", OVER_BATCH_AXIS, "scores.flatten(1).softmax(-1).view_as(scores)",
+            "scores.flatten().softmax(0).view_as(scores)")),
+    *of("softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {FILL: "-1e9"}), late(OVER_BATCH_AXIS)),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX)),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more={FILL: "0.0"}),
+    *of("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more=UNMASKED),
+    *at(SHARES, ("softmax_missing", *SUMS, "(scores - scores.amax(-1, keepdim=True)).exp()", "scores.log_softmax(-1)", "scores.sigmoid()")),
+    *at(SAID, ("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)")),
+    ("wrong_view_both", both(projected(STRAIGHT), joined(AS_X))),
+    ("wrong_view", projected(STRAIGHT)),
+    *of("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
+    ("wrong_view", projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]")),
+    *of("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
+    *of("heads_interleaved", projected(DEALT), both(projected(DEALT), joined(HEADS_LAST)),
+        *(projected(DEALT, names) for names in SOME)),
+    *of("heads_and_width_swapped", changed(SWAPPED), changed(SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"})),
+    ("heads_interleaved", joined(HEADS_LAST)),
+    *of("merge_wrong_axes", joined(HEADS_LAST),
+        *(joined(axes(order)) for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3"))),
+    *of("heads_reversed", *(joined(f"{way}.{TO_TOKENS}") for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
+    ("heads_not_joined", edit("    return ", "        return ")),  # inside the loop
+    *of("heads_averaged", *(joined(f"{mix}(1){again}") for again in ("", ".repeat(1, 1, mha.n_head)") for mix in ("mean", "sum"))),
+    *of("heads_missing_transpose", *(projected(OF_TOKEN, more=OVER_HEADS | more) for more in ({}, UNMASKED)),
+        dealt(BY_TOKEN), dealt(BY_TOKEN, UNMASKED)),
+    *of("heads_mix_batch", projected(OVER_BATCH), both(projected(OVER_BATCH), joined(BATCH_FIRST)), dealt(MIXED), dealt(BY_BATCH)),
     ("qkv_mix_batch", edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"})),
-    *each("qkv_mix_batch", cut=("batch_then_three", "three_outermost")),
-    *each("heads_mix_batch", merge=("axes_(1, 0, 2, 3)", "axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
+    *at(ASSIGNED, ("qkv_mix_batch", f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
+            "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]")),
+    *of("heads_mix_batch", *map(joined, (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"))),
     *of("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
     *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk"), *rows(turned(VIEWED))),
-    ("qkv_packed_per_head", {"cut": "per_channel"}),
-    *of("qkv_packed_per_head", *rows(INTERLEAVED)),
+    *of("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
     ("heads_one_for_all", dealt("[..., :hd]")),
     ("qkv_sliced_by_columns", projected(AS_STORED)),
     *of("qkv_sliced_by_columns", *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS)),
     *of("qkv_sliced_by_columns", *rows(*TOO_WIDE, more=WHOLE)),
-    ("view_not_contiguous", {"merge": "view"}),
-    ("view_not_contiguous", edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)")),
-    *each("mask_not_sliced", holder_in_use=(1024, 8, 16, 64, 128)),
-    *each("size_wrong_axis", holder_in_use=("made_for_batch", "made_for_heads")),
-    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
-    *each("scale_constant", scale=[1 / c for c in (8, 64, 4, 2, 0.125, 3, 768, math.sqrt(2), math.sqrt(768))]),
-    *scales("sqrt_3c", "c", "times_hd", "times_sqrt_c"),
-    ("proj_bias", edit(OUT, f"{OUT} + 1")),
+    *of("view_not_contiguous", joined("transpose(1, 2).view(x.shape)"),
+        edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)")),
+    *at(SQUARE, ("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128))),
+        ("size_wrong_axis", *map(square, ("len(x)", "mha.n_head")))),
+    ("size_wrong_axis", joined("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")),
+    *at(SCALE, ("scale_constant", *(f"/ {c}" for c in NUMBERS)), ("scale_sqrt_c", "/ math.sqrt(3 * C)"),
+        ("scale_no_sqrt", "/ C"), ("scale_multiplied", "* hd", "* math.sqrt(C)")),
+    ("proj_bias", edit(END, ") + 1")),
     *of("hard_coded_shape", *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]), sizes(hd=16, loops="range(4)")),
     *of("hard_coded_shape", *one_size(nh=[2, 3, 8, 12], hd=[4, 8], C=[12], T=[5, 3])),
     *of("hard_coded_shape", sizes(T=8, C=64, hd="64 // mha.n_head"), *one_size(T=[1024], loops=[4, 2, 3, 8, 12])),
-    *each("hard_coded_shape", fixed=written_in(nh=(4, 2, 8, 12, 6, 3))),
+    *of("hard_coded_shape", *(
+        projected(f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]", more={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"})
+        for n in (4, 2, 8, 12, 6, 3))),
     *of("hard_coded_shape", *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]", {HD: str(n)}) for n in (64, 16))),
-    *each("hard_coded_shape", fixed=({"B": 2}, {"B": 1}), split="straight"),
-    *each("gradient_cut", cut_gradient=(("W",), ("W", "proj"))),
+    *of("hard_coded_shape", *(projected(STRAIGHT.replace("len(x)", str(n))) for n in (2, 1))),
+    *(("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", more)) for more in ({}, {PROJ: BY_LINEAR.format(".detach()")})),
     *at(DEF, ("gradient_cut", f"@torch.no_grad()\n{DEF}")),
-    *each("gradient_cut", cut_gradient=[(place,) for place in "x proj out scores weights q k v".split()]),
-    *each("gradient_cut", cut_gradient=(("q", "k"), ("k", "v"), ("q", "k", "v"))),
+    *at("T, C, hd =", ("gradient_cut", "x = x.detach()\n    T, C, hd =")),
+    *at(PROJ, ("gradient_cut", BY_LINEAR.format(".detach()"))),
+    *at(END, ("gradient_cut", ").detach()")),
+    *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
+    *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
+    *of("gradient_cut", *(changed(dict(DETACHED[n] for n in names)) for names in ("q", "k", "v", "qk", "kv", "qkv"))),
     *of("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *of("params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))),
-    *at(SHARES, ("dropout_always_on", f"nn.functional.dropout({SHARES}, 0.1)")),
-    *at(JOINED, ("dropout_always_on", f"nn.functional.dropout({JOINED}, 0.1)")),
-    *at(SCORES, ("dropout_always_on", f"nn.functional.dropout({SCORES}, 0.1)")),
-    *at(OUT, ("input_mutated", *(f"out = {OUT[7:]}\n    {change}\n    return out" for change in CHANGES))),
-    *at(OUT, ("hard_coded_dtype", *(f"{OUT}.{dtype}()" for dtype in ("float", "double", "half", "bfloat16")))),
-    ("hard_coded_dtype", edit(START, f"x = x.float()\n    {START}")),
+    *of("dropout_always_on", *(edit(text, f"nn.functional.dropout({text}, 0.1)") for text in (SHARES, JOINED))),
+    *at(SCALE, ("dropout_always_on", f"{THEN} nn.functional.dropout(scores, 0.1)")),
+    *of("input_mutated", *(edit("return ", "out = ", {END: f")\n    {change}\n    return out"}) for change in CHANGES)),
+    *at(END, ("hard_coded_dtype", *(f").{dtype}()" for dtype in ("float", "double", "half", "bfloat16")))),
+    ("hard_coded_dtype", edit("T, C, hd =", "x = x.float()\n    T, C, hd =")),
     ("hard_coded_device", edit("dtype=torch.bool, device=x.device", "dtype=torch.bool")),
-    *at(OUT, ("hard_coded_device", f"{OUT}.cpu()", f"{OUT} @ torch.eye(C, dtype=x.dtype)")),
-    *at(OUT, ("output_rounded", *(f"{OUT}.round(decimals={n})" for n in (4, 3, 2)))),
+    *at(END, ("hard_coded_device", ").cpu()", ") @ torch.eye(C, dtype=x.dtype)")),
+    *at(END, ("output_rounded", *(f").round(decimals={n})" for n in (4, 3, 2)))),
     *at(OUT, ("interface", f"{OUT}, heads", "return heads", f"{OUT}.detach().cpu().numpy()", "return None")),
-    *at(DEF, ("interface", "def mha_by_loop(x, mha)", "def mha_by_loop(mha, x, n_head)", "def mha_by_loop(x)")),
-    *at(DEF, ("interface", "def mha_by_loop(qkv, proj, x, n_head)", "def mha_loop(mha, x)")),
-    ("keys_not_transposed", edit("q @ k.transpose(1, 2)", "q @ k")),
+    *at(DEF, ("interface", "def mha_by_loop(x, mha)", "def mha_by_loop(mha, x, n_head)", "def mha_by_loop(x)",
+        "def mha_by_loop(qkv, proj, x, n_head)", "def mha_loop(mha, x)")),
+    ("keys_not_transposed", edit(".transpose(1, 2)", "")),
     ("heads_one_for_all", dealt("[..., -hd:]")),
-)
+)  # fmt: skip
 
 # With a number that nobody can list.
-FAMILIES = (("scale_constant", lambda c: {"scale": 1 / c}, SCALES_TRIED), *ATTENTION_FAMILIES[1:])
+FAMILIES = (
+    ("scale_constant", lambda c: edit(SCALE, f"/ {c!r}"), SCALES_TRIED),
+    ("mask_weak_fill", lambda c: edit(FILL, f"{-c!r}"), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: edit(HIDING, f" + (~visible).to(x.dtype) * {-c!r}"), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: edit(FILL, f"scores.min().item() - {c!r}"), FILLS_TRIED),
+)
