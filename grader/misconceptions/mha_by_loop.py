@@ -46,10 +46,7 @@ def rows(*texts, more=None):
     return [edit(ROWS, text.replace("w.", "mha.qkv.weight."), more) for text in texts]
 
 
-def turned(text):
-    return f"[part.T for part in {text}]"
-
-
+turned = "[part.T for part in {}]".format
 COLUMNS, VIEWED = "w.reshape(C, 3 * C).T.split(C)", "w.T.reshape(3 * C, C).split(C)"
 THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3, C, C)"
 AS_STORED = "(x @ {0})[..., own]"
