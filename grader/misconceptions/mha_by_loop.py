@@ -15,7 +15,7 @@ QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
 SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
 THEN = f"{SCALE}\n        scores ="  # what is done to the scores before the mask
-HIDING, HIDDEN, FILL = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
+HIDING, HIDDEN, WITH = ".masked_fill(~visible, -math.inf)", "~visible", "-math.inf"
 square, OWN = "torch.ones({0}, {0},".format, "slice(h * hd, (h + 1) * hd)"
 SQUARE = square("T")
 JOINED, PROJ, END = "torch.cat(heads, dim=-1)", "mha.proj(", ")  # (B, T, C)"
@@ -121,25 +121,25 @@ MUTANTS = (
     *at(SHARES, ("softmax_query_axis", "scores.softmax(dim=-2)", BY_HAND)),
     *of("mask_after_softmax", late(), late(hide="~visible.mT")),
     *at(HIDDEN, ("mask_reversed", "~visible.mT", "visible")),
-    ("mask_reversed", edit(HIDDEN, "visible", {FILL: "-1e9"})),
-    *of("mask_excludes_self", edit(HIDDEN, NO_SELF), edit(HIDDEN, NO_SELF, {FILL: "-1e9"}),
+    ("mask_reversed", edit(HIDDEN, "visible", {WITH: "-1e9"})),
+    *of("mask_excludes_self", edit(HIDDEN, NO_SELF), edit(HIDDEN, NO_SELF, {WITH: "-1e9"}),
         edit(HIDING, f" + ({NO_SELF}).to(x.dtype) * -1e9"), edit(HIDDEN, NO_SELF, {SHARES: f"{SHARES}.nan_to_num()"})),
     *at(HIDDEN, ("mask_excludes_self", *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", ""))),
         ("mask_peeks_one", *(f"torch.ones_like(visible).triu({n})" for n in (2, 3)))),
-    *at(FILL, ("mask_zero_fill", "0.0"), ("mask_weak_fill", *map(str, WEAK))),
+    *at(WITH, ("mask_zero_fill", "0.0"), ("mask_weak_fill", *map(str, WEAK))),
     *at(HIDING, ("mask_weak_fill", *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]))),
-    *at(FILL, ("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1")),
+    *at(WITH, ("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1")),
     *at(HIDING, ("mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)")),
-    *at(FILL, ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"), ("mask_plus_inf", "math.inf", "1e9")),
+    *at(WITH, ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"), ("mask_plus_inf", "math.inf", "1e9")),
     *at(HIDING, ("mask_nan", " + (~visible).to(x.dtype) * -math.inf", " * torch.where(visible, 1.0, -math.inf).to(x.dtype)")),
     ("mask_nan", late(fill="-math.inf")),
     *at(HIDING, ("mask_added", " + visible", " + ~visible")),
     ("mask_sdpa_inverted", edit(f"{SHARES} @ v", SDPA)),
     *at(SHARES, ("softmax_wrong_axis", OVER_BATCH_AXIS, "scores.flatten(1).softmax(-1).view_as(scores)",
             "scores.flatten().softmax(0).view_as(scores)")),
-    *of("softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {FILL: "-1e9"}), late(OVER_BATCH_AXIS)),
+    *of("softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {WITH: "-1e9"}), late(OVER_BATCH_AXIS)),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX)),
-    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more={FILL: "0.0"}),
+    *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more={WITH: "0.0"}),
     *of("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more=UNMASKED),
     *at(SHARES, ("softmax_missing", *SUMS, "(scores - scores.amax(-1, keepdim=True)).exp()", "scores.log_softmax(-1)", "scores.sigmoid()")),
@@ -216,7 +216,7 @@ MUTANTS = (
 # With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"/ {c!r}"), SCALES_TRIED),
-    ("mask_weak_fill", lambda c: edit(FILL, f"{-c!r}"), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: edit(WITH, f"{-c!r}"), FILLS_TRIED),
     ("mask_weak_fill", lambda c: edit(HIDING, f" + (~visible).to(x.dtype) * {-c!r}"), FILLS_TRIED),
-    ("mask_weak_fill", lambda c: edit(FILL, f"scores.min().item() - {c!r}"), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: edit(WITH, f"scores.min().item() - {c!r}"), FILLS_TRIED),
 )
