@@ -114,16 +114,13 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
     for check, found in groups.items():
         others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
         if (asks := chosen[check].asks) and not chosen[check].is_last:
-            chosen[check] = Chosen(
-                (*asks, *_asked_of_unseen(check, found, subjects, _passing(subjects, *others), asks))
-            )
+            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), asks)
+            chosen[check] = Chosen((*asks, *more))
     alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
     # What the aspects mean; of a check that is asked last, to those that alone fail it then.
     last = {check: [s for s in alone if s.fails == {check}] for check, each in chosen.items() if each.is_last}
-    return {
-        check: replace(each, asks=_with_meanings(each.asks, last.get(check, subjects)))
-        for check, each in chosen.items()
-    }
+    meant = {check: _with_meanings(each.asks, last.get(check, subjects)) for check, each in chosen.items()}
+    return {check: replace(each, asks=meant[check]) for check, each in chosen.items()}
 
 
 def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
@@ -167,9 +164,8 @@ def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[As
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
         others = set[Subject]().union(*(_breaking("kind", call, subjects) for call in of_calls))
-        broken = (
-            set[Subject]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
-        )
+        every = set[Subject]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls))
+        broken = every - before - others
         before |= broken
         names = {subject.id for subject in broken} if ask.aspect in TELLING else set()
         found.append(ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask)

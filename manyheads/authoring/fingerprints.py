@@ -212,9 +212,7 @@ def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet
     facets: list[Facet] = ["outputs"]
     others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:
-        unseen = (
-            each for each, right in others if each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,))
-        )
+        unseen = (o for o, right in others if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,)))
         if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)
     return tuple(facets)

@@ -20,7 +20,7 @@ def lines_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
     def lines(folder: Path, chosen: str = "", pairs: int | None = 0, named: Sequence[str] = ()) -> list[Line]:
         exercises = [e for e in load_course(folder).exercises if not named or e.id in named]
-        arguments = [f"--course={folder}", "--seeds=1", f"--pairs={pairs}", "-n0", "-k", chosen, str(HERE)]
+        arguments = [f"--course={folder}", "--seeds=2", f"--pairs={pairs}", "-n0", "-k", chosen, str(HERE)]
         return run_claims([*arguments, *(f"--exercise={e.id}" for e in exercises)], lambda line: None)
 
     return lines

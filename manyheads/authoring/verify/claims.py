@@ -19,7 +19,7 @@ from ...errors import CourseFault
 from ...judge.run_checks import Catalogue, points_fault
 
 HERE = Path(__file__).parent
-CLAIMS = ["test_files.py", "test_bank.py", "test_attempts.py", "test_answers.py"]  # in the order of their trial
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]  # the longest first
 SHOWN = 10  # how many failures of a claim are listed
 Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"
@@ -84,10 +84,10 @@ def verify_course(
     seeds: how often a right or wrong attempt is graded. pairs: of mutants, for each exercise; 0: all.
     """
     catalogue = Catalogue(course)
-    faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
+    claims = CLAIMS
     for exercise in exercises:
         load_bank(exercise)  # who cannot be read is told before any process starts
-    claims = ["test_files.py::test_points"] if any(faults) else CLAIMS
+        claims = ["test_files.py::test_points"] if points_fault(exercise, catalogue.checks(exercise)) else claims
     given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
     given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
     return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)

@@ -91,11 +91,10 @@ def _replaced(exercise: Exercise, body: str, **words: str) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """A right attempt with one edit, with which it fails a check. undone: whether one edit that is tried undoes it."""
+    """A right attempt with one edit, with which it fails a check."""
 
     attempt: str
     edit: Edit
-    undone: bool
 
 
 class FaultBench:
@@ -107,8 +106,8 @@ class FaultBench:
         self._judge = Judge(course, box, replace(settings, lines=False))
         self.told = cache(self._told)  # which two claims ask
 
-    def faults(self) -> Iterator[Fault]:
-        """Faults in an order that is always the same: every kind of edit as often as it can be, in attempts drawn at random."""
+    def faults(self, only_undone: bool = False) -> Iterator[Fault]:
+        """Faults in an order that is always the same, every kind of edit as often as it can be. only_undone: by one edit."""
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
@@ -122,14 +121,16 @@ class FaultBench:
             if not by_kind[name]:
                 continue
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
-            if edit.after not in tried and self._fails(edit.after):
-                yield Fault(name, edit, any(e.after == texts[name] for e in candidates(edit.after, ())))
+            is_new = edit.after not in tried
             tried.add(edit.after)
+            is_wanted = is_new and (not only_undone or texts[name] in (e.after for e in candidates(edit.after, ())))
+            if is_wanted and self._fails(edit.after):
+                yield Fault(name, edit)
 
     @cached_property
     def undone(self) -> list[Fault]:
         """The first faults that one edit undoes."""
-        return list(islice((fault for fault in self.faults() if fault.undone), FAULTS))
+        return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _told(self, fault: Fault) -> str:
         """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as well, "wrong", or "nothing"."""

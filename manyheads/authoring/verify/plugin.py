@@ -33,7 +33,7 @@ from .trials import Trials
 
 NUMBERS = 3  # of each family
 MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
-SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 1.0}  # for attempts of which some never end
+SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for attempts of which some never end
 
 
 class Verified:
@@ -42,10 +42,10 @@ class Verified:
     def __init__(self, config: pytest.Config) -> None:
         self.course = course = load_course(Path(config.getoption("--course")))
         self.exercises = [e for e in course.exercises if e.id in config.getoption("--exercise")]
-        self.seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
+        seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
-        self.first = cache(self.grade)  # with the first seed
+        self.references = lru_cache(maxsize=1)(lambda e: [self.catalogue.remembering(e) for _ in range(seeds)])
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
         self.trials = lru_cache(maxsize=1)(lambda e: None if current(e) is None else Trials(self.catalogue, e))
         self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
@@ -61,11 +61,11 @@ class Verified:
         limits = self.course.limits.for_worker()
         return self.opened.enter_context(open_box(Level.NAMESPACES, limits, self.course.root))
 
-    def grade(self, exercise: Exercise, attempt: Path | str, seed: int = 0, **settings: Any) -> ExerciseResult:
+    def grade(self, exercise: Exercise, attempt: Path | str, **settings: Any) -> ExerciseResult:
         """Grade a file or a text, without a search for the line. settings: of the judge, and is_short."""
         text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
         source = AttemptSource(f"{exercise.stem}.py", text)
-        return self.judge(exercise, **settings).grade_attempt("verify", exercise, source, seed)
+        return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
 
     def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:
         limits = self.course.limits.model_copy(update=SHORT if is_short else {})
@@ -122,6 +122,7 @@ CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
+    "attempt": lambda _, exercise: [exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()],
     "silent": lambda _, exercise: silent_attempts(exercise),
     "empty": lambda _, exercise: saying_attempts(exercise, EMPTY),
     "misshapen": lambda _, exercise: saying_attempts(exercise, WRONG),
@@ -132,8 +133,6 @@ CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a claim its cases, each with its exercise."""
     verified, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
-    if "seed" in names:
-        metafunc.parametrize("seed", range(verified.seeds))  # one by one: a judge remembers one seed's inputs
     case = next((name for name in CASES if name in names), None)
     rows = []
     for exercise in verified.exercises:
@@ -145,11 +144,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives the cases of one exercise and one file to one process, and all cases of files to one."""
+    """Gives the cases of one exercise and one file to one process, of attempts by claim, and all cases of files to one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file, exercise, _ = re.split(r"::\w+\[(?:\d+-)?(\w+)-", nodeid, maxsplit=1)
-        return file if file == "test_files.py" else f"{file} {exercise}"
+        file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
+        return file if file == "test_files.py" else f"{claim if file == 'test_attempts.py' else file} {exercise}"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -13,11 +13,28 @@ from ...report.words import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
 from ..stub import stub_of
+from .claims import NOTHING
+from .faults import SECRET
 from .plugin import Report, Verified
 
 claim = pytest.mark.claim
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
 ANOTHER = "or add a mutant of its kind"
+
+
+@claim("leave no verdict of a check to chance")
+def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> None:
+    """A right or unlisted wrong attempt has the same points and names with every seed."""
+    told = list[set[str]]()
+    for seed, reference in enumerate(verified.references(exercise)):
+        here = LocalRecordingRunner(namespace_of(attempt))
+        ends = verified.catalogue.run(exercise, here, reference, SECRET, str(seed), exercise.id)
+        failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
+        names = () if "" in failed.values() else failed.values()  # a check that proves none keeps others silent
+        told.append({*failed, *names})
+    by_chance = ", ".join(sorted({said for each in told for said in each ^ told[0]}))
+    assert not by_chance, f"{attempt.name} fails or is named {by_chance} by the seed"
+    told[1:] or pytest.skip(NOTHING)
 
 
 @claim("let the checks ask for what is to be written, or mark it as solution in {solution}")
@@ -29,13 +46,18 @@ def test_stub(verified: Verified, exercise: Exercise) -> None:
     assert (result.score, names) == (0, due), f"scores {out_of(result)}, named {names}"
 
 
-@claim(f"let a check tell it from what it is named, and leave no verdict to chance, {ANOTHER}")
-def test_wrong(verified: Verified, exercise: Exercise, wrong: Path, seed: int) -> None:
-    """An unlisted wrong attempt fails, gets no diagnosis, and has the same points with every seed."""
-    first = verified.first(exercise, wrong)
-    result = verified.grade(exercise, wrong, seed) if seed else first
-    _assert_unlisted(wrong, result)
-    assert result.score == first.score, f"{wrong.name} has {out_of(first)} or {out_of(result)}, by the seed"
+@claim(f"let a check tell it from what it is named, {ANOTHER}")
+def test_wrong(verified: Verified, exercise: Exercise, wrong: Path) -> None:
+    """An unlisted wrong attempt fails and gets no diagnosis."""
+    _assert_unlisted(wrong, verified.grade(exercise, wrong))
+
+
+@claim(FAIR)
+def test_right(verified: Verified, exercise: Exercise, right: Path, report: Report) -> None:
+    """Every right attempt scores full in float32 and in float64."""
+    graded = {dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")}
+    wrong = {dtype: result for dtype, result in graded.items() if result.score != result.max_score}
+    report(len(graded), [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()])
 
 
 @claim(f"course release; let a check ask what tells it from a right one, {ANOTHER}")
@@ -51,23 +73,14 @@ def test_right_at_home(exercise: Exercise, right: Path) -> None:
     assert not problems, f"{right.name}: {problems}"
 
 
-@claim(FAIR)
-def test_right(verified: Verified, exercise: Exercise, right: Path, seed: int, report: Report) -> None:
-    """Every right attempt scores full, with every seed in float64, with the first in float32."""
-    dtypes = ("float32", "float64") if seed == 0 else ("float64",)
-    graded = {dtype: verified.grade(exercise, right, seed, dtype=dtype) for dtype in dtypes}
-    wrong = {dtype: _problems(result) for dtype, result in graded.items() if result.score != result.max_score}
-    report(len(dtypes), [f"{right.name}, seed {seed}, {dtype}: {said}" for dtype, said in wrong.items()])
+def _at_home(exercise: Exercise, path: Path) -> ExerciseResult:
+    recording, source = read(exercise.fingerprints), path.read_text(encoding="utf-8")
+    return check_attempt(recording, LocalRecordingRunner(namespace_of(path)), source, exercise)
 
 
 def _assert_unlisted(path: Path, result: ExerciseResult) -> None:
     assert not result.is_done, f"{path.name} passes"
     assert not result.diagnosis, f"{path.name} is named {[d.id for d in result.diagnosis]}"
-
-
-def _at_home(exercise: Exercise, path: Path) -> ExerciseResult:
-    recording, source = read(exercise.fingerprints), path.read_text(encoding="utf-8")
-    return check_attempt(recording, LocalRecordingRunner(namespace_of(path)), source, exercise)
 
 
 def _problems(result: ExerciseResult) -> str:

@@ -56,11 +56,10 @@ def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
 
 def _unfilled(path: Path, root: Path) -> str:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    left = [(number, line[line.index(FILL) :].strip()) for number, line in lines if FILL in line]
-    if not left:
-        return ""
-    said = f"{path.relative_to(root)}:{left[0][0]} says: {left[0][1]}"
-    return f"{said} (and on {len(left) - 1} more lines)" if left[1:] else said
+    says = (
+        f"{path.relative_to(root)}:{number} says: {line[line.index(FILL) :]}" for number, line in lines if FILL in line
+    )
+    return next(says, "")
 
 
 MEND_LESSON = "mend the lesson, then course release"

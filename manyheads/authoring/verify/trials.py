@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cached_property
 from io import StringIO
-from unittest import mock
-
-import torch
-from torch import nn
 
 from ...checks.local import LocalRecordingRunner
 from ...checks.transcript import Exchange, target_of
@@ -94,9 +90,3 @@ class Trials:
 
 def _stub(*arguments: object, **named: object) -> None:
     raise NotImplementedError
-
-
-def with_other_weights() -> AbstractContextManager[object]:
-    """Let every linear layer begin with other weights, as where layers are made in another order."""
-    begin = nn.Linear.reset_parameters
-    return mock.patch.object(nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer)))

@@ -106,7 +106,7 @@ class FollowUp:
     def map(self, change: Callable[[Any], Any]) -> FollowUp:
         """Return the same step with every argument changed in this way."""
         kwargs = {name: change(value) for name, value in self.kwargs.items()}
-        return replace(self, args=tuple(map(change, self.args)), kwargs=kwargs)
+        return FollowUp(tuple(map(change, self.args)), kwargs, self.training)
 
 
 @dataclass(frozen=True)
