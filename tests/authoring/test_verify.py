@@ -192,7 +192,7 @@ TANGLED = """\
         id="a wrong attempt that gets a name"),
     pytest.param(add("grader/wrong/running_mean/by_chance.py",
         "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0) + (x[0] < 0) / 3\n"),
-        {RELEASED: [RECORDING], SEEDS: ["by_chance.py fails or is named values"], WRONG_AT_HOME: [""]}, id="right by chance"),
+        {RELEASED: [RECORDING], SEEDS: ["by_chance.py fails or is named values"], WRONG_AT_HOME: ["by_chance.py passes"]}, id="right by chance"),
     pytest.param(add("grader/wrong/running_mean/fine.py",
         "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"),
         {RELEASED: [RECORDING], WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]}, id="a wrong attempt that is right"),

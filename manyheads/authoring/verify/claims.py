@@ -19,7 +19,7 @@ from ...errors import CourseFault
 from ...judge.run_checks import Catalogue, points_fault
 
 HERE = Path(__file__).parent
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]  # the longest first
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]  # in the order of their trial
 SHOWN = 10  # how many failures of a claim are listed
 Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"
@@ -81,13 +81,13 @@ def verify_course(
 
     Where points do not add up, nothing is graded, so no other claim is tried.
 
-    seeds: how often a right or wrong attempt is graded. pairs: of mutants, for each exercise; 0: all.
+    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0: all.
     """
     catalogue = Catalogue(course)
-    claims = CLAIMS
+    faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
         load_bank(exercise)  # who cannot be read is told before any process starts
-        claims = ["test_files.py::test_points"] if points_fault(exercise, catalogue.checks(exercise)) else claims
+    claims = ["test_files.py::test_points"] if any(faults) else CLAIMS
     given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
     given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
     return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)

@@ -107,7 +107,7 @@ class FaultBench:
         self.told = cache(self._told)  # which two claims ask
 
     def faults(self, only_undone: bool = False) -> Iterator[Fault]:
-        """Faults in an order that is always the same, every kind of edit as often as it can be. only_undone: by one edit."""
+        """Faults in an order that is always the same, each kind of edit as often. only_undone: those that one edit undoes."""
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}

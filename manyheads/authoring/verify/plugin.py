@@ -33,7 +33,7 @@ from .trials import Trials
 
 NUMBERS = 3  # of each family
 MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
-SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for attempts of which some never end
+SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt that never ends
 
 
 class Verified:
@@ -144,7 +144,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives the cases of one exercise and one file to one process, of attempts by claim, and all cases of files to one."""
+    """Gives one process all cases of files, of an exercise those of one file, of its attempts those of one claim."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)

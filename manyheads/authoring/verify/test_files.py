@@ -56,10 +56,9 @@ def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
 
 def _unfilled(path: Path, root: Path) -> str:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    says = (
-        f"{path.relative_to(root)}:{number} says: {line[line.index(FILL) :]}" for number, line in lines if FILL in line
-    )
-    return next(says, "")
+    left = [f"{number} says: {line[line.index(FILL) :].strip()}" for number, line in lines if FILL in line]
+    more = f" (and on {len(left) - 1} more lines)" if left[1:] else ""
+    return f"{path.relative_to(root)}:{left[0]}{more}" if left else ""
 
 
 MEND_LESSON = "mend the lesson, then course release"
