@@ -8,12 +8,12 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 2897,
-    "box": 5194,
-    "checks": 1395,
+    "authoring": 2896,
+    "box": 5156,
+    "checks": 1391,
     "cli": 2000,
     "course": 961,
-    "diagnosis": 3995,
+    "diagnosis": 3991,
     "judge": 3888,
     "lines": 641,
     "notebook": 199,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2895,
     "submission": 2724,
     "the engine's top": 392,
-    "tests": 29983,
+    "tests": 29982,
     "bench": 1153,
 }
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-from itertools import product
 from types import SimpleNamespace
 
 import torch
@@ -13,10 +12,8 @@ from . import _layers as layer
 from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import weights_without_effect
-from ._modules import Sizes, held, joined, on
+from ._modules import Sizes, changed, held, joined, on
 
-USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
-MISFIT = re.compile(r"is invalid for|must match|cannot be multiplied|split")
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 
@@ -47,19 +44,10 @@ class Subject(_modules.Subject):
 def shape(subject, attempt, draw, s):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
     for path, options in subject.paths.items():
-
-        def fault(B, T, nh, C, block, options=options):
-            sizes = SimpleNamespace(C=C, nh=nh, block=block)
-            answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, C))
-            return None if answer.raised is None and answer.output.shape == (B, T, C) else answer
-
-        for n, (B, T, nh) in enumerate(((s.B, s.T, s.nh), *subject.others(s))):
-            wrong = fault(B, T, nh, s.C, s.block)
-            if wrong is not None:
-                size = "" if n else works_for_one_size_only(fault, wrong)
-                told = f"it works with {size}, and not with another: read the sizes off x"
-                expect(not size, told, "hard_coded_shape")
-                assert_shape(wrong, (B, T, s.C), path or "the output")
+        for B, T, nh in ((s.B, s.T, s.nh), *subject.others(s)):
+            sizes = changed(s, nh=nh)
+            answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, s.C))
+            assert_shape(answer, (B, T, s.C), path or "the output")
 
 
 def expect_unrounded(got, want, path=""):
@@ -68,30 +56,6 @@ def expect_unrounded(got, want, path=""):
         told = on(path, f"your output is the right one, rounded to {decimals} decimals")
         is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9  # NaN is no rounded number
         expect(not is_rounded, told, "output_rounded")
-
-
-def works_for_one_size_only(fault, wrong):
-    """The size from USUAL, in words, with which alone the attempt works: that size is written into its code."""
-    if wrong.raised is not None and not MISFIT.search(wrong.message):
-        return ""
-    right = {"B": 3, "T": 7, "nh": 3, "C": 15}  # no size twice, and none that is usual
-    if fault(**right, block=7) is None:
-        return ""
-
-    def is_right(name, value):
-        along = {"C": 5 * value} if name == "nh" else {"nh": 4} if name == "C" else {}
-        sizes = {**right, name: value, **along}
-        return fault(**sizes, block=sizes["T"]) is None
-
-    for name, usual in USUAL.items():
-        for value in usual:  # which fits, and the one beside it does not
-            if is_right(name, value) and not is_right(name, value + (4 if name == "C" else 1)):
-                return f"{name} = {value}"
-    for B, T, (C, nh) in product((1, 2, 4), (4, 8, 10), ((64, 4), (12, 3), (12, 2))):
-        apart = len({B, T, nh, C // nh, C}) == 5
-        if apart and fault(B, T, nh, C, T) is None and fault(B, T + 1, nh, C, T + 1) is not None:
-            return f"x of shape ({B}, {T}, {C})"
-    return ""
 
 
 @layer.causality(0.25)
@@ -168,7 +132,10 @@ def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, one = subject.weights(draw, s), draw(1, T, s.C)
     one[..., 0] = 1.0
-    while T == 1 and not scores_itself(weights, one, s.nh) > 0:  # so that weights by scores are always judged alike
+    while T == 1:  # until its lowest score in any head is above 0, so that weights by scores are always judged alike
+        q, k, _ = (one[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
+        if float((q * k).sum(-1).min()) > 0:
+            break
         one[..., 1:] = draw(1, T, s.C - 1)
     x = one.expand(COPIES, T, s.C).clone()
     if same_values:
@@ -185,12 +152,6 @@ def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options
     nan = "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was dropped"
     expect(bool(drawn.isfinite().all()), nan, "dropout_before_softmax")
     return drawn / still
-
-
-def scores_itself(weights, x, nh):
-    """The lowest score that a token, (1, 1, C), gives itself in any head."""
-    q, k, _ = (x[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, nh, -1)).unbind(-3)
-    return float((q * k).sum(-1).min())
 
 
 def silenced(ratio):

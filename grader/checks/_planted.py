@@ -32,9 +32,5 @@ class Planted(TorchFunctionMode):
 
 
 def planting(amount: float, place: float) -> str:
-    """Return what to put around a call.
-
-    amount: added at one position, multiplied by one to three depending on the result there; elsewhere a small share of it.
-    place: that position, from 0 (the first number of the result) to below 1 (the last).
-    """
-    return f"{_SOURCE}\n\ndef around():\n    return Planted({amount!r}, {place!r})\n"
+    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the amount times 1 to 3 is added."""
+    return f"{_SOURCE}\n\ndef around(subject, build):\n    return Planted({amount!r}, {place!r})\n"

@@ -11,13 +11,13 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _modules
 from ._again import judge_modes_again
+from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
 
 FUSED = shared.Subject(lambda s: ((1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)))
 layer = _modules.Layers(FUSED)
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
-ENOUGH = 20_000  # operations on the meta device, after which whoever has not refused is not going to
 
 test_shape = asked_of(FUSED, shared.shape)
 test_finite = asked_of(FUSED, _modules.finite)
@@ -128,8 +128,10 @@ def test_gpt2_sizes(attempt):
     for size, (C, nh) in GPT2.items():
         made = single.module("gpt2_attention", size).without_init()
         twin = single.module("CausalSelfAttention", C, nh, GPT2_BLOCK).without_init()
-        built = made.beside(twin).built()
-        alike = built.raised is None and built.module.alike  # then it answers as the class, which other checks judge
+        due, beside = made_as("CausalSelfAttention", C, nh, GPT2_BLOCK)
+        built = made.asking(around=beside).on("meta").reporting(WHAT).built()
+        # Then it answers as the class, which other checks judge.
+        alike = built.raised is None and built.module.attributes[WHAT] == due
         if not alike or size == "small":  # large weights cost time
             expect_heads(made, twin, size, C, nh)
         if not alike:
@@ -176,8 +178,9 @@ def expect_block(made, twin, size, C):
     """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class itself is to blame."""
 
     def takes(module, T):
-        answer = module.asking(watch=True, most_operations=ENOUGH).on("meta")(torch.empty(1, T, C, device="meta"))
-        return answer.raised is None or answer.reply.operations.stopped  # still at work: nobody is asked to be fast
+        asked = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
+        answer = asked(torch.empty(1, T, C, device="meta"))
+        return answer.raised is None or answer.raised.type == "GeneratorExit"  # nobody is asked to be fast
 
     for T, right in ((GPT2_BLOCK, True), (GPT2_BLOCK + 1, False)):
         told = f"{size} should take {GPT2_BLOCK} tokens and no more; yours {'refuses' if right else 'takes'} {T}"

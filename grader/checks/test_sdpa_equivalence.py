@@ -216,9 +216,8 @@ def test_leaves_no_trace(attempt, draw, s):
         answer = asked.call("max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C))
         answer.must_return()
         facts, seen = answer.module, answer.reply.operations
-        expect(
-            facts.attributes["flash"] == flash, f"module.flash was {flash} and is another afterwards", "path_difference"
-        )
+        flag = f"module.flash was {flash} and is another afterwards"
+        expect(facts.attributes["flash"] == flash, flag, "path_difference")
         mode = f"module.training was {training} and is {facts.training} afterwards"
         expect(facts.training == training, mode, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")

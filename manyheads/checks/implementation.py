@@ -177,10 +177,6 @@ class Module:
         """Return the module, moved to a device after building."""
         return self._with(device=device)
 
-    def beside(self, twin: Module) -> Module:
-        """With a second module built; `module.alike` says whether the two differ in their weights only."""
-        return self._with(twin=twin.build)
-
     def without_init(self) -> Module:
         """Without random initialisation, to save time if all weights are loaded anyway."""
         return self._with(skip_init=True)

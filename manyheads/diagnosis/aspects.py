@@ -17,7 +17,7 @@ from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
 from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
-from .fingerprint import EVIDENCE, TWIN, Evidence, Facet, has_no_numbers, is_argument
+from .fingerprint import EVIDENCE, Evidence, Facet, has_no_numbers, is_argument
 from .metamorphic import (
     EDIT,
     Pair,
@@ -227,7 +227,6 @@ def _parameters(comparison: Observed) -> None:
 
 
 _LEFT_BEHIND = {
-    TWIN: "the module differs from the one that is due, in more than its weights",
     "its mode": "the module is left in another mode, training or eval, than it was in",
     "its weights": "the weights of the module are other ones after the call",
     "gradients": "gradients are recorded on the way, and nobody needs them",
@@ -238,8 +237,9 @@ def _attributes(comparison: Observed) -> None:
     mine, right = comparison.found.attributes, comparison.right.attributes
     for name in (name for name in {**right, **mine} if mine.get(name) != right.get(name)):
         due, came = right.get(name), mine.get(name, "not there")
-        came = came if came in ("True", "False", "None", "not there") else "another value"
-        raise CheckFailed(_LEFT_BEHIND.get(name, f"the attribute {name} should be {due}; yours is {came}"))
+        came = came if came in ("True", "False", "None", "not there") else "something else"
+        what = f"the attribute {name}" if name.isidentifier() else name  # a check's own words, where it made it
+        raise CheckFailed(_LEFT_BEHIND.get(name, f"{what} should be {due}; yours is {came}"))
 
 
 def _mutated(comparison: Observed) -> None:

@@ -20,7 +20,6 @@ TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors
 # Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
 SAME = TOLERANCE / 2
 STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
-TWIN = "its twin"  # the attribute of a module that differs from its twin in weights only
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = str  # a name of FACETS
@@ -64,7 +63,7 @@ def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
-    """Return the first module's attributes that were asked for, how it was left, and whether it is as its twin."""
+    """Return the first module's attributes that were asked for, and how it was left."""
     if not reply.modules:
         return {}
     facts, seen = reply.modules[0], reply.operations
@@ -72,7 +71,7 @@ def _attributes(reply: Reply) -> dict[str, str]:
     if found:
         found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
         found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
-    return found | ({TWIN: "alike"} if facts.alike else {})
+    return found
 
 
 def _makes_a_square(reply: Reply) -> bool:

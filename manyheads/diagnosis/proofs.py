@@ -10,7 +10,7 @@ from ..box.worker.answers import Raised, Reply
 from ..checks.explain import is_dtype_fault, kind_of
 from ..checks.transcript import target_of
 from ..submission.unwritten import UNTOUCHED
-from .fingerprint import TWIN, ReplyFingerprint
+from .fingerprint import ReplyFingerprint
 from .observe import Observed, fault_of_device
 from .recording import RecordedMutant, Recording
 
@@ -34,18 +34,18 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module unlike
-    its twin, or layers of other sizes. Only what a visible check asks of this call is looked at; of arguments, what one asks
-    of any call. Only what mutants of the exercise stand for is named. For a refusal, a twin and sizes all mutants that answer
-    so must have one name.
+    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, attributes, or
+    layers of other sizes. Only what a visible check asks of this call is looked at; of arguments, what one asks of any call.
+    Only what mutants of the exercise stand for is named. For a refusal, attributes and sizes all mutants that answer so must
+    have one name.
     """
     of_this, name = recording.aspects[index], ""
     if seen.reply.mutated and not seen.right.mutated and any("mutated" in each for each in recording.aspects):
         name = MUTATED
     elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
-    elif "attributes" in of_this and _is_unlike_its_twin(seen.right, seen.found):
-        name = _unlike_its_twin(recording, index)
+    elif "attributes" in of_this and seen.found.raised is None and seen.found.attributes != seen.right.attributes:
+        name = _of_the_same_attributes(recording, index, seen.found)
     elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in of_this:
@@ -64,17 +64,14 @@ def are_rounded(replies: Iterable[Reply]) -> bool:
     return count >= FEWEST
 
 
-def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a function made another module than asked for, whatever the class does that it is of."""
-    return TWIN in right.attributes and fingerprint.raised is None and TWIN not in fingerprint.attributes
-
-
-def _unlike_its_twin(recording: Recording, index: int) -> str:
-    """Return the misconception of all mutants that make another module, and whose faults are nowhere else."""
+def _of_the_same_attributes(recording: Recording, index: int, found: ReplyFingerprint) -> str:
+    """Return the misconception of all mutants with these attributes whose faults are nowhere else."""
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if all(m.answers[i] == 0 for i in elsewhere)]
-    return _name_of_all(recording, index, mutants, _is_unlike_its_twin)
+    return _name_of_all(
+        recording, index, mutants, lambda _, each: each.raised is None and each.attributes == found.attributes
+    )
 
 
 def _has_other_sizes(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:

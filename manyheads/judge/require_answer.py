@@ -333,7 +333,7 @@ def _are_near(mine: Reply, right: Reply) -> bool:
 def four_like(call: Call) -> tuple[Call, ...]:
     """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers are given."""
     alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
-    call = replace(call, **alone, cotangent=None, most_operations=None, runs=1)
+    call = replace(call, **alone, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:

@@ -1,22 +1,17 @@
 """Modules that are built for a call, and calls of other precisions and devices."""
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
-from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from manyheads.box.connection import Connection
 from manyheads.box.level import Box
 from manyheads.box.worker.execute import execute, on_its_device
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
-from manyheads.box.worker.modules import are_alike, at_most_two_values, build_module
+from manyheads.box.worker.modules import at_most_two_values, build_module
 
 
 @pytest.fixture
@@ -69,104 +64,6 @@ def test_a_call_that_changes_a_parameter_is_told(call: Callable[[nn.Module], obj
     names = {"Linear": nn.Linear, "touch": lambda module: (call(module), torch.zeros(1))[1]}
     (facts,) = execute(names, Call("touch", (LAYER,)), "attempt.py").modules
     assert facts.changed is expected
-
-
-class Layer(nn.Module):
-    def __init__(self, width: int, heads: int, block: int) -> None:
-        super().__init__()
-        self.sizes = {"width": width, "heads": heads}
-        self.layer = nn.Linear(width, width)
-        self.register_buffer("mask", torch.ones(block, block).tril())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x)
-
-
-class Child(Layer):
-    pass
-
-
-class Small(Layer):
-    """A class of its own, which makes one size."""
-
-    def __init__(self) -> None:
-        super().__init__(4, 2, 8)
-
-
-class Doubles(Layer):
-    def forward(self, x: Tensor) -> Tensor:
-        return 2 * super().forward(x)
-
-
-class Hides(Layer):
-    @property
-    def block(self) -> int:
-        return 16
-
-
-def changed(**attributes: object) -> Layer:
-    made = Layer(4, 2, 8)
-    for name, value in attributes.items():
-        setattr(made, name, value)
-    return made
-
-
-class Holder:
-    pass
-
-
-@dataclass(eq=False)
-class Config:
-    heads: int
-
-
-ITSELF = list[object]()
-ITSELF.append(ITSELF)
-
-
-def held(value: object) -> Layer:
-    module = changed(held=value)
-    module.register_forward_hook(lambda *_: None)
-    return module
-
-
-@pytest.mark.parametrize(("module", "twin", "alike"), [
-    pytest.param(Layer(4, 2, 8), Layer(4, 2, 8), True, id="other random weights"),
-    pytest.param(held((1, "a", None, torch.float32)), held((1, "a", None, torch.float32)), True, id="equal tuples"),
-    pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
-    pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
-    pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
-    pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
-    pytest.param(Layer(4, 4, 8), Layer(4, 2, 8), False, id="a number in a dict"),
-    pytest.param(Layer(4, 2, 16), Layer(4, 2, 8), False, id="a longer buffer"),
-    pytest.param(Layer(6, 2, 8), Layer(4, 2, 8), False, id="a wider layer"),
-    pytest.param(Doubles(4, 2, 8), Layer(4, 2, 8), False, id="a class with a forward of its own"),
-    pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
-    pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
-    pytest.param(changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"),
-    pytest.param(changed(mask=torch.ones(8, 8).triu()), Layer(4, 2, 8), False, id="another mask of the same shape"),
-    pytest.param(Layer(4, 2, 8), Child(4, 2, 8), False, id="a twin of a class below, which may compute something else"),
-    pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
-    pytest.param(held(Holder()), held(Holder()), True, id="objects without attributes"),
-    pytest.param(held(lambda x: 2 * x), held(lambda x: x), True, id="lambdas, which cannot be compared"),
-    pytest.param(held(partial(F.dropout, p=0.1)), held(partial(F.dropout, p=0.1)), True, id="partials"),
-    pytest.param(held(ITSELF), held(deepcopy(ITSELF)), True, id="lists that hold themselves"),
-    pytest.param(held(Namespace(heads=2)), held(Namespace(heads=2)), True, id="namespaces"),
-    pytest.param(held(Namespace(heads=2)), held(Namespace(heads=4)), False, id="namespaces of other numbers"),
-    pytest.param(held(Config(2)), held(Config(2)), True, id="equal dataclasses"),
-    pytest.param(held(Config(2)), held(Config(4)), False, id="dataclasses of other numbers"),
-    pytest.param(held(Holder()), held(Config(2)), False, id="objects of two classes"),
-])  # fmt: skip
-def test_two_are_alike_where_nothing_that_they_compute_is_seen_to_differ(module, twin, alike):
-    assert are_alike(module, twin) is alike
-
-
-def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
-    names = {"Layer": Layer, "make": lambda: Layer(4, 2, 8)}
-    for heads, alike in ((2, True), (1, False)):
-        call = Call(Build("make", training=True, twin=Build("Layer", (4, heads, 8))), only_build=True)
-        (facts,) = execute(names, call, "").modules
-        assert facts.alike is alike
 
 
 X = torch.eye(2) / 3

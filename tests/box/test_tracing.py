@@ -137,10 +137,12 @@ AROUND = """
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-class around(TorchFunctionMode):
+class Doubling(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         return out * 2 if func is F.scaled_dot_product_attention else out
+
+around = lambda subject, build: Doubling()
 """
 
 

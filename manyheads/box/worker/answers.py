@@ -122,7 +122,6 @@ class ModuleFacts:
     attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]  # of any other kind, the name of its type
     # Tensors that are attributes, but neither parameters nor buffers.
     plain: EntriesByName = field(default_factory=dict)
-    alike: bool = False  # whether its twin differs in the weights only
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,6 @@ class Operations:
     made: Annotated[tuple[Size, ...], Between(0, MADE_LIMIT)] = ()
     mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
     recorded: bool = False  # autograd recorded a fused operation
-    stopped: bool = False  # there were more operations than the call allows
     # The different shapes of new tensors, by size ascending; the largest of them.
     shapes: Annotated[tuple[Shape, ...], Between(0, SHAPES_LIMIT)] = ()
     # The names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm".

@@ -17,7 +17,7 @@ from torch import Tensor
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, Module, build_module, is_same, lookup, plain_argument
+from .modules import Built, Module, build_module, is_same, lookup, make_module, plain_argument
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
@@ -88,7 +88,7 @@ def execute(
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, list[int]()
+    monitor, peak = OpMonitor() if call.watch else None, list[int]()
     raised = None
     try:
         call = on_its_device(call)
@@ -96,26 +96,25 @@ def execute(
         subject = _subject(namespace, call, built)
         steps = [step.map(partial(_argument, namespace, call, built)) for step in call.steps]
         stage = "call"
-        if not call.only_build:
-            _seed(call.seed)
-            given = [v for step in steps for v in (*step.args, *step.kwargs.values())]
-            lower, grad = _autocast(call.autocast, given), call.cotangent is not None
-            with (
-                around or nullcontext(),
-                monitor or nullcontext(),
-                _peak_memory(peak) if call.memory else nullcontext(),
-                _around(call.around),
-                lower,
-                torch.set_grad_enabled(grad),
-            ):
-                bound = [_bound(subject, step) for step in steps]
-                runs = [run_steps(subject, bound, call.form) for _ in range(call.runs)]
-            outputs = [output for run in runs for output in run.outputs()]
-            mutated = () if only_values else _changed(call, steps)
-            stage = "gradient"
-            if call.cotangent is not None:
-                with torch.enable_grad():  # as for the call: a file may have switched gradients off for what it prints
-                    gradients = _gradients(runs[0], call, steps, built, monitor)
+        _seed(call.seed)
+        given = [v for step in steps for v in (*step.args, *step.kwargs.values())]
+        lower, grad = _autocast(call.autocast, given), call.cotangent is not None
+        with (
+            around or nullcontext(),
+            monitor or nullcontext(),
+            _peak_memory(peak) if call.memory else nullcontext(),
+            _around(call.around, subject, namespace) if call.around else nullcontext(),
+            lower,
+            torch.set_grad_enabled(grad),
+        ):
+            bound = [_bound(subject, step) for step in steps]
+            runs = [run_steps(subject, bound, call.form) for _ in range(0 if call.only_build else call.runs)]
+        outputs = [output for run in runs for output in run.outputs()]
+        mutated = () if only_values else _changed(call, steps)
+        stage = "gradient"
+        if runs and call.cotangent is not None:
+            with torch.enable_grad():  # as for the call: a file may have switched gradients off for what it prints
+                gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
     modules: tuple[ModuleFacts, ...] = ()
@@ -134,11 +133,15 @@ def execute(
     )
 
 
-def _around(source: str) -> AbstractContextManager[object]:
+def _around(source: str, subject: Any, namespace: Mapping[str, object]) -> AbstractContextManager[object]:
     """Return what `around` of this source text, a check's own, gives."""
-    names: dict[str, Any] = {"around": nullcontext}
+
+    def build(target: str, *args: object) -> object:
+        return make_module(namespace, Build(target, args, skip_init=True))
+
+    names: dict[str, Any] = {"is_same": is_same}
     exec(compile(source, __file__, "exec"), names)  # as of this file: no step of the student's
-    context: AbstractContextManager[object] = names["around"]()
+    context: AbstractContextManager[object] = names["around"](subject, build)
     return context
 
 
@@ -215,11 +218,11 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
         if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
             kept = {of: weight.detach() for of, weight in now.named_parameters()}
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
-            changed += [f"{name}.{of}" for of, weight in weights.items() if not is_same(kept.get(of), weight, {})]
+            changed += [f"{name}.{of}" for of, weight in weights.items() if not is_same(kept.get(of), weight)]
         elif isinstance(sent, Tensor):
-            changed += [] if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent, {}) else [name]
+            changed += [] if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent) else [name]
         elif isinstance(sent, list | dict):
-            changed += [] if is_same(now, sent, {}) else [name]
+            changed += [] if is_same(now, sent) else [name]
     return tuple(changed)
 
 

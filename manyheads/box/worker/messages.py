@@ -66,7 +66,6 @@ class Build:
     dtype: str | None = None
     device: str | None = None
     skip_init: bool = False  # skip the random initialisation of weights, to save time
-    twin: Build | None = None  # another module to build; the reply says whether the two differ in weights only
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,8 @@ class Call:
     outputs of the call; None for those that do not count.
     second: also the gradient of the sum of squares of the arguments' gradients
     ("second.args.0"), which a fused kernel cannot compute.
-    around: a source text of the check's own that defines `around()`, a context manager in which the call is made.
+    around: a source text of the check's own that defines `around(subject, build)`, and may use `is_same`. It returns a context
+    manager, in which the call is made. build: of a class of the attempt and its arguments, another module without random weights.
     """
 
     subject: str | Build
@@ -140,7 +140,6 @@ class Call:
     arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
     around: str = ""
-    most_operations: int | None = None  # with `watch`: stop the call after this many operations
     device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
     returns: Form | None = None
     then: tuple[FollowUp, ...] = ()

@@ -16,35 +16,9 @@ from .text import NAME_LIMIT, plain, type_name
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
 
-class _Empty(nn.Module):
-    """With what every class has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-
-
-def are_alike(module: nn.Module, twin: nn.Module) -> bool:
-    """Return whether a module differs from its twin in nothing that it computes but its weights.
-
-    Its parameters may hold other numbers, its mode may be another, and it may have attributes that neither the twin nor their
-    class has. It may be of a class of its own, below the twin's, that adds no more than an `__init__`. What cannot be compared
-    is not different: behaviour decides.
-    """
-    kind, base, there = type(module), type(twin), _content(twin)
-    own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
-    mine = {name: value for name, value in _content(module).items() if name in there or hasattr(kind, name)}
-    try:
-        return all(vars(each).keys() <= vars(_Empty).keys() for each in own) and is_same(mine, there, {})
-    except RecursionError:
-        return True
-
-
-def _content(module: nn.Module) -> dict[str, object]:
-    return {name: value for name, value in vars(module).items() if name != "training"}
-
-
-def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]]) -> bool:
+def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None) -> bool:
     """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
+    met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
         return True
     met[id(a), id(b)] = a, b
@@ -61,7 +35,8 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
     if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or type(a).__qualname__ != type(b).__qualname__:
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
-        return is_same(_content(a), _content(b), met)
+        mine, theirs = ({n: v for n, v in vars(each).items() if n != "training"} for each in (a, b))
+        return is_same(mine, theirs, met)
     return is_same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
 
 
@@ -73,8 +48,8 @@ _NUMBERS = (bool, int, float, str, type(None))
 class Built:
     """A module of the attempt, with what is needed to report on it after the call."""
 
-    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...], alike: bool) -> None:
-        self.build, self.module, self.unloaded, self._alike = build, module, unloaded, alike
+    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
+        self.build, self.module, self.unloaded = build, module, unloaded
         copied = module.named_parameters() if build.report else ()
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
@@ -94,14 +69,12 @@ class Built:
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
             plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
-            alike=self._alike,
         )
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
     """Build the module that `build` describes. Raises whatever the attempt's code raises."""
-    module = _make(namespace, build)
-    alike = build.twin is not None and are_alike(module, _make(namespace, build.twin))
+    module = make_module(namespace, build)
     if build.dtype:
         module = module.to(getattr(torch, build.dtype))
     unloaded = () if build.state is None else _load(module, build.state)
@@ -112,10 +85,11 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
         setattr(module, name, value)
     for name, value in build.added.items():
         module.register_forward_hook(_adder(name, value))
-    return Built(build, module, unloaded, alike)
+    return Built(build, module, unloaded)
 
 
-def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
+def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
+    """Call what makes the module. Raises whatever the attempt's code raises, and TypeError where it makes none."""
     make = lookup(namespace, build.target)
     kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
     with _without_init() if build.skip_init else nullcontext():

@@ -90,10 +90,6 @@ def _on_two_devices(args: Any) -> bool:
     return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
 
 
-class StoppedError(BaseException):
-    """Ends a call that has run too many operations. It is not an Exception, because students catch those."""
-
-
 class _Functions(TorchFunctionMode):
     """Which of torch's functions are called, as far as fused attention goes."""
 
@@ -133,14 +129,12 @@ class OpMonitor(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
 
-    def __init__(self, most: int | None = None) -> None:
-        """most: how many operations may run before StoppedError."""
+    def __init__(self) -> None:
         super().__init__()
         self._functions = _Functions(self)
-        self._fused = self._mixed = self._stopped = False
+        self._fused = self._mixed = False
         self._shapes: set[tuple[int, ...]] = set()
         self._kernels: set[Any] = set()
-        self._left = most
         self._counting = True
 
     def __enter__(self) -> Self:
@@ -169,11 +163,6 @@ class OpMonitor(TorchDispatchMode):
             self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self._left is not None:
-            self._left -= 1
-            if self._left < 0:
-                self._stopped = True
-                raise StoppedError
         mixed = _on_two_devices(args) and not _may_mix(func)
         self._mixed |= mixed
         out = _copied_out(func, args, kwargs or {})
@@ -199,7 +188,6 @@ class OpMonitor(TorchDispatchMode):
             tuple(sorted({prod(shape) for shape in shapes})[-MADE_LIMIT:]),
             self._mixed,
             self._functions.recorded,
-            self._stopped,
             tuple(shapes[-SHAPES_LIMIT:]),
             tuple(sorted(set(filter(None, map(_name_of, self._kernels))))[:KERNELS_LIMIT]),
         )
