@@ -211,7 +211,6 @@ AT_HOME_UNNAMED = {  # a hidden check alone shows it
     "self_attention: all layers made anew in forward",
     "self_attention: the queries' layer made anew in forward",
     "sdpa_equivalence: the fused layer of two paths made anew in forward",
-    "sdpa_equivalence: a module that is compared in float64, and left so",
     "mha_by_loop: the values' gradient is lost, and the scale is wrong",
     "sdpa_equivalence: a mask that is made for the fused function",
 }
