@@ -34,10 +34,10 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, attributes, or
-    layers of other sizes. Only what a visible check asks of this call is looked at; of arguments, what one asks of any call.
-    Only what mutants of the exercise stand for is named. For a refusal, attributes and sizes all mutants that answer so must
-    have one name.
+    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module with the
+    attributes of a mutant, or layers of other sizes. Only what a visible check asks of this call is looked at; of arguments,
+    what one asks of any call. Only what mutants of the exercise stand for is named. For a refusal, attributes and sizes all
+    mutants that answer so must have one name.
     """
     of_this, name = recording.aspects[index], ""
     if seen.reply.mutated and not seen.right.mutated and any("mutated" in each for each in recording.aspects):
