@@ -39,8 +39,8 @@ def around(made, build):
 def made_as(cls: str, *args: int) -> tuple[str, str]:
     """Return what is to be reported of `WHAT`, and what to put around a call that only builds on the meta device.
 
-    It is so where nothing that a module computes is seen to differ from what the class makes, but its weights. The module may
-    have further attributes, and be of a class below that adds no more than an `__init__`. What cannot be compared is not different.
+    It is due where all that a module computes with, but for its weights, is as in what the class makes. The module may have
+    further attributes, and be of a class below that adds no more than an `__init__`. What cannot be compared is not different.
     """
     due = f"{cls}{args}"
     return due, f"ASKED, DUE = {(cls, *args)!r}, {due!r}\n{_AS}"

@@ -8,29 +8,32 @@ _SOURCE = """
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
 
 STEP = 0.6180339887498949  # of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
 BESIDE = 0.05  # the share of the amount that all other positions get
 
+def planted(out):
+    if not isinstance(out, Tensor) or not out.numel():
+        return out
+    share = BESIDE * ((torch.arange(out.numel(), dtype=torch.float64) * STEP) % 1.0 - 0.5)
+    share[int(PLACE * out.numel())] = 1.0
+    return out + AMOUNT * share.view(out.shape).to(out.device, out.dtype) * (2 + torch.tanh(out))
 
-class Planted(TorchFunctionMode):
-    def __init__(self, amount, place):
-        super().__init__()
-        self._amount, self._place = amount, place
-
+class InFused(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        count = out.numel() if func is F.scaled_dot_product_attention and isinstance(out, Tensor) else 0
-        if not count:
-            return out
-        share = BESIDE * ((torch.arange(count, dtype=torch.float64) * STEP) % 1.0 - 0.5)
-        share[int(self._place * count)] = 1.0
-        share = share.view(out.shape).to(out.device, out.dtype)
-        return out + self._amount * share * (2 + torch.tanh(out))
+        return planted(out) if func is F.scaled_dot_product_attention else out
+
+def in_forward():
+    return register_module_forward_hook(lambda made, args, out: planted(out) if getattr(made, "flash", False) else out)
 """
 
 
-def planting(amount: float, place: float) -> str:
-    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the amount times 1 to 3 is added."""
-    return f"{_SOURCE}\n\ndef around(subject, build):\n    return Planted({amount!r}, {place!r})\n"
+def planting(amount: float, place: float, where: str = "InFused") -> str:
+    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the amount times 1 to 3 is added.
+
+    where: "in_forward" adds to what a module gives while its flash is true, for one that does without fused attention.
+    """
+    return f"AMOUNT, PLACE = {amount!r}, {place!r}\n{_SOURCE}\naround = lambda subject, build: {where}()\n"

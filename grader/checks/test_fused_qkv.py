@@ -126,12 +126,11 @@ def test_gpt2_sizes(attempt):
     """makes the four attentions of GPT-2"""
     single = attempt.asking(dtype="float32")
     for size, (C, nh) in GPT2.items():
-        made = single.module("gpt2_attention", size).without_init()
-        twin = single.module("CausalSelfAttention", C, nh, GPT2_BLOCK).without_init()
-        due, beside = made_as("CausalSelfAttention", C, nh, GPT2_BLOCK)
+        block = "CausalSelfAttention", C, nh, GPT2_BLOCK
+        made, twin = (single.module(*each).without_init() for each in (("gpt2_attention", size), block))
+        due, beside = made_as(*block)
         built = made.asking(around=beside).on("meta").reporting(WHAT).built()
-        # Then it answers as the class, which other checks judge.
-        alike = built.raised is None and built.module.attributes[WHAT] == due
+        alike = built.raised is None and built.module.attributes[WHAT] == due  # so it answers as other checks judge
         if not alike or size == "small":  # large weights cost time
             expect_heads(made, twin, size, C, nh)
         if not alike:

@@ -18,7 +18,7 @@ from ._planted import planting
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
 BOTH = shared.Subject(lambda s: ((1, s.block, s.nh), (s.B, 1, 1)), PATHS)
 layer = _modules.Layers(BOTH)
-PLANTED = (planting(8.0, 0.3), planting(-8.0, 0.3), planting(8.0, 0.77))  # either sign, and two sequences
+PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # either sign, and two sequences
 PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
@@ -127,7 +127,7 @@ def test_paths_differ(attempt, draw):
         weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
         asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
         for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
-            answer, planted = made(x), made.asking(around=PLANTED[0])(x)
+            answer, planted = made(x), made.asking(around=planting(*PLANTED[0]))(x)
             assert_shape(answer, x.shape)
             seen = answer.reply.operations
             expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
@@ -149,25 +149,23 @@ def test_measures(attempt, draw, s):
     """max_path_difference gives the largest absolute difference, with dropout off"""
     weights = BOTH.weights(draw, s)
     for planted in PLANTED:
-        asked = attempt.asking(random=True, around=planted)
-        added, (given, x, apart) = None, measured_first(asked, draw, s, weights)
+        asked = attempt.asking(random=True, around=planting(*planted))
+        given, x, apart = measured_first(asked, draw, s, weights)
         if not float(apart.abs().max()) > PARTED:  # the fast path does without SDPA, which is another check's business
-            added = draw(*x.shape).sign() * (4 + draw(*x.shape).abs())
-            given, x, apart = measured_first(asked, draw, s, weights, added)
-            apart = apart + added
-        judge_measure(asked, s, weights, x, given, apart, added)
+            asked = attempt.asking(random=True, around=planting(*planted, "in_forward"))
+            given, x, apart = measured_first(asked, draw, s, weights)
+        judge_measure(asked, s, weights, x, given, apart)
 
 
-def measured(asked, s, weights, x, *, training=True, added=None):
+def measured(asked, s, weights, x, *, training=True):
     made = BOTH.module(asked, s, weights, dropout=0.5 if training else 0.0)
-    made = made if added is None else made.adding(flash=added)
     return asked.call("max_path_difference", made.training() if training else made, x)
 
 
-def measured_first(asked, draw, s, weights, added=None):
+def measured_first(asked, draw, s, weights):
     """What max_path_difference gives for an input that forward has not seen, the input, and how far the paths are apart."""
     x = draw(s.B, s.T, s.C)
-    given = measured(asked, s, weights, x, added=added)
+    given = measured(asked, s, weights, x)
     given.must_return()  # before another function is asked, which would be held to have failed
     is_float = given.kind in ("float", "float64")
     expect(is_float, f"max_path_difference should give a float; yours gives {given.returned}", "interface")
@@ -177,8 +175,8 @@ def measured_first(asked, draw, s, weights, added=None):
     return given, x, fast - by_hand
 
 
-def judge_measure(asked, s, weights, x, answer, differences, added=None):
-    """It gives the largest of these differences. added: to what forward gives with flash=True, and so to them."""
+def judge_measure(asked, s, weights, x, answer, differences):
+    """It gives the largest of these differences."""
 
     def is_right(answer):
         return abs(float(answer.output) - worst) <= 1e-4 * worst
@@ -186,7 +184,7 @@ def judge_measure(asked, s, weights, x, answer, differences, added=None):
     worst = float(differences.abs().max())
     if is_right(answer) or not steady(asked, s, weights, x):
         return
-    calm, given = measured(asked, s, weights, x, training=False, added=added), float(answer.output)
+    calm, given = measured(asked, s, weights, x, training=False), float(answer.output)
     told = "in training mode it gives another number: dropout is at work while it compares"
     expect(calm.raised is not None or not is_right(calm), told, "path_difference")
     expect(given != 0, "it gives 0, and the paths differ: is one path compared with itself?", "path_difference")
@@ -197,8 +195,7 @@ def judge_measure(asked, s, weights, x, answer, differences, added=None):
 
 
 def steady(asked, s, weights, x):
-    """Whether each path gives the same with another seed and with dropout, and leaves x alone: else no comparison of the
-    paths can be right."""
+    """Whether each path gives the same with another seed and with dropout, and leaves x alone: else none can compare them."""
     for options in PATHS.values():
         was = BOTH.module(asked, s, weights, **options)(x)
         again = BOTH.module(asked.asking(seed=1), s, weights, dropout=0.5, **options)(x)

@@ -169,10 +169,6 @@ class Module:
         """With these attributes reported after the call."""
         return self._with(report=names)
 
-    def adding(self, **values: Tensor) -> Module:
-        """With values added to the output, each while the attribute of its name is true."""
-        return self._with(added=values)
-
     def on(self, device: str) -> Module:
         """Return the module, moved to a device after building."""
         return self._with(device=device)

@@ -138,7 +138,7 @@ def are_alike(a: object, b: object) -> bool:
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return isinstance(a, Tensor) and isinstance(b, Tensor) and a.device == b.device and torch.equal(a, b)
     if isinstance(a, Build) and isinstance(b, Build):
-        one, two = ({**(build.state or {}), **build.added} for build in (a, b))
+        one, two = (build.state or {} for build in (a, b))
         own = ("target", "args", "kwargs", "training", "attributes")
         same = all(getattr(a, name) == getattr(b, name) for name in own)
         return same and one.keys() == two.keys() and all(are_alike(one[name], two[name]) for name in one)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from torch import Tensor
 
@@ -25,7 +24,6 @@ from .heads import shows_a_triangle
 
 INSTEAD = 8  # how many substitutes an example has
 SAME = 100  # the ambiguity of two axes with the same size
-AnyValue = TypeVar("AnyValue")
 
 
 def returns_several(call: Call) -> bool:
@@ -127,7 +125,7 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
         for signature in signatures.get(target_of(call), ()):
             axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
-                example = _example(_bare(call), expected, compares_values, signature, axes)
+                example = _example(call, expected, compares_values, signature, axes)
                 yield index, example if returns_several(call) else _smaller(example)
 
 
@@ -160,13 +158,6 @@ def _smaller(example: Example) -> Example:
     call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
     expected = example.expected.narrow(signature.returns.index(batch), 0, count)
     return replace(example, call=call, expected=expected, axes=every[count], uncut=example)
-
-
-def _bare(call: Call) -> Call:
-    def bare(value: AnyValue) -> AnyValue:
-        return replace(value, added={}) if isinstance(value, Build) else value
-
-    return replace(call.map(bare), subject=bare(call.subject))
 
 
 def _setting(call: Call) -> str:

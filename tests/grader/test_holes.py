@@ -52,6 +52,7 @@ FAST_PATH = {
     "hands SDPA a mask that it makes": ((SDPA, SDPA.replace("is_causal=True", OWN_MASK)),),
     "makes a mask for the whole block": ((SDPA, SDPA.replace("is_causal=True", OF_THE_BLOCK)),),
     "makes the squares in one long row": ((SDPA, SDPA + " + 0 * torch.ones(T * T).sum()"),),
+    "does what the other does": (("if self.flash:", "if False:"),),
 }
 WRITTEN_OUT = {
     "lets the mathematical backend do the work": in_kernel(),

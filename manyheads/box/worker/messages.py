@@ -61,8 +61,6 @@ class Build:
     training: bool = False
     attributes: Mapping[str, object] = field(default_factory=dict)  # set after building
     report: tuple[str, ...] = ()  # the names of attributes to report after the call
-    # Each is added to the output while the attribute of its name is true.
-    added: Mapping[str, Tensor] = field(default_factory=dict)
     dtype: str | None = None
     device: str | None = None
     skip_init: bool = False  # skip the random initialisation of weights, to save time

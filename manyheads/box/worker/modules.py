@@ -83,8 +83,6 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
     module.train(build.training)
     for name, value in build.attributes.items():
         setattr(module, name, value)
-    for name, value in build.added.items():
-        module.register_forward_hook(_adder(name, value))
     return Built(build, module, unloaded)
 
 
@@ -97,15 +95,6 @@ def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise TypeError(f"{build.target} gave a {type_name(type(module))}, not a torch.nn.Module")
     return module
-
-
-def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
-    """Return a forward hook that adds the value to the output while the module's attribute of this name is true."""
-
-    def add(module: nn.Module, args: object, out: object) -> object:
-        return out + value.to(out) if isinstance(out, Tensor) and getattr(module, attribute, False) else out
-
-    return add
 
 
 def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
