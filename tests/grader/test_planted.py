@@ -39,7 +39,7 @@ def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alo
     assert torch.equal(planted(X), planted(X))
     of_twice, of_once = (planted(x) - attend(x) for x in (2 * X, X))
     assert not torch.allclose(of_twice, of_once)
-    assert torch.equal(planted(X, function=lambda x: (x @ x.mT).softmax(-1)), (X @ X.mT).softmax(-1))
+    assert torch.equal(planted(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x), (X @ X.mT / 2).softmax(-1) @ X)
 
 
 def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:
