@@ -13,7 +13,7 @@ LIMITS = {
     "checks": 1387,
     "cli": 2000,
     "course": 961,
-    "diagnosis": 3991,
+    "diagnosis": 3990,
     "judge": 3888,
     "lines": 641,
     "notebook": 199,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ..box.worker.answers import Output, Raised, Reply
@@ -57,34 +58,23 @@ def _same_exception(a: Raised, b: Raised) -> bool:
 
 
 def _same_output(a: Output, b: Output) -> bool:
-    if a.tensor is None or b.tensor is None:
-        return a.tensor is b.tensor and a.kind == b.kind
-    return _same_values(a.tensor, b.tensor)
+    return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
 
 
 def _same_gradients(a: Reply, b: Reply) -> bool:
     present = [g for g in b.gradients.values() if g is not None and g.numel()]
     scale = max((float(g.double().nan_to_num().abs().max()) for g in present), default=0.0)
-    for name, mine in a.gradients.items():
-        other = b.gradients[name]
-        if mine is None or other is None:
-            if mine is not other:
-                return False
-        elif not _same_values(mine, other, scale or None):
-            return False
-    return True
+    return all(_same_values(mine, b.gradients[name], scale or None) for name, mine in a.gradients.items())
 
 
-def _same_values(a: Tensor, b: Tensor, scale: float | None = None) -> bool:
-    if a.shape != b.shape:
-        return False
+def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None) -> bool:
+    if a is None or b is None or a.shape != b.shape:
+        return a is b
     a, b = _without_floor(a.double()), _without_floor(b.double())
     nan = b.isnan()
-    if bool((a.isnan() != nan).any()):
-        return False
-    if bool(nan.any()):
-        a, b = a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0)
-    return difference(a, b, scale) <= TOLERANCE
+    return (
+        torch.equal(a.isnan(), nan) and difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
+    )
 
 
 def _without_floor(t: Tensor) -> Tensor:

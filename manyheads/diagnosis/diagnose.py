@@ -12,7 +12,7 @@ from .bank import Bank
 from .broken_aspect import proven_by_aspect
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
-from .explain_row import cover, explain, explain_by_kind, explain_by_made_pair, explain_functions, explain_nearly
+from .explain_row import cover, explain, explain_behind, explain_by_kind, explain_functions, explain_nearly, explain_two
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
@@ -48,9 +48,10 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
     case = _Case(recording, seen, source)
     explained = explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
     explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
+    explained = explained or explain_behind(case.row, case.proofs)
     explained = _behind_guards(case, explained)
     if bank is not None and not explained and not case.parameters:
-        explained = explain_by_made_pair(case.row, case.proofs, bank)
+        explained = explain_two(case.row, case.proofs, bank)
     if UNREGISTERED in (*case.parameters.values(), *(fault.id for fault in explained)):
         _leave_dtypes_that_follow(case)
     if not explained:
@@ -138,9 +139,8 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     }
     rest = case.row.without(refused.keys() | let_through)
     behind = explain(rest, case.proofs)
-    if not behind and any(
-        e.reply.raised and i not in case.proven and e.right.raised is None for i, e in rest.wrong.items()
-    ):
+    stopped = {i for i, e in rest.wrong.items() if e.reply.raised and e.right.raised is None}
+    if not behind and not stopped <= case.proven.keys():
         return explained  # a number that is read wrong stops in more than one place
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)

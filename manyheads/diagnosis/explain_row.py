@@ -58,7 +58,22 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     return tuple(found.values())
 
 
-def explain_by_made_pair(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
+def explain_behind(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+    """Return a mistake that stops some calls, and one that all others tell: its numbers are not seen where it is stopped."""
+    return _first(_behind, beside(row, proofs))
+
+
+def _behind(row: Row) -> Sequence[Fault]:
+    stopped = {i for i, e in row.wrong.items() if e.found.raised is not None}
+    answered = row.wrong.keys() - stopped
+    if stopped and len(answered) > 1:
+        match [cover(row.without(calls)) for calls in (answered, stopped)]:
+            case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
+                return [stops, behind]
+    return ()
+
+
+def explain_two(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
     """Return two mutants that in one answer as the attempt does; else such a pair for one of its functions."""
     rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
     rows = [each for each in rows if each is row or len(each.wrong) >= FEWEST]

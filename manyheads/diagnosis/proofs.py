@@ -75,11 +75,8 @@ def _of_the_same_attributes(recording: Recording, index: int, found: ReplyFinger
 
 
 def _has_other_sizes(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    return (
-        fingerprint.raised is None
-        and fingerprint.parameters.keys() == right.parameters.keys()
-        and fingerprint.parameters != right.parameters
-    )
+    due, mine = right.parameters, fingerprint.parameters
+    return fingerprint.raised is None and mine.keys() == due.keys() and mine != due
 
 
 def _is_no_refusal(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
@@ -167,9 +164,7 @@ def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[in
     Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
     have others.
     """
-    if not kept or any(
-        comparison.right.parameters.keys() - comparison.found.parameters for comparison in seen.values()
-    ):
+    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
         return {}
     fewer = dict[int, Observed]()
     for i, each in seen.items():
@@ -180,6 +175,5 @@ def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[in
 
 
 def _others(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:
-    return frozenset(fingerprint.parameters.keys() - right.parameters), frozenset(
-        right.parameters.keys() - fingerprint.parameters
-    )
+    due, mine = right.parameters.keys(), fingerprint.parameters.keys()
+    return frozenset(mine - due), frozenset(due - mine)

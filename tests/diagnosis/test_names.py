@@ -161,6 +161,8 @@ CASES = {
         [("torch.arange(past, past + T, ", "torch.arange(T, "), ("math.sqrt(self.head_dim)", "math.sqrt(C)")], of="solution"),
     "both show in each chunk": Case("kv_cache", "mask_missing merge_no_transpose",
         [("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"), ("y = y.transpose(1, 2)", "y = y")], of="solution"),
+    "one stops some calls, the other shows in the rest": Case("grouped_query_attention", "kv_heads_repeated_wrong softmax_wrong_axis",
+        [("group = self.n_head // self.n_kv_head", "group = self.n_head"), ("dim=-1) @ v", "dim=1) @ v")], of="solution"),
     "what one mistake answers is no evidence of two": Case("weight_split", "scale_missing", [UNSCALED, (" @ v", " @ (v if self.training else (1 - self.p) * v)")], hidden="dropout_always_on"),
     # What nobody listed.
     "an answer that begins right": wrong("tiled_attention", "lse_is_maximum"),
