@@ -59,14 +59,14 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
 
 
 def explain_behind(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
-    """Return a mistake that stops some calls, and one that all others tell: its numbers are not seen where it is stopped."""
+    """Return one mistake that explains all calls that stop, and another that explains all wrong answers."""
     return _first(_behind, beside(row, proofs))
 
 
 def _behind(row: Row) -> Sequence[Fault]:
     stopped = {i for i, e in row.wrong.items() if e.found.raised is not None}
     answered = row.wrong.keys() - stopped
-    if stopped and len(answered) > 1:
+    if stopped and len(answered) > 1:  # not by one
         match [cover(row.without(calls)) for calls in (answered, stopped)]:
             case [[stops], [behind]] if {*stops.ids}.isdisjoint(behind.ids):
                 return [stops, behind]

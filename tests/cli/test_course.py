@@ -155,10 +155,9 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(ru
 
 @pytest.mark.journey
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
+    elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
     assert run_course("release", cwd=tiny_copy).returncode == 0
-    sound = run_course(
-        "verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env={"PATH": os.defpath}
-    )  # without ours
+    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
     assert (sound.returncode, sound.stderr) == (0, "")
     *lines, last = sound.stdout.splitlines()
     marks = {line.endswith("nothing to ask"): line[0] for line in lines}
@@ -308,6 +307,7 @@ def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, af
 
 @pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
 def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, tmp_path, after):
+    """What is written is longer than the pipe: else it may all be written before the reader goes."""
     submitted = hand_in(tmp_path / "in", dict.fromkeys((f"{number:_>60}" for number in range(200)), MEAN))
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
     assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (141, False, False)
