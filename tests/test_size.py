@@ -11,7 +11,7 @@ LIMITS = {
     "authoring": 2896,
     "box": 5143,
     "checks": 1387,
-    "cli": 2000,
+    "cli": 1999,
     "course": 961,
     "diagnosis": 3990,
     "judge": 3888,

@@ -36,6 +36,7 @@ def main() -> None:
 def _handle_ctrl_c() -> None:
     """End the process at Ctrl-C while modules are imported, because some modules swallow KeyboardInterrupt."""
     import signal
+    import threading
 
     def end(number: int, frame: FrameType | None) -> None:
         while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -45,6 +46,13 @@ def _handle_ctrl_c() -> None:
             os._exit(INTERRUPTED)
         raise KeyboardInterrupt
 
+    def end_later(lost: sys.UnraisableHookArgs) -> None:
+        if isinstance(lost.exc_value, KeyboardInterrupt):  # raised in a __del__, as dask has them: nobody can catch it
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            sys.__unraisablehook__(lost)
+
+    sys.unraisablehook = end_later
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored: `course … &`
         signal.signal(signal.SIGINT, end)
 

@@ -46,7 +46,6 @@ app = typer.Typer(
 )
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel, hidden=(_hidden and panel in FOR_INSTRUCTORS) or command in _of_attention)(
-            command
-        )
+        is_hidden = (_hidden and panel in FOR_INSTRUCTORS) or command in _of_attention
+        app.command(rich_help_panel=panel, hidden=is_hidden)(command)
 app.add_typer(ci, name="ci", rich_help_panel="For workflows", hidden=_hidden)

@@ -57,8 +57,7 @@ def new(
     written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
     if gone:
         remove_assignment(loaded, gone)
-    console = open_console()
-    others = [id_ for id_ in there if id_ != instead]
+    console, others = open_console(), [id_ for id_ in there if id_ != instead]
     if assignment not in there and others:  # which may be meant, or a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(others)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
@@ -102,10 +101,8 @@ def doctor(course: CourseOption = None) -> None:
     """
     from ..authoring.machine import findings
 
-    loaded = course_of(course)
-    console = open_console()
-    graded = False
-    for finding in findings(loaded):
+    console, graded = open_console(), False
+    for finding in findings(course_of(course)):
         mark = {True: "✓", False: "✗", None: "·"}[finding.good]
         console.say(f"{mark} {finding.about:<18} {finding.says}")
         if finding.command:

@@ -91,8 +91,7 @@ def grade(
     secret, seed = course_secret(loaded.root), seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
     plan = GradePlan(secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation)
     jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable())
-    started = time.monotonic()
-    count = partial(final, decisions=decisions)
+    started, count = time.monotonic(), partial(final, decisions=decisions)
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
         writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)

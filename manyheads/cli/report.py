@@ -157,8 +157,7 @@ def export(
 
 
 def _say(kind: str, said: Iterable[str]) -> None:
-    for sentence in said:
-        print(f"{kind}: {sentence}", file=sys.stderr)
+    sys.stderr.writelines(f"{kind}: {sentence}\n" for sentence in said)
 
 
 def feedback(
@@ -202,17 +201,14 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
 
     Example: `course overrides`
     """
-    loaded = instructors_course_of(course, "overrides")
-    console = open_console()
+    loaded, console = instructors_course_of(course, "overrides"), open_console()
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
     for each in wanted:
         due = "no due date"
         if dates := decisions.dates.get(each.id):
-            late = (
-                f"{dates.policy.per_day} a day, at most {dates.policy.at_most}, after a grace of {dates.policy.grace}"
-            )
-            due = f"due {shown_moment(dates.due, decisions.zone)}; late: {late}"
+            policy, at = dates.policy, shown_moment(dates.due, decisions.zone)
+            due = f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
     console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")

@@ -23,10 +23,12 @@ class Presses:
 sys.meta_path.insert(0, Presses())
 """
 LAST_WORDS = """
-import os, signal, sys, types
-def flush():
+import os, signal, sys, time, types
+def press(_=None):
     os.kill(os.getpid(), signal.SIGINT)
-    raise SystemExit(8)
+def flush():
+    {presses}
+    time.sleep(60)
 sys.stderr = types.SimpleNamespace(flush=flush)
 """
 SWALLOWS = """
@@ -61,8 +63,9 @@ def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
     assert run(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
 
 
-def test_while_the_last_words_are_written(tmp_path: Path) -> None:
-    status, said = run(tmp_path, LAST_WORDS, "--help")
+@pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])  # which no exception leaves
+def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
+    status, said = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130
     assert "Usage" in said
 

@@ -78,11 +78,6 @@ class Cluster:
     def alive(self) -> list[Worker]:
         return [worker for worker in self.workers.values() if worker.process.poll() is None]
 
-    def forget(self, worker: Worker) -> None:
-        """Wait until the scheduler knows that a worker is gone."""
-        while any(w["name"] == worker.name for w in self.client.scheduler_info(n_workers=-1)["workers"].values()):
-            time.sleep(0.02)
-
     def in_hand(self, worker: Worker) -> int:
         """How many submissions a worker has been given and has not graded."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -164,7 +159,8 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     process = grading(cluster, hand_in(tmp_path / "submitted", CLASS), tmp_path / "out")
     said, _ = process.communicate(timeout=120)
     leaking.kill()
-    cluster.forget(leaking)
+    while any(w["name"] == leaking.name for w in cluster.client.scheduler_info(n_workers=-1)["workers"].values()):
+        time.sleep(0.02)
     assert process.returncode == 2, said
     assert f"on the worker at {socket.gethostname()}, level namespaces leaks here" in said
     assert "read a planted secret" in said
