@@ -9,7 +9,7 @@ ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
     "authoring": 2896,
-    "box": 5143,
+    "box": 5142,
     "checks": 1387,
     "cli": 1999,
     "course": 961,

@@ -17,7 +17,7 @@ from torch import Tensor
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, Module, build_module, is_same, lookup, make_module, plain_argument
+from .modules import Built, Module, build_module, is_same, lookup, make_module, parameters_of, plain_argument
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
@@ -83,9 +83,7 @@ def execute(
     only_values: leave out the report on modules and on arguments that changed.
     Exceptions of the attempt are in the reply, never raised.
     """
-    stage = "build"
-    built: list[Built] = []
-    outputs: list[Output] = []
+    stage, built, outputs = "build", list[Built](), list[Output]()
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
     monitor, peak = OpMonitor() if call.watch else None, list[int]()
@@ -238,9 +236,7 @@ def _gradients(
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)
-    asked = [
-        (leaf, cotangent) for leaf, cotangent in zip(leaves, call.cotangents, strict=False) if cotangent is not None
-    ]
+    asked = [(leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None]
     if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
         return {}
     reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
@@ -270,7 +266,7 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
         elif isinstance(value, Module):
             wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
-        wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
+        wanted.update({name: p for name, p in parameters_of(each.module).items() if p.requires_grad})
     return wanted
 
 

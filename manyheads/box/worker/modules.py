@@ -50,22 +50,17 @@ class Built:
 
     def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
         self.build, self.module, self.unloaded = build, module, unloaded
-        copied = module.named_parameters() if build.report else ()
+        copied = parameters_of(module).items() if build.report else ()
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
     def facts(self) -> ModuleFacts:
         """Return the state of the module now."""
-        now = dict(self.module.named_parameters())
+        before, now = self._before.items(), parameters_of(self.module)
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in now.items()},
             buffers={name: _entry(b) for name, b in self.module.named_buffers()},
             training=all(m.training for m in self.module.modules()),
-            changed=any(
-                name not in now
-                or was.dtype != now[name].dtype
-                or not torch.equal(was, now[name])  # which compares numbers
-                for name, was in self._before.items()
-            ),
+            changed=any(n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n]) for n, p in before),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
             plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
@@ -134,7 +129,7 @@ def _stand_in(spec: StandIn) -> nn.Module:
 def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str, ...]:
     unloaded = []
     with torch.no_grad():
-        for name, parameter in module.named_parameters():
+        for name, parameter in parameters_of(module).items():
             if name not in state and not at_most_two_values(parameter):
                 parameter.zero_()
         for name, value in state.items():
@@ -147,6 +142,14 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
             else:
                 target.copy_(value)
     return tuple(unloaded)
+
+
+def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters, each under the shortest of its names: a layer may stand in a list, too."""
+    names: dict[nn.Parameter, str] = {}
+    for name, parameter in sorted(module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")):
+        names.setdefault(parameter, name)
+    return {name: parameter for parameter, name in names.items()}
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
