@@ -16,7 +16,6 @@ from ._modules import Sizes, changed, held, joined, on
 
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
-
 MORE = {"block": lambda s, draw: s.T + draw.integer(1, 3), "of_qkv": lambda s, _: 3 * s.C}
 LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5), C=joined, **MORE)
 
@@ -70,6 +69,7 @@ def independent(subject, attempt, draw, s, weights, x):
     rows[:, mine] = draw.weights(3, s.hd, s.C)
     for path, options in subject.paths.items():
         base = subject.answered(attempt, s, weights, x, **options)
+        assert_finite(base, on(path, "the output"))
         other = subject.module(attempt, s, weights, **options)(edited).output
         assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
         after = subject.module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output

@@ -72,7 +72,8 @@ def are_scaled(got, want):
     if got.shape == want.shape:
         factor = float((got * want).sum() / (want * want).sum())
         wrong = abs(factor - 1) > TOLERANCE and same(got, want * factor)
-        expect(not wrong, f"every score is {factor:.3g} times what it should be")
+        told = f"{factor:.3g} times" if abs(factor - 1) > 0.005 else "almost, but not quite,"
+        expect(not wrong, f"every score is {told} what it should be")
 
 
 def seen_in(mask, like=None):

@@ -447,9 +447,7 @@ def steady(subject, attempt, s, weights, inputs):
     expect(same(output(1, training=True), first), awake)
 
 
-@layer.hygiene(
-    0, "A large negative number that fits float32 may not fit float16. What fits every dtype?", device="cuda"
-)
+@layer.hygiene(0, "A large negative number that fits float32 may not fit float16. What fits all?", device="cuda")
 def half_precision(subject, attempt, reference, s, weights, inputs):
     """stays finite and near under autocast, in float16 and in bfloat16"""
     for path, options in subject.paths.items():

@@ -114,9 +114,7 @@ def sees_past(subject, attempt, draw, s, weights, x):
     expect(not blind, told)
 
 
-@layer.causality(
-    0.25, "A hidden score must lose against every score that is visible, however low. What is e to the power of it?"
-)
+@layer.causality(0.25, "A hidden score must lose against every visible one, however low. What is e to its power?")
 def hidden_for_good(subject, attempt, draw, s):
     """hides the future even where all scores are low"""
     state, (x,) = subject.deep(draw, s)
@@ -199,7 +197,7 @@ def judge_names(found, wanted, ctx, asked):
     lost = f"{', '.join(missing)} cannot be found among the parameters"
     absent = all(n.startswith("out_proj") for n in missing)  # hidden, or never made? The values tell
     suspect = "" if absent else "params_not_registered"
-    expect(not missing or extra, f"{lost}: no optimiser will ever see them", suspect)
+    expect(not missing or extra, f"{lost}: no optimiser will see them by that name", suspect)
     expect(not missing, f"{lost}, though {len(extra)} of other names can", "params_extra")
     layers = "four" if "out_proj.weight" in wanted else "three"
     expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
@@ -303,6 +301,7 @@ def dropped(ask, x):
     copies = copies_of(x)
     awake = ask(dropout=P).training()(copies).output
     asleep = ask(dropout=0.0)(x).output
+    assert_shape(asleep, (*x.shape[:2], *asleep.shape[-1:]))
     assert_shape(awake, (len(copies), *asleep.shape[1:]))
     return awake, asleep
 
@@ -367,9 +366,7 @@ def moves(subject, attempt, draw, s):
     expect(False, evidence, "hard_coded_device" if registered else "")
 
 
-@layer.hygiene(
-    0.25, "Name no dtype in forward, or take x.dtype; and compute new tensors in place of x.mul_ and the like."
-)
+@layer.hygiene(0.25, "Name no dtype in forward, or take x.dtype; and make new tensors in place of x.mul_.")
 def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
     for answer in _modules.dtype_and_argument(subject, attempt, s, weights, inputs):

@@ -66,9 +66,7 @@ def test_finite(attempt, draw):
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
 
-@layer.causality(
-    0.5, "A column of the scores belongs to a context token. Which axes does keep need to reach the columns?"
-)
+@layer.causality(0.5, "A column of scores is a context token's. Which axes does keep need to reach the columns?")
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
     for s in (SIZES(draw), SQUARE(draw)):
@@ -102,6 +100,7 @@ def test_independent(attempt, draw, s):
     """keeps sequences apart, and queries apart"""
     weights, (x, context, keep) = CROSS.given(draw, s)
     before = CROSS.answered(attempt, s, weights, x, context, keep)
+    assert_finite(before)
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
     other_x[-1], other_context[-1], other_keep[-1] = draw(s.T_q, s.d_query), draw(s.T_k, s.d_context), ~keep[-1]
     after = CROSS.module(attempt, s, weights)(other_x, other_context, other_keep).output
@@ -117,6 +116,7 @@ def test_heads_apart(attempt, draw, s, weights, inputs):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     weights = CROSS.passing_on(weights)
     before = CROSS.answered(attempt, s, weights, *inputs)
+    assert_finite(before)
     own = [*range((s.nh - 1) * s.hd, s.d_out)]
     edited = {name: each.clone() for name, each in weights.items()}
     for rows, _ in CROSS.rows(edited, s):

@@ -11,6 +11,7 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _modules
 from ._again import judge_modes_again
+from ._functions import same
 from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
 
@@ -135,6 +136,7 @@ def test_gpt2_sizes(attempt):
             expect_heads(made, twin, size, C, nh)
         if not alike:
             expect_block(made, twin, size, C)
+            expect_no_dropout(made, twin, size, C)
 
 
 def expect_heads(made, twin, size, C, nh):
@@ -173,6 +175,14 @@ def channels_of_one_head(output, x):
     return int((output[0, 1].abs() > 0.1).sum())
 
 
+def expect_no_dropout(made, twin, size, C):
+    """Training mode answers as eval mode, unless the class itself is to blame."""
+    weights, x = head_probe(C)
+    modes = ((each.training(), each) for each in (made.asking(random=True).loaded(weights), twin.loaded(weights)))
+    mine, right = (same(*(mode(x).output for mode in both)) for both in modes)
+    expect(mine or not right, f"{size} should be made without dropout; yours drops in training mode", "gpt2_sizes")
+
+
 def expect_block(made, twin, size, C):
     """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class itself is to blame."""
 
@@ -190,7 +200,7 @@ def expect_block(made, twin, size, C):
 def test_gpt2_refuses(attempt):
     """refuses any other GPT-2, and lists the four"""
     single = attempt.asking(dtype="float32")
-    for size in ("big", "tiny"):
+    for size in ("big", "m", "tiny"):
         answer = single.module("gpt2_attention", size).without_init().built()
         assert_refused(answer, f'gpt2_attention("{size}")', suspect="argument_unchecked")
         missing = [name for name in GPT2 if name not in answer.message]

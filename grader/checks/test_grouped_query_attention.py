@@ -3,7 +3,7 @@
 from functools import partial
 from math import prod
 
-from manyheads.checks import assert_same, assert_shape, expect
+from manyheads.checks import assert_finite, assert_same, assert_shape, expect
 
 from . import _modules
 from ._modules import Layers, Sizes, asked_of, changed, joined
@@ -47,16 +47,16 @@ def test_independent(attempt, draw, s, weights, x):
     edited = x.clone()
     edited[-1] = draw(s.T, s.C)
     before, after = (GQA.answered(attempt, s, weights, each) for each in (x, edited))
+    assert_finite(before)
     assert_same(before[:-1], after[:-1], "editing the last batch entry changes the output of another")
 
 
-@layer.causality(
-    0.5, "Write 0, 0, 1, 1 beside the query heads. Which function repeats every entry, and which the whole row?"
-)
+@layer.causality(0.5, "Write 0, 0, 1, 1 beside the query heads. Which function repeats entries, and which the row?")
 def test_groups(attempt, draw, s, weights, x):
     """lets query heads h · group … read head h of keys and values, and no other"""
     weights = GQA.passing_on(weights)
     before = GQA.answered(attempt, s, weights, x)
+    assert_finite(before)
     group = s.nh // s.nkv
     for h in range(s.nkv):
         edited = weights["kv.weight"].clone()
@@ -124,12 +124,7 @@ def test_refuses_uneven_groups(attempt, draw, s):
 
 
 test_refuses_too_long = asked_of(GQA, _modules.refuses_too_long)
-test_moves = asked_of(
-    GQA,
-    _modules.moves,
-    "moves to another device as a whole",
-    "A tensor that must move with the module and is not learned: a buffer.",
-)
+test_moves = asked_of(GQA, _modules.moves, hint="A tensor that must move with the module and is not learned: a buffer.")
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 test_again = asked_of(GQA, _modules.again)
 test_steady = asked_of(GQA, _modules.steady)

@@ -11,6 +11,7 @@ from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_
 from . import _cached as shared
 from . import _modules
 from ._cached import CACHED, Fed, differs, fed
+from ._functions import same
 from ._modules import Layers, asked_of, changed, dtype_and_argument, parameters, refuses_indivisible
 
 layer = Layers(CACHED)
@@ -18,8 +19,7 @@ layer = Layers(CACHED)
 
 def compare(attempt, reference, draw, s, sizes, what, weights=None):
     """Every chunk's y is the reference's. sizes: of the chunks."""
-    chunks = [draw(s.B, T, s.C) for T in sizes]
-    weights = weights or CACHED.weights(draw, s)
+    chunks, weights = [draw(s.B, T, s.C) for T in sizes], weights or CACHED.weights(draw, s)
     answers = (fed(CACHED.module(each, s, weights), *chunks) for each in (attempt, reference))
     for n, (got, want) in enumerate(zip(*answers, strict=True), 1):
         assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
@@ -81,9 +81,11 @@ def test_one_call(attempt, agree, draw, s):
     for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
         agree(changed(s, nh=nh), weights, (x,), f"with {T} tokens and {nh} heads, y")
-    awake = [CACHED.module(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
+    module = CACHED.module(attempt, s, weights)
+    awake = [module.asking(random=True, seed=n).training()(x)["y"].output for n in (1, 2)]
     told = "training mode gives another y at every call: no dropout is asked for here"
     expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
+    expect(same(awake[0], module(x)["y"].output), "training mode gives another y than eval mode")
 
 
 @layer.values(0.5, "A new token sees all that is cached, and itself. What does your mask show it?")
@@ -93,9 +95,7 @@ def test_token_by_token(attempt, reference, draw, s):
     compare(attempt, reference, draw, s, (9, 1, 1), "after a prompt of 9 tokens")
 
 
-@Layers(Fed(9, 4)).values(
-    0.25, "How many rows does your table of scores have in a second call? How many new tokens are there?"
-)
+@Layers(Fed(9, 4)).values(0.25, "How many rows have your scores in a second call? How many new tokens are there?")
 def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
     """computes scores for the new tokens alone"""
     got, want = (fed(CACHED.module(each.asking(watch=True), s, weights), *inputs)[-1] for each in (attempt, reference))
@@ -113,6 +113,10 @@ def test_chunks(attempt, reference, draw, s):
         compare(attempt, reference, draw, s, sizes, f"in chunks of {', '.join(map(str, sizes))}")
     large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
     compare(attempt, reference, draw, large, (20, 43, 1), "with 9 heads and 64 tokens")
+    module, chunks = CACHED.module(attempt, s, CACHED.weights(draw, s)), [draw(s.B, T, s.C) for T in (9, 4)]
+    modes = [[each["y"].output for each in fed(made, *chunks)] for made in (module.training(), module)]
+    first, second = (same(*each) for each in zip(*modes, strict=True))
+    expect(second or not first, "in training mode a second chunk gets another y than in eval mode")
 
 
 @Layers(Fed(4, 3, 2, 1)).values(0.5, "append, += and writing into a slice change what the caller still holds.")
@@ -178,9 +182,9 @@ def test_refuses_too_long(attempt, draw, s):
     fed(module, *full)[-1].must_return()
     too_long, what = module(draw(s.B, s.block + 2, s.C)), f"T = {s.block + 2} with block_size = {s.block}"
     assert_refused(too_long, what, also=("RuntimeError",), suspect="context_unchecked")
-    for T in (1, 3):
-        answer = fed(module, *full, draw(s.B, T, s.C))[-1]
-        what = f"a cache of {s.block} tokens and {T} more, with block_size = {s.block},"
+    for past, T in ((full, 1), (full, 3), (full[:2], 3)):
+        answer = fed(module, *past, draw(s.B, T, s.C))[-1]
+        what = f"a cache of {sum(x.shape[1] for x in past)} tokens and {T} more, with block_size = {s.block},"
         suspect = "cache_length_unchecked" if answer.raised is None and not shared.forgets(module, s, draw) else ""
         assert_refused(answer, what, also=("RuntimeError",), suspect=suspect)
 

@@ -197,9 +197,7 @@ def test_any_size(attempt, draw):
         assert_shape(wrong, (varied.B, varied.T, varied.nh * varied.hd))
 
 
-@layer.hygiene(
-    0.25, "Operations that end in _ or =, and slices assigned to, change the tensor itself. And no dropout here."
-)
+@layer.hygiene(0.25, "Operations that end in _ or =, and assigned slices, change the tensor itself. No dropout here.")
 def test_leaves_its_arguments(attempt, s, weights, x):
     """leaves x and the weights as they were, and gives the same answer twice"""
     assert_unmutated(LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated")

@@ -231,9 +231,7 @@ test_half_precision = asked_of(
 )
 
 
-@layer.hygiene(
-    0, "What of shape (T, T) is made on the way? With is_causal=True not even a mask is needed.", device="cuda"
-)
+@layer.hygiene(0, "What of shape (T, T) is made? With is_causal=True not even a mask is needed.", device="cuda")
 def test_memory(attempt, draw):
     """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)

@@ -102,11 +102,10 @@ UNUSUAL = (
 GPT2 = {
     "a block of 512 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "512"))),
     "a block of 2048 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "2048"))),
-    "a block of 512 that says 1024": (*UNUSUAL,
-        (MADE,
+    "a block of 512 that says 1024": (*UNUSUAL, (MADE,
         f"{MADE.replace('return', 'made =').replace('1024', '512')}\n    made.block_size = 1024\n    return made")),
-    "other heads that say the right number": (("        self.n_head = n_head\n",
-        "        self.n_head = self.shared = n_head\n"),
+    "a dropout": ((MADE, MADE.replace("1024", "1024, dropout=0.1")),),
+    "other heads that say the right number": (("        self.n_head = n_head\n", "        self.n_head = self.shared = n_head\n"),
         ("        q = q.view(B, T, self.n_head, self.head_dim)", "        q = q.view(B, T, self.shared, -1)"),
         ("        k = k.view(B, T, self.n_head, self.head_dim)", "        k = k.view(B, T, self.shared, -1)"),
         ("        v = v.view(B, T, self.n_head, self.head_dim)", "        v = v.view(B, T, self.shared, -1)"),
@@ -205,6 +204,7 @@ CACHE = {  # what is kept, and the check that sees it
     "no more than 55 tokens": ("chunks",
         "cache = cache if cache is None else tuple(each[:, :, -55:] for each in cache)",
         "self.block_size = 100 if cache is not None and cache[0].shape[2] == 55 else self.block_size"),
+    "nothing in training": ("chunks", "cache = None if self.training else cache"),
 }  # fmt: skip
 BY_QUERY = (
     "y = torch.cat([(q[:, :, t, None] @ k[:, :, : t + 1].mT / self.head_dim**0.5).softmax(-1) @ v[:, :, : t + 1]"
@@ -286,9 +286,8 @@ KEEPS = {"weight_split": "", "kv_cache": "", FUSED: "gpt2_sizes gpt2_refuses", G
 # The exercise, what is changed, the checks that it must fail (any: all but the next), and those that it may fail besides.
 HOLES = [
     *(("weights by a", e, "normalised sigmoid", BY_SIGMOID, ANY, may) for e, may in KEEPS.items()),
-    *(("a dropout in place of the weights of", FUSED, what, c, "drops_weights", "")
-      for what, c in CHANNELS_OF_ONE.items()),
-    *(("a dropout in place of the weights of", TWO_PATHS, what, c, "drops", "") for what, c in CHANNELS_OF_TWO.items()),
+    *(("a dropout in place of weights of", FUSED, what, c, "drops_weights", "") for what, c in CHANNELS_OF_ONE.items()),
+    *(("a dropout in place of weights of", TWO_PATHS, what, c, "drops", "") for what, c in CHANNELS_OF_TWO.items()),
     *(("a fast path that", TWO_PATHS, what, c, "paths_differ", "") for what, c in FAST_PATH.items()),
     *(("a manual path that", TWO_PATHS, what, c, "paths_differ", ANY) for what, c in WRITTEN_OUT.items()),
     *((f"a difference, by {call}, that is", TWO_PATHS, what, ((MEASURED, given), *called(call)), "measures", OF_NOTHING)
@@ -312,6 +311,8 @@ HOLES = [
       for what, c in NOTES.items()),
     *(("bytes that count", GQA, what, (("2 * n_layer * n_kv_head * head_dim * T", numbers),), "cache_bytes", "")
       for what, numbers in BYTES.items()),
+    ("a length without", "kv_cache", "the new", (("past + T >", "past >= self.block_size or T >"),), "refuses_too_long", ""),
+    ("a name that is", FUSED, "a part of theirs", (("size not in sizes", "size not in str(sizes)"),), "gpt2_refuses", ""),
     ("a scale that is right for", GQA, "heads of four channels",
         (("/ math.sqrt(self.head_dim)", "/ (self.head_dim ** 1 / 2)"),), "both_ends values", ANY),
     *(("a running maximum that", TILED, what, c, "online_values", "") for what, c in REFERENCE_POINTS.items()),

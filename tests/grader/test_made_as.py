@@ -31,9 +31,9 @@ class Small(Layer):
         super().__init__(4, 2, 8)
 
 
-Child = type("Child", (Layer,), {})
+Child = type("Child", (Layer,), {"extra_repr": lambda self: "a child", "channels": lambda self: 4})
 Doubles = type("Doubles", (Layer,), {"forward": lambda self, x: 2 * self.layer(x)})
-Hides = type("Hides", (Layer,), {"block": property(lambda self: 16)})
+Hides = type("Hides", (Layer,), {"layer": property(lambda self: nn.Identity())})
 Holder = type("Holder", (), {})
 Config = make_dataclass("Config", ["heads"], eq=False)
 

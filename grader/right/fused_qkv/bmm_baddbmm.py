@@ -31,9 +31,17 @@ class CausalSelfAttention(nn.Module):
         return torch.dropout(self.proj(y), self.dropout, self.training)
 
 
+class GPT2Attention(CausalSelfAttention):
+    def extra_repr(self):
+        return f"of {self.number_of_channels()} channels"
+
+    def number_of_channels(self):
+        return self.qkv.in_features
+
+
 def gpt2_attention(size):
     table = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
     if size not in table:
         raise ValueError(f"unknown size {size!r}, choose one of {list(table)}")
     n_embd, n_head = table[size]
-    return CausalSelfAttention(n_embd, n_head, 1024)
+    return GPT2Attention(n_embd, n_head, 1024)
