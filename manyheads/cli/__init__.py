@@ -34,9 +34,8 @@ def main() -> None:
 
 
 def _handle_ctrl_c() -> None:
-    """End the process at Ctrl-C while modules are imported, because some modules swallow KeyboardInterrupt."""
+    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their import, and by a `__del__`."""
     import signal
-    import threading
 
     def end(number: int, frame: FrameType | None) -> None:
         while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -48,7 +47,9 @@ def _handle_ctrl_c() -> None:
 
     def end_later(lost: sys.UnraisableHookArgs) -> None:
         if isinstance(lost.exc_value, KeyboardInterrupt):  # raised in a __del__, as dask has them: nobody can catch it
-            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            from threading import Timer  # here, for the start has no time for it
+
+            Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         else:
             sys.__unraisablehook__(lost)
 

@@ -165,8 +165,7 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         said = [f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in part.changed]
         console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")
     if absent := view.members.absent(view.by_student):
-        everybody = len(view.members.by_name)
-        console.say(f"Handed in nothing: {len(absent)} of {everybody} on the roster: {some(absent)}")
+        console.say(f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: {some(absent)}")
     if strangers := view.members.strangers(view.by_student):
         console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
     console.say(how)
