@@ -14,7 +14,6 @@ from . import _again
 from . import _layers as layer
 from ._functions import agree, same
 from ._gradients import expect_gradients, is_cut, weights_without_effect
-from ._shares import alike, by_head, goes_by_high_scores, heads_alike, shares_out
 
 DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
 ONE_PATH = {"": {}}
@@ -223,38 +222,6 @@ def on(path, evidence):
 def held(tensor):
     """The numbers as float32, and so a recording, holds them: what is recorded need not be asked again."""
     return tensor.float().double()
-
-
-def alike_in_heads(subject, implementation, draw, **options):
-    """Sizes, and a module with the first head in every place, whose output is the heads'."""
-    s = subject.sizes(draw)
-    weights = subject.passing_on(subject.weights(draw, s, **options))
-    for rows, heads in subject.rows(weights, s):
-        rows.copy_(heads_alike(rows, heads))
-    return s, subject.module(implementation, s, weights, **options)
-
-
-def attends_to_itself(subject, attempt, draw, **options):
-    """Where all tokens are the same."""
-    s, module = alike_in_heads(subject, attempt, draw, **options)
-    x, heads = alike(draw, s.C), s.nh
-    shares_out(lambda factor, n: by_head(subject.output(module(factor * x[:n])).output / factor, heads))
-    goes_by_scores(subject, attempt, draw, s, **options)
-
-
-def goes_by_scores(subject, attempt, draw, s, **options):
-    """Where all scores are high: weights that do not go by them, and so not by the input, give what adds up as the input does."""
-    weights, inputs = subject.deep(draw, s, **options)
-    (q, heads), (k, of_keys), _ = subject.rows(weights, s)
-    # Alike in what makes them high, so that the scores of heads that are mixed up are high, too.
-    q[:, :1], k[:, :1] = heads_alike(q[:, :1], heads), -heads_alike(k[:, :1], of_keys)
-    module = subject.module(attempt, s, weights, **options)
-
-    def summed(one, other):
-        rest = ((x[..., :1], one * x[..., 1:] + other * x[..., 1:].roll(1, -1)) for x in inputs)
-        return subject.output(module(*(torch.cat(each, dim=-1) for each in rest))).output
-
-    goes_by_high_scores(summed(1, 0) + summed(0, 1), summed(0, 0) + summed(1, 1))
 
 
 @layer.finite(0.25, "Which row of the mask hides everything? What is softmax of nothing?")

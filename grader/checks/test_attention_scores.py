@@ -5,9 +5,9 @@ import torch
 from manyheads.checks import assert_matches, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
+from ._conditions import of_queries_keys_values, of_scores, of_tokens
 from ._functions import are_scaled, device, dtype, gradients, leaves_its_arguments, same, shapes, treats_leading_alone
 from ._modules import Layers, Sizes, asked_of
-from ._shares import alike, attends_to_one_key, shares_out, weighs_one_key
 
 SIZES = Sizes(B=[5], H=[3], Tq=(9, 12), Tk=(9, 12), hd=[7], hv=(13, 15))
 LARGE = Sizes(B=[5, 7], Tq=(40, 64), Tk=(40, 64), hd=(11, 13), hv=(17, 25))
@@ -123,14 +123,8 @@ test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(calls_of, device)
 
 
-def mixes_itself(attempt, draw):
-    """Where all tokens are the same."""
-    x = alike(draw, 7, scale=0.4)
-    shares_out(lambda factor, n: attempt.call("simplified_attention", factor * x[:n]).output / factor)
-
-
 COUNTS_IF = {
-    "simplified_attention": mixes_itself,
-    "attention_weights": weighs_one_key("attention_weights"),
-    "attend": attends_to_one_key("attend"),
+    "simplified_attention": of_tokens("simplified_attention"),
+    "attention_weights": of_scores("attention_weights"),
+    "attend": of_queries_keys_values("attend"),
 }

@@ -7,9 +7,9 @@ import torch
 from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
+from ._conditions import of_scores
 from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes, some
 from ._modules import Layers, Sizes, asked_of
-from ._shares import weighs_one_key
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
@@ -186,4 +186,4 @@ test_device = asked_of(
     on_device, device, "makes the mask on the device that is asked for", "The mask belongs where the scores are."
 )
 
-COUNTS_IF = {"causal_weights": weighs_one_key("causal_weights")}
+COUNTS_IF = {"causal_weights": of_scores("causal_weights")}

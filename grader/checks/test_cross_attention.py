@@ -7,8 +7,8 @@ import torch
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect, moved
 
 from . import _again, _modules
-from ._modules import Layers, Sizes, alike_in_heads, asked_of, changed, goes_by_scores, joined
-from ._shares import alike, by_head, shares_out
+from ._conditions import of_module
+from ._modules import Layers, Sizes, asked_of, changed, joined
 
 SIZES = Sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19], d_out=joined)
 # As many queries as keys, and one width: where sides and axes can be mixed up and still fit.
@@ -197,13 +197,4 @@ def test_again(attempt, draw, s):
 test_steady = asked_of(CROSS, _modules.steady)
 test_half_precision = asked_of(CROSS, _modules.half_precision)
 
-
-def shares_the_context_out(attempt, draw):
-    """Where all tokens of the context are the same."""
-    s, module = alike_in_heads(CROSS, attempt, draw)
-    x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
-    shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))
-    goes_by_scores(UNMASKED, attempt, draw, s)
-
-
-COUNTS_IF = {"CrossAttention": shares_the_context_out}
+COUNTS_IF = {"CrossAttention": of_module(UNMASKED)}

@@ -1,7 +1,5 @@
 """Hidden checks of the fused QKV: one projection, heads, causal attention, one projection back."""
 
-from functools import partial
-
 import torch
 
 from manyheads.box.worker.messages import Entries
@@ -11,6 +9,7 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _causal_attention as shared
 from . import _modules
 from ._again import judge_modes_again
+from ._conditions import of_module
 from ._functions import same
 from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
@@ -213,4 +212,4 @@ def test_gpt2_refuses(attempt):
 
 test_half_precision = asked_of(FUSED, _modules.half_precision)
 
-COUNTS_IF = {"CausalSelfAttention": partial(_modules.attends_to_itself, FUSED)}
+COUNTS_IF = {"CausalSelfAttention": of_module(FUSED)}

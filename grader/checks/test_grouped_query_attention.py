@@ -1,11 +1,11 @@
 """Hidden checks of grouped-query attention, and of the count of its cache."""
 
-from functools import partial
 from math import prod
 
 from manyheads.checks import assert_finite, assert_same, assert_shape, expect
 
 from . import _modules
+from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
 WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
@@ -155,4 +155,4 @@ def test_cache_bytes(attempt, draw):
 
 test_half_precision = asked_of(GQA, _modules.half_precision)
 
-COUNTS_IF = {"GroupedQueryAttention": partial(_modules.attends_to_itself, GQA)}
+COUNTS_IF = {"GroupedQueryAttention": of_module(GQA)}

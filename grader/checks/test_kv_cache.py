@@ -1,6 +1,5 @@
 """Hidden checks of causal self-attention that goes on where an earlier call ended."""
 
-from functools import partial
 from math import prod
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_
 from . import _cached as shared
 from . import _modules
 from ._cached import CACHED, Fed, differs, fed
+from ._conditions import of_module
 from ._functions import same
 from ._modules import Layers, asked_of, changed, dtype_and_argument, parameters, refuses_indivisible
 
@@ -199,4 +199,4 @@ def test_moves(attempt, draw, s, weights, inputs):
     _modules.moves(Fed(5, 3), attempt, draw, s)
 
 
-COUNTS_IF = {CACHED.name: partial(_modules.attends_to_itself, CACHED)}
+COUNTS_IF = {CACHED.name: of_module(CACHED)}

@@ -8,9 +8,10 @@ import torch
 from manyheads.checks import StandIn, assert_gradients_match, assert_matches, assert_shape, assert_unmutated, expect
 
 from ._causal_attention import Subject
+from ._conditions import of_module
 from ._functions import dtype, is_written_in, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
-from ._modules import Layers, Sizes, asked_of, attends_to_itself, changed, joined, without_nan
+from ._modules import Layers, Sizes, asked_of, changed, joined, without_nan
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
@@ -222,4 +223,4 @@ test_device = asked_of(
     calls_of, stays_on_the_device, "stays on the device of x", "A mask, or any other new tensor, needs device=x.device."
 )
 
-COUNTS_IF = {TARGET: partial(attends_to_itself, LOOP)}
+COUNTS_IF = {TARGET: of_module(LOOP)}

@@ -12,6 +12,7 @@ from . import _causal_attention as shared
 from . import _layers as marked
 from . import _modules
 from ._again import judge_modes_again
+from ._conditions import of_module
 from ._modules import asked_of, changed
 from ._planted import planting
 
@@ -250,12 +251,10 @@ def test_memory(attempt, draw):
     raise CheckFailed(told, "materialised" if seen is not None and seen.fused else "delegated")
 
 
-def attends_on_a_path(attempt, draw):
-    """On one of both paths at least."""
-    try:
-        _modules.attends_to_itself(BOTH, attempt, draw, flash=True)
-    except CheckFailed:
-        _modules.attends_to_itself(BOTH, attempt, draw, flash=False)
+def on_either_path(attempt, draw):
+    """Either path alone may show the interaction; equal keys share one unit out on both."""
+    for options in PATHS.values():
+        yield from of_module(BOTH, **options)(attempt, draw)
 
 
-COUNTS_IF = {"CausalSelfAttention": attends_on_a_path}
+COUNTS_IF = {"CausalSelfAttention": on_either_path}

@@ -1,10 +1,10 @@
 """Hidden checks of one causal head with weights of its own."""
 
 import itertools
-from functools import partial
 
 from . import _separate_qkv as shared
-from ._modules import Sizes, asked_of, attends_to_itself, half_precision, without_nan
+from ._conditions import of_module
+from ._modules import Sizes, asked_of, half_precision, without_nan
 
 FAMILIAR = [(B, T, 10, 14) for B, T in itertools.product((1, 2, 4, 8), (2, 3, 4, 5, 6)) if B != T]
 FAMILIAR += [(3, 5, 7, d_out) for d_out in (2, 4, 8, 64)] + [(3, 5, d_in, 7) for d_in in (2, 4, 8, 64)]
@@ -38,4 +38,4 @@ test_moves = asked_of(HEAD, shared.moves)
 test_dtype_and_argument = asked_of(HEAD, shared.dtype_and_argument)
 test_half_precision = asked_of(HEAD, half_precision)
 
-COUNTS_IF = {"CausalAttention": partial(attends_to_itself, HEAD, bias=False)}
+COUNTS_IF = {"CausalAttention": of_module(HEAD, bias=False)}

@@ -4,10 +4,10 @@ import torch
 
 from manyheads.checks import assert_finite, assert_matches, assert_shape, expect, moved
 
+from ._conditions import of_queries_keys_values, of_scores
 from ._functions import dtype, leaves_its_arguments, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, asked_of
-from ._shares import attends_to_one_key, weighs_one_key
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
 # The kernels behind every spelling of torch.softmax, and of its logarithm.
@@ -252,4 +252,4 @@ test_device = asked_of(
     calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
 )
 
-COUNTS_IF = {ONLINE: weighs_one_key(ONLINE, 3, queries=()), TILED: attends_to_one_key(TILED, 2, 3, width=HD)}
+COUNTS_IF = {ONLINE: of_scores(ONLINE, 4, queries=()), TILED: of_queries_keys_values(TILED, 2, 4, width=HD)}

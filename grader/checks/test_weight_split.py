@@ -1,12 +1,12 @@
 """Hidden checks of causal multi-head attention by weight split."""
 
 import itertools
-from functools import partial
 
 from manyheads.checks import expect, moved
 
 from . import _modules
 from . import _separate_qkv as shared
+from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, half_precision, joined, without_nan
 
 FAMILIAR = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
@@ -74,4 +74,4 @@ test_moves = asked_of(LAYER, shared.moves)
 test_dtype_and_argument = asked_of(LAYER, shared.dtype_and_argument)
 test_half_precision = asked_of(LAYER, half_precision)
 
-COUNTS_IF = {"MultiHeadAttention": partial(_modules.attends_to_itself, LAYER, bias=False)}
+COUNTS_IF = {"MultiHeadAttention": of_module(LAYER, bias=False)}

@@ -26,7 +26,8 @@ from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .record_calls import PUBLIC, RecordedCall, RecordedCalls, Replies, recorded_calls
+from .record_calls import RecordedCall, RecordedCalls, Replies, recorded_calls
+from .record_conditions import PUBLIC
 from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 
@@ -168,6 +169,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         curves=recorded_curves(bank, recorded),
         key=key_of(exercise),
         drawn=recorded.drawn,
+        conditions=recorded.conditions,
     )
     return save(recording)
 

@@ -26,12 +26,13 @@ from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
+from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
+from .record_conditions import PUBLIC, recorded_conditions
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
-PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
 FEW = 2  # copies
 VALUES: tuple[Facet, ...] = ("outputs", "gradients")
 # Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with a seed: up or down, a number
@@ -120,11 +121,12 @@ class RecordedCall:
 class RecordedCalls:
     """The calls, in the order in which the checks ask them, and for each the check, and the reply's fingerprint.
 
-    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
+    outcomes: of all hidden checks. conditions: what each function must do before its checks count. expected: what the reference returned to each call. drawn: what the checks drew.
     groups: of each check, the calls to which each aspect can be put.
     """
 
     outcomes: tuple[CheckOutcome, ...]
+    conditions: tuple[RecordedCondition, ...]
     asked_by: tuple[str, ...]
     every: tuple[RecordedCall, ...]
     right: tuple[ReplyFingerprint, ...]
@@ -160,7 +162,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
         groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
     right = tuple(map(fingerprint_of, replies))
-    return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, tuple(sorted(drawn)))
+    conditions = recorded_conditions(catalogue, exercise, transcript)
+    return RecordedCalls(tuple(outcomes), conditions, asked_by, every, right, expected, groups, tuple(sorted(drawn)))
 
 
 def is_an_edit(first: Call, second: Call) -> bool:

@@ -18,6 +18,7 @@ from .asserts import (
     expect,
     moved,
 )
+from .conditions import Condition
 from .edit import edit
 from .implementation import Module
 from .marks import Layer, check
@@ -25,6 +26,7 @@ from .marks import Layer, check
 __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
+    "Condition",
     "Layer",
     "Module",
     "StandIn",

@@ -8,8 +8,10 @@ from functools import cached_property
 from itertools import chain, compress
 
 from pydantic import BaseModel, ConfigDict
+from torch import Tensor
 
 from ..box.worker.messages import Call
+from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut
 from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .bank import MisconceptionText
@@ -78,6 +80,23 @@ class RecordedMutant:
 
 
 @dataclass(frozen=True, eq=False)
+class RecordedCondition:
+    """What a function must do before its checks count, as calls with the reference's answers.
+
+    rule: "answers", for what every function must do (`judge.require_answer`), or a rule of `checks.conditions`. expected: the
+    first tensor of each answer.
+    """
+
+    function: str
+    rule: str
+    calls: tuple[Call, ...]
+    expected: tuple[Tensor, ...]
+    message: str = ""
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    least: float = LEAST
+
+
+@dataclass(frozen=True, eq=False)
 class Recording:
     """Everything that a student's machine knows about the answers to public calls.
 
@@ -87,6 +106,7 @@ class Recording:
     hidden: the ids of all hidden checks. kills: for each mutant a digit for each: 0 if it passes, 1 if it fails, 2 if a condition does.
     key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
     drawn: what the calls' inputs are made from, where it is known.
+    conditions: what each function must do before its checks count. Their calls are not among `calls`.
     """
 
     exercise: str
@@ -103,6 +123,7 @@ class Recording:
     curves: tuple[Curve, ...] = ()
     key: str = ""
     drawn: tuple[Drawn, ...] = ()
+    conditions: tuple[RecordedCondition, ...] = ()
 
     @property
     def visible(self) -> tuple[PublicCheck, ...]:

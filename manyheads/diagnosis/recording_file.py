@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..box.worker import wire
 from ..box.worker.messages import Call
+from ..checks.conditions import LeftOut
 from ..checks.draw import Drawn
 from ..checks.explain import KINDS
 from ..checks.projection import PROJECTIONS
@@ -31,9 +32,9 @@ from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors,
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
-from .recording import PublicCheck, RecordedMutant, Recording
+from .recording import PublicCheck, RecordedCondition, RecordedMutant, Recording
 
-FORMAT = 10  # increase it when the format changes, or what is recorded
+FORMAT = 11  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
 
 
@@ -52,6 +53,7 @@ def save(recording: Recording) -> bytes:
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
     expected = [[None if t is None else columns.add(t, rounded=True) for t in each] for each in recording.expected]
+    conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
     curves, curve_columns = curves_to_columns(recording.curves)
     body = {
@@ -69,6 +71,7 @@ def save(recording: Recording) -> bytes:
         "expected": expected,
         "drawn": recording.drawn,
         "tensors": columns.specs,
+        "conditions": conditions,
         **({"curves": curves} if curves else {}),
     }
     answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in recording.mutants]
@@ -131,6 +134,7 @@ def loaded(data: bytes) -> Recording:
         curves=curves_from_columns(body.get("curves", ()), named),
         key=body["key"],
         drawn=drawn,
+        conditions=tuple(_read_condition(each, tensors) for each in body["conditions"]),
     )
 
 
@@ -141,6 +145,32 @@ def current(exercise: Exercise) -> Recording | None:
     except UNREADABLE:
         return None
     return recording if recording.key == key_of(exercise) else None
+
+
+def _stored_condition(condition: RecordedCondition, columns: TensorColumns) -> dict[str, object]:
+    return {
+        "function": condition.function,
+        "rule": condition.rule,
+        "calls": [_stored(call, columns) for call in condition.calls],
+        "expected": [columns.add(tensor, rounded=True) for tensor in condition.expected],
+        "message": condition.message,
+        "rows": condition.left_out.rows,
+        "columns": condition.left_out.columns,
+        "least": condition.least,
+    }
+
+
+def _read_condition(stored: Mapping[str, Any], tensors: list[Tensor]) -> RecordedCondition:
+    calls = [wire.from_body(each, tensors) for each in stored["calls"]]
+    return RecordedCondition(
+        function=stored["function"],
+        rule=stored["rule"],
+        calls=tuple(call for call in calls if isinstance(call, Call)),
+        expected=tuple(tensors[place] for place in stored["expected"]),
+        message=stored["message"],
+        left_out=LeftOut(tuple(stored["rows"]), tuple(stored["columns"])),
+        least=stored["least"],
+    )
 
 
 def _stored(call: Call, columns: TensorColumns) -> object:

@@ -36,6 +36,7 @@ from .attempt_runner import AttemptRunner
 from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure
 from .function_states import Seen, in_another_order, states_of, uses
+from .public_conditions import without_unmet_conditions
 
 
 @dataclass
@@ -331,6 +332,9 @@ def answer_public_calls(
         diagnosis = diagnose(recording, {**seen, **by_name}, text, bank)
         if by_name:
             diagnosis = replace(diagnosis, named=(named(recording.words, INTERFACE), *diagnosis.named))
+    wrong = {target_of(each.call) for i, each in seen.items() if differs(recording, i, each.found)}
+    if wrong and not is_graded:  # in grading the hidden checks decide the points
+        checks = without_unmet_conditions(recording, attempt, checks, seen, wrong)
     in_single = {i for i in seen if id(recording.calls[i]) in attempt.in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
     return functions_of(Answers(recording, seen, in_single, text, signatures, is_graded), results, diagnosis)

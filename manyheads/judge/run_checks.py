@@ -11,7 +11,7 @@ import faulthandler
 import inspect
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -28,6 +28,8 @@ from ..box.worker.answers import Reply
 from ..box.worker.form import Form
 from ..box.worker.messages import Call
 from ..checks.answer import has_numbers
+from ..checks.asserts import expect
+from ..checks.conditions import Condition, first_unmet, judged_beside
 from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.explain import explain
 from ..checks.implementation import Implementation, LocalRunner, Runner
@@ -85,7 +87,7 @@ class Check:
     name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
     parameters: the arguments of the function beside FIXTURES, by name.
     unattempted: its outcome before an attempt is judged.
-    conditions: by function, a check of which the checks that ask it count only if it passes, too.
+    conditions: by function, what makes the conditions under which the checks that ask it count.
     needs_answers: whether it passes only where each function that it asks has answered.
     """
 
@@ -214,6 +216,10 @@ class HiddenChecks:
         """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
         return [check.unattempted for check in self._checks.get(file, [])]
 
+    def conditions(self, file: Path) -> Mapping[str, Callable[..., Iterable[Condition]]]:
+        """Return a file's conditions, by the function that must meet them."""
+        return next((check.conditions for check in self._checks.get(file, [])), {})
+
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
         """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
 
@@ -252,6 +258,10 @@ class Catalogue:
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
         """Return the checks of an exercise, as outcomes without an attempt."""
         return self._checks.unattempted(exercise.checks)
+
+    def conditions(self, exercise: Exercise) -> Mapping[str, Callable[..., Iterable[Condition]]]:
+        """Return what makes the conditions of each function that has some, by its name."""
+        return self._checks.conditions(exercise.checks)
 
     def reference(self, exercise: Exercise) -> LocalRunner:
         """Return the reference solution. Raises BrokenReference."""
@@ -341,6 +351,16 @@ def _without_what_says_nothing(
     return list(map(held_to, outcomes))
 
 
+def expect_conditions(
+    attempt: Implementation, reference: Implementation, draw: Draw, conditions: Callable[..., Iterable[Condition]]
+) -> None:
+    """Fail where the attempt does not meet what a course demands of a function."""
+    asked = list(conditions(attempt, draw))
+    judged = [judged_beside(each, reference.ask(each.answer.call)) for each in asked]
+    message = first_unmet(judged)
+    expect(not message, message)
+
+
 def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun) -> Iterator[Check]:
     """Yield what is demanded of a function, as checks, unless it is right where this could be seen. passes: all checks."""
     exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
@@ -352,8 +372,11 @@ def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, ru
     if not is_right:
         given, name = {"target": target, "asked": asked}, f"{target} says something"
         yield Check(name, expect_something, unattempted, given, needs_answers=False)
-    if condition and asked and asked.is_drawn and not (is_right and (passes or all_right(exchanges, run.reference))):
-        yield Check(f"{target} counts", condition, replace(unattempted, unmet=True), needs_answers=False)
+    if condition and asked and not (is_right and (passes or all_right(exchanges, run.reference))):
+        makers = {"conditions": condition}
+        yield Check(
+            f"{target} counts", expect_conditions, replace(unattempted, unmet=True), makers, needs_answers=False
+        )
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:

@@ -15,7 +15,7 @@ from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.public_checks import Findings, answer_public_calls
 from ...judge.run_checks import Catalogue
-from ..record_calls import PUBLIC
+from ..record_conditions import PUBLIC
 
 
 class Told:

@@ -1,0 +1,224 @@
+"""The conditions under which checks of form count for attention: which key a query prefers must decide what it gets.
+
+Two keys change places, and the value of one of them is raised. Together these two changes move the answers of all other
+queries, because each query weighs the keys by its scores. A running mean, a decay by distance or a gate on it does not: it
+gives a key the same share wherever its score goes. And shares are parts of one unit, which a sigmoid of each score does not know.
+
+Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points of what is wrong, and not
+those of form.
+"""
+
+import torch
+
+from manyheads.checks import Condition
+from manyheads.checks.conditions import LIMIT_FACTORS, LeftOut
+
+TOKENS = 6
+FIRST, SECOND = 1, 2  # the keys that change places; the answers at these positions are not looked at
+TWO_TOKENS, TWO_HEADS = 0, 1  # the axis along which two keys change places
+# What is raised, and what changes places: first as the reference reads them, then in the roles that other orders give them.
+# In the last one the queries are negated instead: so an attempt whose keys are its values shows what it compares.
+NEGATED = "negated q"
+ROLES = [("v", "k"), ("v", "q"), ("q", "k"), ("q", "v"), ("k", "q"), ("k", "v"), ("q", "q"), ("k", "k"), ("v", NEGATED)]
+MAGNITUDES = (1.0, 1e2, 1e4)  # of the scores: with a scale that is far too small only large ones decide anything
+SCORES = 2.0  # their standard deviation at magnitude 1
+LEAST_OF_WEIGHTS = (
+    0.03  # of the reference's interaction, where the scores themselves are given: no scale makes it small
+)
+TEXTS = 8
+ALIKE = 0.5  # standard deviation of what makes the scores of tokens that are all the same
+
+NO_INTERACTION = "the scores decide nothing: which key a query prefers changes nothing in what the query gets"
+NO_SHARES = "equal keys get more than one unit together: a softmax shares one unit out among them"
+
+
+def opposed(part):
+    """The same with the two keys opposite each other, and louder than the rest: any query prefers one of them."""
+    part = part.clone()
+    part[FIRST] *= 2.0
+    part[SECOND] = -0.8 * part[FIRST]  # not its mirror image: an attempt may look at sizes alone
+    return part
+
+
+def variants(parts, roles=ROLES, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
+    """The four variants of q, k and v for every role: (roles · 4, …), by name.
+
+    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. Of a head the value of one token is
+    raised: of all tokens, it would be raised by the same whatever the weights are.
+    """
+    stacked = {name: [] for name in parts}
+    places = torch.tensor(pair)
+    for raised, swapped in roles:
+        for swap in (False, True):
+            for place in pair:
+                changed = {name: part.clone() for name, part in parts.items()}
+                if swap and swapped == NEGATED:
+                    changed["q"].neg_()
+                elif swap:
+                    changed[swapped].index_copy_(axis, places, parts[swapped].index_select(axis, places.flip(0)))
+                changed[raised][place if axis == TWO_TOKENS else (FIRST, place)] += 1.0
+                for name, part in changed.items():
+                    stacked[name].append(part)
+    return {name: torch.stack(each) for name, each in stacked.items()}
+
+
+def louder(parts, magnitude):
+    """The same parts with scores that are so much larger."""
+    return {**parts, "q": magnitude * parts["q"]}
+
+
+def all_alike(key, value):
+    """Tokens that are all the same, for each text and each factor of its scores: (texts · 4, T, …), by name.
+
+    key: of each text; queries are the same, so that each score is above 0. value: of each text.
+    """
+    factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).repeat(len(key))
+    factors = factors.view(-1, *[1 for _ in key.shape[1:]])
+    repeated = [each.repeat_interleave(len(LIMIT_FACTORS), 0) for each in (key, value)]
+    texts = {"q": factors * repeated[0], "k": factors * repeated[0], "v": repeated[1]}
+    return {name: each[:, None].expand(-1, TOKENS, *each.shape[1:]).contiguous() for name, each in texts.items()}
+
+
+def of_queries_keys_values(name, *rest, width=7):
+    """The conditions of a function of q, k and v. rest: more arguments."""
+
+    def conditions(attempt, draw):
+        scale = SCORES  # a score is a sum of `width` products, divided by √width
+        parts = {"q": draw(TOKENS, width, scale=scale), "k": opposed(draw(TOKENS, width)), "v": draw(TOKENS, width)}
+        for magnitude in MAGNITUDES:
+            asked = variants(louder(parts, magnitude))
+            answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
+            yield Condition("interaction", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
+        asked = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
+        answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
+        yield Condition("limit", answer, NO_SHARES)
+
+    return conditions
+
+
+def of_tokens(name, width=7):
+    """The conditions of a function of one x, which is compared with itself.
+
+    The last channel is 0 in every token but the one that is raised, so no other query's score reads it: it is a value alone.
+    """
+
+    def conditions(attempt, draw):
+        tokens = opposed(draw(TOKENS, width, scale=(SCORES / width**0.5) ** 0.5))
+        tokens[:, -1] = 0.0
+        for magnitude in (0.1, *MAGNITUDES):  # every token prefers itself, all the more the larger the scores are
+            asked = variants({"k": magnitude**0.5 * tokens[:, :-1], "v": tokens[:, -1:]}, [("v", "k")])
+            answer = attempt.call(name, torch.cat([asked["k"], asked["v"]], dim=-1))
+            yield Condition("interaction", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
+
+    return conditions
+
+
+def of_scores(name, *rest, queries=(TOKENS,)):
+    """The conditions of a function that makes weights of scores.
+
+    A score of the last query is raised, in turn at two keys of its past; and one of the first query, at two keys that come
+    later, for a mask may be the wrong way round. rest: more arguments. queries: how many a text has; with none a text is a row
+    of scores.
+    """
+
+    def conditions(attempt, draw):
+        scores = draw(*queries, TOKENS)
+        raised = []
+        for key in (FIRST, SECOND):
+            raised.append(scores.clone())
+            if queries:
+                raised[-1][0, key + 2] += 3.0
+            raised[-1][(-1,) * len(queries) + (key,)] += 3.0
+        answer = attempt.call(name, torch.stack([*raised, scores, scores]), *rest)
+        yield Condition("interaction", answer, NO_INTERACTION, least=LEAST_OF_WEIGHTS)
+        factors = torch.tensor(LIMIT_FACTORS, dtype=torch.float64).square()
+        texts = draw(TEXTS, 1).abs() * factors
+        alike = texts.view(-1, *[1 for _ in queries], 1).expand(-1, *queries, TOKENS).contiguous()
+        yield Condition("limit", attempt.call(name, alike, *rest), NO_SHARES)
+
+    return conditions
+
+
+def of_module(subject, **options):
+    """The conditions of a module whose projections read q, k and v of each head from a part of the input of its own.
+
+    So what one head reads can change places with what another reads, as two tokens can: an attempt that attends over the
+    heads goes by the scores, too. options: of the module, such as the path.
+    """
+
+    def conditions(attempt, draw):
+        readers = Readers(subject, draw, options)
+        parts = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
+        tokens = {**parts, "k": opposed(parts["k"])}
+        for magnitude in MAGNITUDES:
+            answer = readers.asked(attempt, variants(louder(tokens, magnitude)))
+            yield Condition("interaction", answer, NO_INTERACTION, readers.two_tokens)
+        if readers.heads["k"] > 2:
+            answer = readers.asked(attempt, variants(parts, [("v", "k")], TWO_HEADS, (0, 1)))
+            yield Condition("interaction", answer, NO_INTERACTION, readers.two_heads)
+        key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
+        alike = all_alike(key, value)
+        of_heads = {name: part.expand(-1, -1, readers.heads[name], -1) for name, part in alike.items()}
+        yield Condition("limit", readers.asked(attempt, of_heads), NO_SHARES)
+
+    return conditions
+
+
+class Readers:
+    """Weights of a module: each head reads its q, k and v from a part of the input that nothing else reads.
+
+    The parts are planes in general position, not blocks of channels, so that a weight that is used untransposed still reads
+    something. All heads read alike, and queries as keys do. The context is as long as the text, for an attempt may know no
+    shorter one.
+
+    heads: how many there are of q, k and v. width: of each part.
+    """
+
+    width = 2
+
+    def __init__(self, subject, draw, options):
+        s = subject.sizes(draw)
+        lengths = {name: TOKENS for name in ("T", "T_q", "T_k", "block") if hasattr(s, name)}
+        s = subject.sizes.changed(s, draw, **lengths, **self._widths(s))
+        self.subject, self.s, self.options = subject, s, options
+        weights = subject.passing_on(subject.weights(draw, s, **options))
+        self.weights = {n: torch.zeros_like(w) if n.endswith(".bias") else w for n, w in weights.items()}
+        rows = dict(zip("qkv", subject.rows(self.weights, s), strict=True))
+        self.heads = {name: heads for name, (_, heads) in rows.items()}
+        queries, keys = subject.sides(subject.given(draw, s)[1])
+        self.is_crossed = queries is not keys
+        self.planes = self._planes(draw, {name: each.shape[-1] for name, (each, _) in rows.items()})
+        head_dim = len(rows["q"][0]) // self.heads["q"]
+        # A score adds up head_dim products of such readings, over √head_dim; a part has `width` numbers.
+        loudness = (SCORES / (self.width * head_dim) ** 0.5) ** 0.5
+        compared, mixed = draw(head_dim, self.width, scale=loudness), draw(head_dim, self.width)
+        for name, (each, heads) in rows.items():
+            read = mixed if name == "v" else compared
+            planes = self.planes[name].unflatten(1, (heads, self.width))  # (channels, heads, width)
+            each.copy_(torch.einsum("dw,chw->hdc", read, planes).flatten(0, 1))
+        shared = self.heads["q"] // self.heads["k"]
+        own = tuple(range(2 * shared * head_dim))  # the channels of the two heads whose keys change places
+        self.two_heads = LeftOut(columns=own)
+        self.two_tokens = LeftOut() if self.is_crossed else LeftOut(rows=(FIRST, SECOND))
+
+    def _widths(self, s):
+        """Inputs that are wide enough for all parts, where their width is not that of the heads."""
+        room = 3 * self.width * s.nh + 1
+        free = {"C": room} if hasattr(s, "d_out") and hasattr(s, "C") else {}
+        return free | {name: room + n for n, name in enumerate(("d_query", "d_context")) if hasattr(s, name)}
+
+    def _planes(self, draw, widths):
+        """An orthonormal basis of what each of q, k and v reads: (channels, heads · width), by name."""
+        sizes = {name: heads * self.width for name, heads in self.heads.items()}
+        whole = torch.linalg.qr(draw(widths["k"], widths["k"])).Q
+        if self.is_crossed:
+            query = torch.linalg.qr(draw(widths["q"], widths["q"])).Q[:, : sizes["q"]]
+            return {"q": query, "k": whole[:, : sizes["k"]], "v": whole[:, sizes["k"] :][:, : sizes["v"]]}
+        parts = whole[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
+        return dict(zip(sizes, parts, strict=True))
+
+    def asked(self, attempt, parts):
+        """The module's answer to these parts: (n, T, heads, width), by name."""
+        read = {name: part.flatten(-2) @ self.planes[name].T for name, part in parts.items()}
+        inputs = (read["q"], read["k"] + read["v"]) if self.is_crossed else (sum(read.values()),)
+        return self.subject.output(self.subject.module(attempt, self.s, self.weights, **self.options)(*inputs))

@@ -1,0 +1,151 @@
+"""Conditions: what a function must do before its checks of form count.
+
+A check of form (dtype, device, unchanged arguments) sees no numbers, so an answer that ignores half of its input would pass it.
+A file of checks states in `COUNTS_IF` what a function must do beside: for each function a generator that makes calls and
+yields a `Condition` for each. A condition is data: a call, and a rule by which the answer is held against the reference's.
+So `course grade` can put it on hidden inputs, and `course check` on recorded ones, without any code of a check.
+
+The rules look at the first axis of the answer, along which a call puts variants of one input.
+
+interaction: groups of four variants a, b, c, d. What a − b − c + d leaves is what two changes of the input do together, and
+    neither alone. A function that mixes its input by fixed shares leaves nothing. The first group is the one that the
+    reference answers; others are the same with the input's parts in other roles, so that a mistake in the roles alone is not
+    taken for a missing interaction.
+limit: groups of four variants with the factors 1, 2, 5 and 10 of what decides the shares. Shares that grow up to a limit and
+    then add up to more than one unit are not shared out: each is decided alone, as a sigmoid does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .answer import Answer
+from .outcome import CheckFailed
+
+Rule = Literal["interaction", "limit"]
+LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)
+VARIANTS = 4  # in each group of either rule
+LEAST = (
+    1e-3  # of the reference's interaction: a wrong scale or axis leaves more, at one of the magnitudes that are tried
+)
+SAME_DIRECTION = 1e-3  # the largest angle, in radians, between two answers that differ in size alone
+GROWS = 0.05  # of the answer: by more it changes from the first factor to the second
+SETTLED = 1e-3  # of the answer: by less it changes from the third factor to the fourth
+MORE_THAN_ONE_UNIT = 1.5  # times the reference's answer
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What an interaction is not looked for in: what the call changes itself. Positions of the last two axes."""
+
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+
+
+NOTHING_LEFT_OUT = LeftOut()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One call that a condition makes, and the rule that its answer must meet.
+
+    message: what a student reads if the rule is not met. least: the smallest interaction, as a part of the reference's.
+    """
+
+    rule: Rule
+    answer: Answer
+    message: str
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    least: float = LEAST
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A condition's answer as numbers, beside the reference's."""
+
+    rule: Rule
+    actual: Tensor
+    expected: Tensor
+    message: str
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    least: float = LEAST
+
+
+def first_unmet(conditions: Iterable[Judged]) -> str:
+    """Return the message of the first condition that is not met, "" if all are.
+
+    Of several conditions with the rule "interaction" one is enough: each is asked at another magnitude, or on another path.
+    """
+    interactions = [c for c in conditions if c.rule == "interaction"]
+    if interactions and not any(map(has_interaction, interactions)):
+        return interactions[0].message
+    limits = (c for c in conditions if c.rule == "limit" and exceeds_one_unit(c))
+    return next((c.message for c in limits), "")
+
+
+def judged_beside(condition: Condition, reference: Answer) -> Judged:
+    """Return a condition's numbers beside those of the reference's answer to the same call.
+
+    Raises CheckFailed if there are none, or none for each variant: then no rule can be held against them.
+    """
+    judged = judged_beside_numbers(condition.answer, _numbers(reference), condition.rule, condition.message)
+    return replace(judged, left_out=condition.left_out, least=condition.least)
+
+
+def judged_beside_numbers(answer: Answer, expected: Tensor, rule: Rule, message: str) -> Judged:
+    """As `judged_beside`, where the reference's numbers are known."""
+    actual = _numbers(answer)
+    if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
+        raise CheckFailed(f"the output should have shape {tuple(expected.shape)}; yours has {tuple(actual.shape)}")
+    return Judged(rule, actual, expected, message)
+
+
+def _numbers(answer: Answer) -> Tensor:
+    answer.must_return()
+    return next(answer.leaves()).output
+
+
+def has_interaction(condition: Judged) -> bool:
+    """Return whether two changes of the input do something together, in one of the roles.
+
+    Answers that are NaN or infinite everywhere say nothing, so they are given the benefit of the doubt: other checks ask for
+    finite numbers.
+    """
+    left_out = condition.left_out if condition.actual.shape == condition.expected.shape else NOTHING_LEFT_OUT
+    mine = _interactions(condition.actual, left_out)
+    expected = _interactions(condition.expected, NOTHING_LEFT_OUT)
+    finite = mine.isfinite()
+    if not bool(finite.any()):
+        return True
+    return float(mine[finite].max()) > condition.least * float(expected[0])
+
+
+def _interactions(answer: Tensor, left_out: LeftOut) -> Tensor:
+    """Return (groups,): how large the interaction of each group is."""
+    a, b, c, d = answer.unflatten(0, (-1, VARIANTS)).unbind(1)
+    together: Tensor = a - b - c + d
+    if left_out.rows:
+        together[..., list(left_out.rows), :] = 0.0
+    if left_out.columns:
+        together[..., list(left_out.columns)] = 0.0
+    return torch.linalg.vector_norm(together.flatten(1), dim=1)
+
+
+def exceeds_one_unit(condition: Judged) -> bool:
+    """Return whether shares grow with the factor, up to a limit at which they add up to more than one unit."""
+    small, twice, large, larger = (each.flatten(1) for each in condition.actual.unflatten(0, (-1, VARIANTS)).unbind(1))
+    expected = condition.expected.unflatten(0, (-1, VARIANTS))[:, 2].flatten(1)
+    size = small.norm(dim=1)
+    same_direction = (small * twice).sum(1).abs() >= (1 - SAME_DIRECTION**2) * size * twice.norm(dim=1)
+    grows = (twice - small).norm(dim=1) > GROWS * size
+    settles = (larger - large).norm(dim=1) <= SETTLED * large.norm(dim=1)
+    is_more = large.norm(dim=1) > MORE_THAN_ONE_UNIT * expected.norm(dim=1)
+    return bool((same_direction & grows & settles & is_more).any())
+
+
+Conditions = Mapping[str, Callable[..., Iterable[Condition]]]  # by function
