@@ -11,9 +11,11 @@ from manyheads.checks import assert_finite, assert_same, assert_shape, expect
 from . import _layers as layer
 from . import _modules
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
+from ._functions import same
 from ._gradients import weights_without_effect
 from ._modules import Sizes, changed, held, joined, on
 
+WATCHED = "while its operations are watched it gives another answer than otherwise"
 FOLLOWS = "follows the dtype of x, and leaves x as it was"
 
 MORE = {"block": lambda s, draw: s.T + draw.integer(1, 3), "of_qkv": lambda s, _: 3 * s.C}
@@ -200,7 +202,7 @@ def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
 def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
     """No fused function does the work. One that is not seen is known by its missing second derivative.
 
-    fused, unseen: the evidence where one does, and where no operation is seen at all.
+    What is watched is what is answered otherwise, too: else an attempt could do other work while it is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
     """
     weights, (x,) = subject.given(draw, s)
     asked = attempt.asking(watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True)
@@ -211,3 +213,6 @@ def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()
     expect(seen.made, unseen, "delegated")
+    plain = subject.module(attempt.asking(random=True), s, weights, **options)(x)
+    if answer.raised is None and plain.raised is None:
+        expect(same(answer.output, plain.output), WATCHED)

@@ -36,6 +36,11 @@ class Subject(_modules.Subject):
         self.arguments = (("d_in", "C"), ("d_out", "d_out"), ("context_length", "block"))
         self.arguments += (("num_heads", "nh"),) * several
 
+    def tied_sizes(self, s):
+        """The same sizes with other heads, and as many tokens as channels of a head."""
+        hd = s.d_out // s.nh + 2
+        return changed(s, T=hd, d_out=hd * s.nh)
+
     def shapes(self, s, bias=True, **options):
         shapes = {f"{name}.weight": (s.d_out, s.C) for name in LAYERS}
         shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
@@ -131,8 +136,10 @@ def values(subject, attempt, reference, draw):
     if subject.several:
         alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
-    # As many tokens as channels of a head: there a product without the transpose fits, too.
-    for s in (ordinary, low, changed(ordinary, T=ordinary.d_out // ordinary.nh), large):
+    # As many tokens as channels of a head: there a product without the transpose fits, too. At two sizes, so that an attempt
+    # which needs these to be equal is not taken for one with a size written in. And a single sequence.
+    tied = [changed(ordinary, T=ordinary.d_out // ordinary.nh), subject.tied_sizes(ordinary)]
+    for s in (ordinary, low, *tied, changed(ordinary, B=1), large):
         given = (subject.deep if s is low else subject.given)(draw, s)
         got, want = (answer.output for answer in subject.both(attempt, reference, s, *given))
         assert_shape(got, want.shape)

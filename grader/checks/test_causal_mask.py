@@ -161,7 +161,7 @@ def test_leading_dimensions(attempt, draw, s):
 
 
 @layer.values(0.5, "First hide, then share out.")
-def test_causal_weights(agree, draw, s):
+def test_causal_weights(attempt, reference, agree, draw, s):
     """shares out attention over itself and the past"""
     ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (draw.integer(*LARGE),))
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
@@ -169,6 +169,13 @@ def test_causal_weights(agree, draw, s):
     for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
         guesses = {"the weights are those without any mask": after_softmax(scores)}
         agree("causal_weights", {f"the weights{which}": (scores,)}, guesses)
+    calls = attempt.sequence("causal_weights")
+    few, more = draw(s.B, s.T - 5, s.T - 5), draw(s.B, s.T, s.T)
+    calls(few)
+    calls(more)
+    for scores, answer in zip((few, more), calls.ask(), strict=True):
+        what = f"asked for {s.T - 5} tokens and then for {s.T}, the weights for {len(scores[0])}"
+        assert_matches(answer, reference.call("causal_weights", scores), what)
 
 
 @layer.gradients(0.25)

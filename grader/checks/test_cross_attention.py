@@ -39,6 +39,8 @@ class Cross(_modules.Subject):
         weights, keep, every = self.weights(draw, s), draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
         # In every sequence some tokens are real and some are padding, wherever they stand.
         keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
+        if s.B > 1:  # what is padding in every sequence is not all that is padding
+            keep[:, -2], keep[:, -1] = False, True
         return weights, (x, context, keep)[: 3 if self.masked else 2]
 
 
@@ -134,8 +136,9 @@ def test_values(agree, draw, s):
     agree(s, weights, (x, context))
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     agree(s, weights, (x, context, everyone), "with a keep that is True throughout, the output")
-    for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
-        tied = SIZES(draw, T_q=T, T_k=T)
+    # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
+    for tied in (SIZES(draw, T_q=6, T_k=6), SIZES(draw, T_q=5, T_k=5), SIZES(draw, T_q=10, T_k=10, nh=3, hd=10)):
+        T = tied.T_q
         weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
         agree(tied, weights, (x, context), f"with {T} tokens on both sides, the output")
 
@@ -144,6 +147,8 @@ def test_values(agree, draw, s):
 def test_values_with_padding(agree, draw, s):
     """shares the whole unit among the real tokens"""
     agree(s, *CROSS.given(draw, s, 1.5))
+    alone = changed(s, B=1)
+    agree(alone, *CROSS.given(draw, alone, 1.5), "for a single sequence, the output")
     s = LARGE(draw)
     agree(s, *CROSS.given(draw, s, 1.5), f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
 

@@ -72,8 +72,9 @@ def test_values(attempt, reference, agree, draw, s):
     shared.expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
     # Where a product of q and k without the transpose fits, too.
-    inputs = FUSED.inputs(draw, changed(s, T=s.hd), 1.5)
-    agree(s, weights, inputs, "with as many tokens as channels of a head, the output")
+    for tied in (changed(s, T=s.hd), changed(s, T=s.C // 3, nh=3)):
+        inputs = FUSED.inputs(draw, tied, 1.5)
+        agree(tied, weights, inputs, f"with {tied.T} tokens, as many as channels of a head, the output")
     s = shared.LARGE(draw)
     agree(s, *FUSED.given(draw, s, 1.5), f"with {s.nh} heads and {s.T} tokens, the output")
 

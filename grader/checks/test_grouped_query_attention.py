@@ -90,7 +90,7 @@ def test_values(agree, draw):
     s, large = SIZES(draw), LARGE(draw)
     ordinary, low = GQA.given(draw, s, 1.5), GQA.deep(draw, s)
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
-    tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)]
+    tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
     others = [(n, GQA.given(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied]
     more = large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
     for n, given, what in ((s, ordinary, ""), (s, low, "with low scores, the output"), *others, more):

@@ -78,7 +78,7 @@ def test_independent(attempt, draw, s, weights, inputs):
 def test_one_call(attempt, agree, draw, s):
     """attends right in a single call"""
     # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
-    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
+    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh), (10, 3)):
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
         agree(changed(s, nh=nh), weights, (x,), f"with {T} tokens and {nh} heads, y")
     module = CACHED.module(attempt, s, weights)

@@ -140,8 +140,9 @@ def test_values(agree, draw):
     """computes the attention of every head"""
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
-    tied = draw.sizes(B=(5, 7), nh=(2, 4), hd=(8, 11))
-    for s in (LOOP.sizes(draw), changed(tied, T=tied.hd, C=joined(tied)), changed(large, C=joined(large))):
+    tied = [draw.sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
+    tied = [changed(each, T=each.hd, C=joined(each)) for each in tied]
+    for s in (LOOP.sizes(draw), *tied, changed(LOOP.sizes(draw), B=1), changed(large, C=joined(large))):
         weights, inputs = LOOP.given(draw, s)
         weights["qkv.weight"] *= 2
         agree(s, weights, inputs, f"with {s.nh} heads and {s.T} tokens, the output")

@@ -41,6 +41,8 @@ def values(subject, attempt, reference, draw):
     several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
     cases = [(s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several]
     cases.append((changed(s, nh=1), weights, BOTH.inputs(draw, s, 1.5), "one head:"))
+    tied = changed(s, nh=3, T=s.C // 3)
+    cases.append((tied, weights, BOTH.inputs(draw, tied, 1.5), "as many tokens as channels of wider heads:"))
     for n, weights, inputs, what in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)

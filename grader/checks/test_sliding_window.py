@@ -12,8 +12,8 @@ from ._modules import Layers, Sizes, asked_of, changed
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
 
-# Fewer queries (U) than keys (T), and a window (W) below both.
-SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[4], hd=[7], hv=[13])
+# Fewer queries (U) than keys (T), and a window (W) below both, of which even a third leaves two keys.
+SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[6], hd=[7], hv=[13])
 layer = Layers(SIZES)
 
 

@@ -4,14 +4,16 @@ import torch
 
 from manyheads.checks import assert_finite, assert_matches, assert_shape, expect, moved
 
+from ._causal_attention import WATCHED
 from ._conditions import of_queries_keys_values, of_scores
-from ._functions import dtype, leaves_its_arguments, stays_on_the_device
+from ._functions import dtype, leaves_its_arguments, same, stays_on_the_device
 from ._gradients import expect_gradients, is_cut
 from ._modules import Layers, asked_of
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
 # The kernels behind every spelling of torch.softmax, and of its logarithm.
 SOFTMAX = {*"softmax _softmax _safe_softmax _masked_softmax _sparse_softmax log_softmax _log_softmax".split()}
+PRIMES = [29, 31, 37, 41, 43]  # numbers of tokens of which no product of other sizes is one
 UNSEEN = "no operation was seen that makes a tensor: it is computed where the grader cannot look"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 layer = Layers(TILED)
@@ -154,7 +156,7 @@ def test_online_values(attempt, reference, agree, draw):
 @layer.values(0.25, "23 scores in blocks of 8 are three blocks. How long is the last one?")
 def test_online_ragged(agree, draw):
     """online_softmax is right where T is no multiple of the block"""
-    for T, block in ((23, 8), (13, 4), (11, 10)):
+    for T, block in ((23, 8), (13, 4), (11, 10), (draw.sizes(T=PRIMES).T, 8)):
         agree(ONLINE, {f"with T = {T} and block = {block}, the weights": (draw(B, NH, T, scale=3.0), block)})
 
 
@@ -181,14 +183,14 @@ def test_values(attempt, reference, draw):
 @layer.values(0.5, "log of the sum of exponentials: m, plus the log of the sum that is left.")
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
-    for T, *blocks in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
+    for T, *blocks in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9), (draw.sizes(T=PRIMES).T, 8, 4)):
         agree_on("lse", attempt, reference, drawn(draw, T), *blocks)
 
 
 @layer.values(0.25, "Which queries, and which keys, are in no whole tile?")
 def test_ragged(attempt, reference, draw):
     """attends right where T is no multiple of the blocks"""
-    for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5)):
+    for T, *blocks in ((23, 8, 4), (23, 4, 9), (13, 11, 5), (draw.sizes(T=PRIMES).T, 8, 4)):
         agree_on("y", attempt, reference, drawn(draw, T), *blocks)
 
 
@@ -213,11 +215,14 @@ def test_gradients(attempt, reference, draw):
 @layer.hygiene(1.25, "Print the shapes that you make. Scores, weights, a mask: which is (T, T)?")
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
-    for T, block_q, block_k in ((31, 8, 4), (37, 4, 12)):  # primes: no product of other sizes is one of them
-        answer = asked(attempt.asking(watch=True), drawn(draw, T), block_q, block_k)
+    for T, block_q, block_k in ((draw.sizes(T=PRIMES).T, 8, 4), (draw.sizes(T=PRIMES).T, 4, 12)):
+        qkv = drawn(draw, T)
+        answer, plain = (asked(each, qkv, block_q, block_k) for each in (attempt.asking(watch=True), attempt))
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
         expect(answer.reply.operations.shapes, UNSEEN)
+        unchanged = same(answer["y"].output, plain["y"].output) and same(answer["lse"].output, plain["lse"].output)
+        expect(unchanged, WATCHED)
         # Filled up to whole blocks, too; or one axis holds both.
         long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
         held = [(shape, any(size and size % T**2 == 0 for size in shape)) for shape in answer.reply.operations.shapes]
@@ -229,9 +234,12 @@ def test_not_materialised(attempt, draw):
 @layer.hygiene(0.5, "exp, sum and a division are all that it takes.")
 def test_written_out(attempt, draw):
     """online_softmax is written out"""
-    answer = attempt.asking(watch=True).call(ONLINE, draw(B, 23), 8)
-    assert_shape(answer, (B, 23))
+    T = draw.sizes(T=PRIMES).T
+    scores = draw(B, T)
+    answer, plain = (each.call(ONLINE, scores, 8) for each in (attempt.asking(watch=True), attempt))
+    assert_shape(answer, (B, T))
     expect(answer.reply.operations.shapes, UNSEEN)
+    expect(same(answer.output, plain.output), WATCHED)
     told = "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours"
     expect(not SOFTMAX & set(answer.reply.operations.kernels), told, "delegated")
 

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from .answer import Answer
@@ -133,7 +132,8 @@ def _interactions(answer: Tensor, left_out: LeftOut) -> Tensor:
         together[..., list(left_out.rows), :] = 0.0
     if left_out.columns:
         together[..., list(left_out.columns)] = 0.0
-    return torch.linalg.vector_norm(together.flatten(1), dim=1)
+    sizes: Tensor = together.flatten(1).square().sum(1).sqrt()
+    return sizes
 
 
 def exceeds_one_unit(condition: Judged) -> bool:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from ..checks.edit import Edit, EditError
 from ..checks.local import namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
+from .directions import Direction
 from .family import Family, Namespace
 
 
@@ -24,16 +25,21 @@ class _Words(BaseModel):
 
 
 class _TextFile(_Words):
+    shows: Direction | None = None
     overrides: dict[str, _Words] = {}
 
 
 class MisconceptionText(BaseModel):
-    """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer."""
+    """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer.
+
+    shows: what a wrong answer must look like before the misconception is named by a broken oracle alone.
+    """
 
     model_config = ConfigDict(frozen=True)
     title: str
     explanation: str
     hints: tuple[str, str, str]
+    shows: Direction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +182,9 @@ def _in_words(error: ValidationError, path: Path) -> str:
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
     if first["type"] == "extra_forbidden":
-        return f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints and overrides"
+        return (
+            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints, shows and overrides"
+        )
     if first["type"].startswith(("dict", "model")):
         return f"{where} should hold titles, explanations and hints by their ids"
     return f"{where} is not as it should be: {first['msg']}"
@@ -187,4 +195,5 @@ def _text(*sources: _Words) -> MisconceptionText:
         next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
     )
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))
-    return MisconceptionText(title=title, explanation=explanation, hints=hints)
+    shows = next((words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None)
+    return MisconceptionText(title=title, explanation=explanation, hints=hints, shows=shows)

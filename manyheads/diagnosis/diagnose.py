@@ -12,6 +12,7 @@ from .bank import Bank
 from .broken_aspect import proven_by_aspect
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
+from .directions import without_other_directions
 from .explain_row import cover, explain, explain_behind, explain_by_kind, explain_functions, explain_nearly, explain_two
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
@@ -172,6 +173,7 @@ def _prove_more(case: _Case) -> None:
         **proven_by_place(case.fingerprints, row.written, row.asked),
         **proven_by_aspect(case.fingerprints, row.written),
     }
+    placed = without_other_directions(placed, row.written, case.fingerprints.words)
     never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
     turned = lines_that_turn_all_axes(case.source)  # which no rank proves
     others = {i: e for i, e in row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}

@@ -166,16 +166,17 @@ def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool
 
 
 def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
-    """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
+    """Return on how many calls that one mutant alone changes it does not answer as the attempt, and the calls that neither changes.
 
-    None where the attempt is right and the pair is not. And the wrong calls on which neither changes anything.
+    None in place of the number if the attempt is right on a call that one of the two changes. Two mutants may undo each other
+    there, but then neither shows itself, and a mistake that nobody has listed explains the answers as well.
     """
     doubts, left = 0, set[int]()
     for index in row.asked:
         if any(row.varies(m, index) for m in pair):  # chance decides
             continue
         speaking = [m for m in pair if not row.silent(m, index)]
-        if len(speaking) == 1 and index not in row.wrong:
+        if speaking and index not in row.wrong:
             return None, left
         if not speaking and index in row.wrong:
             left.add(index)

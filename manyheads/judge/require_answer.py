@@ -302,9 +302,19 @@ def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
     constant = [_is_constant(pairs[i][0], asked.answers[i][0]) for i in varied]
     told = f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
     expect(not varied or not all(constant), told)
-    large = [pairs[i] for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape]
+    large = [i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape]
     told = f"what {target} gives has nothing to do with what it is given"
-    expect(not large or max(_relation(*pair) for pair in large) >= RELATED, told)
+    related = [_relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])]
+    expect(not large or max(related) >= RELATED, told)
+
+
+def _turned(reply: Reply) -> Iterator[Tensor]:
+    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still goes by its sizes."""
+    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    table = numbers_of(reply, INFINITE)
+    table = table.view(tensor.shape) if table.numel() == tensor.numel() else table
+    for axes in ((), *((axis,) for axis in range(table.dim())), tuple(range(table.dim()))):
+        yield table.flip(axes).flatten()
 
 
 def _relation(mine: Tensor, right: Tensor) -> float:

@@ -58,6 +58,9 @@ def output_of(result: Any) -> Output:
         if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
             return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
         return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
+    if issubclass(type(result), np.integer | np.floating):  # NumPy's numbers are numbers like Python's own
+        name = "int" if issubclass(type(result), np.integer) else "float"
+        return Output(name, torch.tensor(float(result), dtype=torch.float64), shape=())
     if isinstance(result, bool | int | float):
         return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
     is_list = type(result) in (list, tuple) and all(type(p) in (bool, int, float, list, tuple) for p in result)
