@@ -11,8 +11,8 @@ CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 /
 
 
 def added(*numbers):
-    """Masks that add such a number where they hide."""
-    return [("add", number) for number in numbers]
+    """Masks that add such a number where they hide. Not −1, for that is a mask of ones, mask_added."""
+    return [("add", number) for number in numbers if number != -1.0]
 
 
 # The curve of a family has the others, but for a few that lie where its calls hardly tell them apart.
@@ -51,7 +51,6 @@ class Runs:
         *each("mask_weak_fill", mask=(*WEAK, *added(*WEAK, -50.0))),
         *each("mask_weak_fill", scaled=(..., "hidden"), mask=(*LOW_FILLS, *OF_HEADS)),
     )
-    LATE_NAN = ("after_softmax_inf", "after_softmax_low")
     ADDED = (
         *each("mask_added", mask=("add_seen", "add_hidden", ("reversed", "add_seen"))),
         *each("mask_added", mask=("add_seen", "add_hidden"), scaled="hidden"),
@@ -106,12 +105,13 @@ class Runs:
     # Of a fused projection and of grouped queries.
     LIKELY = (
         ("softmax_query_axis", {"softmax": "queries"}),
-        ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+        ("product_turned", {"softmax_of": "keys_by_queries"}),
         ("mask_zero_fill", {"mask": 0.0}),
         ("mask_after_softmax", {"mask": "after_softmax"}),
         ("mask_reversed", {"mask": "inverted"}),
         ("mask_excludes_self", {"mask": "excludes_self"}),
         ("mask_peeks_one", {"mask": "peeks_one"}),
+        *each("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
         ("view_not_contiguous", {"merge": "view"}),
         SUPER_INIT_LATE,
     )
@@ -122,10 +122,13 @@ class Runs:
     )
     HIDDEN = (
         *FILLED,
-        *each("mask_plus_inf", mask=(INF, 1e9)),
+        ("mask_plus_inf", {"mask": INF}),
+        *each("mask_high_fill", mask=(1e9, ("add", 1e9))),
         *each(
-            "mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", *LATE_NAN, "after_softmax_inf_and_sum")
+            "mask_nan",
+            mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
         ),
+        ("mask_after_softmax", {"mask": "after_softmax_low"}),
         *ADDED,
         ("mask_not_sliced", {"holder": "whole"}),
         *NOT_SLICED,

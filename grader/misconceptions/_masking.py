@@ -19,6 +19,7 @@ VISIBLE = {
     "excludes_self_later": lambda seen: torch.cat([torch.ones_like(seen[:1]), seen.tril(-1)[1:]]),
     "peeks_one": lambda seen: torch.ones_like(seen).tril(1),
     "peeks_two": lambda seen: torch.ones_like(seen).tril(2),
+    "peeks_three": lambda seen: torch.ones_like(seen).tril(3),
 }
 
 # What stands in a mask that is not boolean.

@@ -100,13 +100,14 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     """
     constants = (*(1 / n for n in (8, 4, 2, 64, 3, 768)), *(1 / math.sqrt(n) for n in (2, 768)))
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
+    added_weak = (-10.0, -5.0)  # −1 added is a mask of ones: mask_added
     added = ("add_seen", "add_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
     return (
-        *scales("missing", *too_wide, "hd"),
+        *scales("missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"),
         ("scale_twice", {"scale": "hd"}),
         *scales("times_sqrt_hd", *(PRECEDENCE if several else PRECEDENCE_OF_HD)),
-        ("scale_after_softmax", {"scaled": "weights"}),
+        *each("scale_after_softmax", scaled=("weights", "scores+weights")),
         *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
         *scales(*(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"),
         *each("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
@@ -128,14 +129,17 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *each("mask_excludes_self", mask=("excludes_self", "excludes_self_but_first", "excludes_self_later")),
         *each("mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"),
         ("mask_peeks_one", {"mask": "peeks_one"}),
+        *each("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
         ("mask_zero_fill", {"how": 0.0}),
-        *each("mask_plus_inf", how=(INF, 1e9)),
+        ("mask_plus_inf", {"how": INF}),
+        *each("mask_high_fill", how=(1e9, ("add", 1e9))),
         ("mask_after_softmax", {"how": "after_softmax"}),
         *each("mask_nan", how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum")),
         *each("mask_added", scaled=(..., "hidden"), how=added),
-        *each("mask_weak_fill", how=(*weak[:3], *(("add", n) for n in weak[:3])), scaled="hidden"),
+        *each("mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"),
         ("mask_sdpa_inverted", {"mask": "inverted", "how": "zero_row"}),
-        *each("mask_weak_fill", how=(*weak, *(("add", n) for n in weak if n >= -10))),
+        ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),  # the same by hand, with nan_to_num
+        *each("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
         *each("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
         *each("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
         *each("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),

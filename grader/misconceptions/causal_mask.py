@@ -97,6 +97,7 @@ UNPACKED = (
     '        raise ValueError(f"not enough values to unpack (expected {axes}, got {{scores.dim()}})")'
 )
 MASK = "mask = causal_mask(scores.shape[-1], device=scores.device)"
+# −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
 ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)  # of a mask that fits no other: both mistakes at once
 EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})  # what a row that sees nobody becomes
@@ -113,9 +114,11 @@ MUTANTS = (
     *(("mask_excludes_self", {"mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
     *(("mask_excludes_self", {"own_mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
     *_masks("mask_peeks_one", "peeks_one"),
+    *_masks("mask_peeks_ahead", "peeks_two", "peeks_three"),
     *_hides("mask_zero_fill", 0.0),
-    *_hides("mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK), *LOW_FILLS[:4]),
-    *_hides("mask_plus_inf", INF, "largest"),
+    *_hides("mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS[:4]),
+    *_hides("mask_plus_inf", INF),
+    *_hides("mask_high_fill", "largest", 1e9, ("add", 1e9)),
     *each("mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")),
     *_hides("mask_nan", "nan_product", "nan_factor", ("inverted", "nan_product")),
     ("mask_nan", {"hide": float("nan")}),
@@ -128,7 +131,6 @@ MUTANTS = (
     ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
     *each("softmax_query_axis", softmax=(-2, 1, 2, "queries_by_hand")),
     *each("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
-    *each("softmax_query_axis", softmax=0),
     ("scores_ignored", {"scale": INF}),
     *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled")),
     *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "sum_of_sizes", "sum_queries", "exp", "exp_shifted")),

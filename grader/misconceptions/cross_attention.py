@@ -136,6 +136,8 @@ ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 # Edits of the reference: (id, text, its replacement).
 QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
 JOINED = "y.reshape(B, T_q, self.num_heads * self.head_dim)"
+KEEP = "keep[:, None, None, :]"  # (B, 1, 1, T_k)
+HIDING = f"scores.masked_fill(~{KEEP}, -math.inf)"
 OUT, SIZES, UNDIVIDED = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape", "if d_out % num_heads != 0:"
 ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T + self.out_proj.bias"
 MORE = (
@@ -150,7 +152,8 @@ MORE = (
     ("weight_not_transposed", "self.W_value(context)", "(context @ self.W_value.weight.view(context.shape[-1], -1))"),
     ("hard_coded_shape", SIZES, f"x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n        {SIZES}"),
     *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
-    ("mask_plus_inf", "scores.masked_fill(~keep[:, None, None, :], -math.inf)", "scores + ~keep[:, None, None, :] * 1e9"),
+    ("mask_high_fill", HIDING, f"scores + ~{KEEP} * 1e9"),
+    *(("keep_across_batch", KEEP, f"{joined}[None, None, None, :]") for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")),
 )  # fmt: skip
 
 MUTANTS = (
@@ -166,7 +169,7 @@ MUTANTS = (
     ("scale_twice", {"scale": "hd", "scaled": "scores+scores"}),
     *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     ("softmax_query_axis", {"softmax": "queries"}),
-    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+    ("product_turned", {"softmax_of": "keys_by_queries"}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
     ("mask_zero_fill", {"mask": 0.0}),
     ("mask_zero_fill", {"mask": "zero_twice"}),  # the context itself set to 0
@@ -205,8 +208,10 @@ MUTANTS = (
     *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")),
     *each("mask_weak_fill", mask=[*WEAK, *added(*WEAK[:3]), *LOW_FILLS, *OF_HEADS]),
     *each("mask_weak_fill", mask=[*WEAK[:3], *added(*WEAK[:3])], scaled="hidden"),
-    *each("mask_plus_inf", mask=(INF, 1e9)),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_low")),
+    ("mask_plus_inf", {"mask": INF}),
+    ("mask_high_fill", {"mask": 1e9}),
+    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
+    ("mask_after_softmax", {"mask": "after_softmax_low"}),
     *each("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
     *each("wrong_view", split=WRONG_VIEWS[1:]),
     *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),

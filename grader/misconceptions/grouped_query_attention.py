@@ -133,7 +133,7 @@ MUTANTS = (
     *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
     *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
-    *scales("sqrt_block", "tokens", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
+    *scales("sqrt_block", "tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *edits.rounded(PROJECTED),
@@ -146,8 +146,8 @@ MUTANTS = (
     *Runs.NO_SOFTMAX,
     *each("mask_reversed", mask=(("inverted", -1e9), "reversed")),
     *each("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
-    ("mask_peeks_one", {"mask": "peeks_two"}),
     ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
+    ("mask_reversed", {"mask": "inverted", "softmax": "as_numbers"}),  # the same by hand
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
     *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),

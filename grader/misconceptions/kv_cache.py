@@ -148,11 +148,11 @@ MUTANTS = (
             RETURNED: "return self.proj(y), (cache[0], cache[1], past + T)"}),
         edit(RETURNED, "if cache is not None:\n            cache[0].zero_()\n        return self.proj(y), (k, v)")),
     *at(SCALE, ("scale_sqrt_c", "/ math.sqrt(C)", "/ math.sqrt(3 * C)"), ("scale_missing", ""),
-        ("scale_no_sqrt", "/ self.head_dim", "/ C"),
+        ("scale_no_sqrt", "/ self.head_dim"), ("scale_c", "/ C"),
         ("scale_multiplied", "* math.sqrt(self.head_dim)", "* self.head_dim"),
-        ("scale_sqrt_heads", "/ math.sqrt(self.n_head)", "/ self.n_head"),
+        ("scale_sqrt_heads", "/ math.sqrt(self.n_head)"), ("scale_heads", "/ self.n_head"),
         ("scale_sqrt_tokens", *(f"/ math.sqrt({tokens})"
-            for tokens in ("T", "past + T", "self.block_size")), "/ T", "/ (past + T)"),
+            for tokens in ("T", "past + T", "self.block_size"))), ("scale_tokens", "/ T", "/ (past + T)", "/ self.block_size"),
         ("scale_wrong_axis", "/ math.sqrt(B)", "/ math.sqrt(B * self.n_head)"),
         ("scale_rounded", *(f"/ {whole}(math.sqrt(self.head_dim))" for whole in ("int", "round", "math.ceil")), "// math.sqrt(self.head_dim)"),
         ("scale_precedence", "/ self.head_dim ** 1 / 2", "/ (self.head_dim ** 1 / 2)", "/ (self.head_dim ** 1 // 2)", "* self.head_dim ** 1 / 2",
@@ -171,8 +171,9 @@ MUTANTS = (
         ("mask_reversed", "key < query, -math.inf", "key <= query, -math.inf", "key <= query, -1e9"),
         ("mask_excludes_self", "key >= query, -math.inf", "key >= query, -1e30",
             "key >= query.clamp(min=1), -math.inf"),
-        ("mask_peeks_one", "key > query + 1, -math.inf", "key > query + 2, -math.inf"),
-        ("mask_plus_inf", "key > query, math.inf", "key > query, 1e9"),
+        ("mask_peeks_one", "key > query + 1, -math.inf"),
+        ("mask_peeks_ahead", "key > query + 2, -math.inf", "key > query + 3, -math.inf"),
+        ("mask_plus_inf", "key > query, math.inf"), ("mask_high_fill", "key > query, 1e9"),
         ("mask_weak_fill", *(f"key > query, {low}"
             for low in (-1.0, -10.0, "scores.min()", "float(scores.detach().min()) - 1")))))),
     ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
@@ -185,6 +186,7 @@ MUTANTS = (
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
     ("mask_sdpa_inverted", edit(GATHER, SDPA.format("key > query"))),
+    ("mask_reversed", edit(MASK + SOFTMAX, ".masked_fill(key <= query, -math.inf).softmax(dim=-1).nan_to_num()")),
     ("mask_not_sliced", edit(KEY, "key = torch.arange(self.block_size, device=x.device)", {
         QUERY: "query = torch.arange(self.block_size, device=x.device)[:, None]"})),
     ("mask_not_moved", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = torch.ones(block_size, block_size).triu(1).bool()", {

@@ -88,9 +88,17 @@ def ways(id_, **knobs):
             yield id_, {prefix + name: value for name, value in chosen.items()}
 
 
+def peeks(id_, *edges):
+    """A mask whose edge lies too far to the right: by hand, on the fast path, and on both."""
+    for seen in edges:
+        yield id_, {"mask": seen}
+        yield id_, {"fast_mask": seen}
+        yield id_, {"mask": seen, "fast_mask": seen}
+
+
 # On both paths, and on each.
 SCALED = (
-    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens",
+    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens", "block",
     "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"
@@ -137,7 +145,8 @@ MUTANTS = (
     ("mask_missing", {"flash_fast_mask": "missing"}),
     ("mask_missing", {"manual_mask": "missing"}),
     ("mask_missing", {"mask": "missing", "fast_mask": "missing"}),
-    *each("mask_sdpa_inverted", fast_mask=("inverted", "reversed")),
+    ("mask_missing", edit("is_causal=True", "is_causal=T == self.block_size")),
+    ("mask_sdpa_inverted", {"fast_mask": "inverted"}),
     ("mask_sdpa_inverted", {"fast_mask": "inverted", "mask": "inverted"}),
     *ways("wrong_view", split="straight"),
     *ways("wrong_view_both", split="straight", merge="straight"),
@@ -146,30 +155,34 @@ MUTANTS = (
     *ways("qkv_packed_per_head", cut="per_head"),
     *ways("proj_missing", proj="missing"),
     ("softmax_query_axis", {"softmax": "queries"}),
-    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+    ("product_turned", {"softmax_of": "keys_by_queries"}),
     ("mask_zero_fill", {"mask": 0.0}),
     ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
     ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
     *each("mask_reversed", mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax"))),
-    *each("mask_reversed", fast_mask=[("inverted", -INF)], mask=(..., "inverted")),
+    *each("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
+    ("mask_reversed", {"fast_mask": ("inverted", -INF), "mask": "inverted"}),
     ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
     ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
     *each("mask_excludes_self", mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *each("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
-    *each("mask_peeks_one", mask=("peeks_one", "peeks_two")),
-    *each("mask_peeks_one", fast_mask=("peeks_one", "peeks_two")),
-    ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
+    *peeks("mask_peeks_one", "peeks_one"),
+    *peeks("mask_peeks_ahead", "peeks_two", "peeks_three"),
     *each("mask_added", fast_mask=("add_seen", "add_hidden")),
     *Runs.ADDED,
     ("mask_added", {"mask": "add_seen", "fast_mask": "add_seen"}),
     *Runs.FILLED,
     *each("mask_weak_fill", fast_mask=added(*FAST_WEAK)),
     *(("mask_weak_fill", {"mask": mask, "fast_mask": mask}) for mask in added(*FAST_WEAK)),
-    *each("mask_plus_inf", mask=(INF, 1e9)),
-    *each("mask_plus_inf", fast_mask=(INF, 1e9)),
-    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", *Runs.LATE_NAN)),
+    ("mask_plus_inf", {"mask": INF}),
+    ("mask_plus_inf", {"fast_mask": INF}),
+    *each("mask_high_fill", mask=(1e9, ("add", 1e9))),
+    *each("mask_high_fill", fast_mask=1e9),
+    ("mask_high_fill", {"mask": 1e9, "fast_mask": 1e9}),
+    *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf")),
+    ("mask_after_softmax", {"mask": "after_softmax_low"}),
     *each("mask_nan", fast_mask=("nan_product", ("inverted", "nan_product"))),
     ("mask_nan", {"mask": "nan_product", "fast_mask": "nan_product"}),
     *ways("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),

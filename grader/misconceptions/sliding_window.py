@@ -20,6 +20,8 @@ PAST = {
     "one_less": lambda behind, window: behind < window - 1,
     "one_less_keeps_self": lambda behind, window: behind < max(window - 1, 1),
     "half": lambda behind, window: behind <= window // 2,
+    "far": lambda behind, window: behind >= window,
+    "farther": lambda behind, window: behind > window,
     "less_than_half": lambda behind, window: behind < max(window // 2, 1),
 }
 FUTURE = {
@@ -28,6 +30,8 @@ FUTURE = {
     "window_and_one": lambda behind, window: behind >= -window,
     "half": lambda behind, window: behind >= -(window // 2),
     "one": lambda behind, window: behind >= -1,
+    "two": lambda behind, window: behind >= -2,
+    "three": lambda behind, window: behind >= -3,
     "all": lambda behind, window: behind == behind,
     "not_self": lambda behind, window: behind > 0,
 }
@@ -105,6 +109,7 @@ def make(**knobs):
 
 
 _bands = partial(sides, right=BANDS)
+# −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
 OUT = "weights @ v"
 SCALE = "/ math.sqrt(q.shape[-1])"
@@ -130,25 +135,34 @@ MUTANTS = (
     *(("window_misplaced", {knob: "one_early", **row}) for knob in ("align", "own_align") for row in FINITE),
     *_bands("window_square", past=(..., "unlimited"), rows=("queries", "keys")),
     *_bands("window_blocks", blocks=True, future=(..., "all")),
+    *_bands("window_far_past", past=("far", "farther")),
+    *(("window_far_past", {knob: "far", **row}) for knob in ("past", "own_past") for row in FINITE),
     *_bands("window_fixed", fixed=(3, 2, 4, 5, 8, 16, 32)),
     *_bands("mask_reversed", mirrored=True),
     *_bands("mask_reversed", inverted=True),
     *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
     *each("mask_sdpa_inverted", nan="zero", own_inverted=True),
+    *each("mask_reversed", nan="zero", own_inverted=True),  # the same by hand
     *_bands("mask_excludes_self", future="not_self"),
     *(("mask_excludes_self", {knob: "not_self", **row}) for knob in ("future", "own_future") for row in FINITE),
     *_bands("mask_peeks_one", future="one"),
+    *_bands("mask_peeks_ahead", future=("two", "three")),
     ("mask_zero_fill", {"hide": 0.0}),
-    *each("mask_weak_fill", hide=(*WEAK, *(("add", fill) for fill in WEAK), *LOW_FILLS)),
-    *each("mask_plus_inf", hide=(INF, 1e9)),
+    *each("mask_weak_fill", hide=(*WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS)),
+    ("mask_plus_inf", {"hide": INF}),
+    *each("mask_high_fill", hide=(1e9, ("add", 1e9))),
     *each("mask_after_softmax", hide="after_softmax"),
     *each("mask_nan", hide=("nan_product", "nan_factor", math.nan, "after_softmax_inf")),
     *each("mask_added", hide=("add_seen", "add_hidden")),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", *PRECEDENCE_OF_HD),
-    ("scale_after_softmax", edit(SCALE, "", {"return weights": "return weights / math.sqrt(q.shape[-1])"})),
-    *scales("sqrt_keys", "sqrt_tokens"),
+    *of(
+        "scale_after_softmax",
+        edit(SCALE, "", {"return weights": f"return weights {SCALE}"}),
+        edit("return weights", f"return weights {SCALE}"),
+    ),
+    *scales("sqrt_keys", "sqrt_tokens", "tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
     *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
     *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),

@@ -197,6 +197,15 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "fused_qkv: three mistakes in one layer": ("scale_sqrt_c mask_missing dropout_before_softmax",
         {"scores = scores.masked_fill(": "scores.masked_fill(",
             "math.sqrt(self.head_dim)": "math.sqrt(C)", "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"}),
+    # What a title says is what was done: the root of a length is not the number of tokens, and two tokens are not one.
+    "self_attention: the root of the longest length": ("scale_sqrt_tokens", {"math.sqrt(q.shape[-1])": "math.sqrt(self.context_length)"}),
+    "fused_qkv: the number of heads without a root": ("scale_heads", {"/ math.sqrt(self.head_dim)": "/ self.n_head"}),
+    "fused_qkv: the full width without a root": ("scale_c", {"/ math.sqrt(self.head_dim)": "/ C"}),
+    "kv_cache: two future tokens": ("mask_peeks_ahead", {"key > query,": "key > query + 2,"}),
+    "self_attention: high scores for what is hidden": ("mask_high_fill", {'float("-inf")': "1e9"}),
+    "sliding_window: the far past alone": ("window_far_past", {"(key <= query) & (key > query - window)": "key <= query - window"}),
+    "cross_attention: hidden is what is padding in every sequence": ("keep_across_batch", {"~keep[:, None, None, :]": "~keep.any(0)[None, None, None, :]"}),
+    "sdpa_equivalence: causal for the longest sequence alone": ("mask_missing", {"is_causal=True": "is_causal=T == self.block_size"}),
     "sliding_window: half a window": ("window_halved", {"key > query - window)": "key >= query - window // 2)"}),
     # An exception that many mistakes end in names none.
     "causal_mask: a function that is not called":
