@@ -2,7 +2,7 @@
 
 import torch
 
-from manyheads.checks import assert_matches, assert_same, assert_shape, expect
+from manyheads.checks import Condition, assert_matches, assert_same, assert_shape, expect
 
 from . import _functions as shared
 from ._functions import same
@@ -196,6 +196,15 @@ def test_leading_dimensions(attempt, draw, s):
     shared.treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
 
 
+def turns_by_position(attempt, draw):
+    """Two tokens at two positions: what a position does to a token depends on the token."""
+    one, other = draw(10), draw(10)
+    positions = torch.tensor([3, 3, 29, 29])
+    answer = attempt.call("rotate", torch.stack([one, other, one, other]), positions)
+    yield Condition("interaction", answer, "positions decide nothing: they change no token in a way of its own")
+
+
+COUNTS_IF = {"rotate": turns_by_position}
 test_gradients = asked_of(turned_of, shared.gradients, "lets the right gradients through to x, q and k")
 test_leaves_its_arguments = asked_of(calls_of, shared.leaves_its_arguments)
 test_dtype = asked_of(calls_of, shared.dtype)

@@ -52,6 +52,21 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
     return {i: name for i, name in found.items() if name}
 
 
+def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
+    """By the number of a call, the misconception of a wrong count, where no other misconception counts wrongly there.
+
+    A count is a plain number, so no fault of a tensor elsewhere in the file is its cause.
+    """
+    found: dict[int, str] = {}
+    for check in recording.visible:
+        for ask in (ask for ask in check.asks if ask.aspect == "values"):
+            calls = [i for group in ask.calls for i in group if i in seen and is_broken(ask.aspect, [seen[i]])]
+            name = _of_plain_numbers(recording, ask, [seen[i] for i in calls]) if calls else ""
+            if name:
+                found |= dict.fromkeys(calls, name)
+    return found
+
+
 def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed]) -> str:
     """Return the misconception of all mutants that give other plain numbers here, "" where there are several, or tensors."""
     kinds = [output.kind for output in calls[-1].right.outputs]

@@ -9,7 +9,7 @@ from ..checks.explain import is_dtype_fault, is_unfinished
 from ..checks.transcript import target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .bank import Bank
-from .broken_aspect import proven_by_aspect
+from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
 from .directions import without_other_directions
@@ -55,6 +55,8 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         explained = explain_two(case.row, case.proofs, bank)
     if UNREGISTERED in (*case.parameters.values(), *(fault.id for fault in explained)):
         _leave_dtypes_that_follow(case)
+    if explained:
+        case.proven |= proven_by_plain_numbers(recording, case.row.written)
     if not explained:
         _prove_more(case)
     elif case.dropped:

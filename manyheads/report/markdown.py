@@ -84,7 +84,8 @@ def attempt_text(result: ExerciseResult) -> str:
     lines = [line for function in words.functions for line in _function(function)]
     lines += [f"hint: {one_line(words.hint)}"] if words.hint else []
     lines += [line for text, checks in words.folded if checks for line in _scored(text, checks)]
-    return "\n".join([*lines, *(one_line(text) for text in (words.total, result.note) if text)])
+    lines += [one_line(result.note)] if result.note else []
+    return "\n".join(lines)
 
 
 def _function(function: FunctionReport) -> Iterator[str]:

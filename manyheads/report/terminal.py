@@ -152,7 +152,7 @@ def exercise_report(
     parts += [HintLine("", words.hint, 2)] * bool(words.hint)
     parts += [_folded(*each) for each in words.folded if each[1] and not words.passed]
     parts += [_indented(sentence, 2, "") for sentence in after]
-    parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]
+    parts += [_indented(result.note, 2, "dim")] if result.note else []
     return Group(*parts)
 
 

@@ -182,7 +182,7 @@ class AttemptWords:
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     folded: a line for the failed checks that wait for what is not written, or for another function, with these; and one for
-    those that pass. hint: to get started, where nothing is written. total: how many of the points only grading can give.
+    those that pass. hint: to get started, where nothing is written.
     """
 
     mark: str
@@ -190,7 +190,6 @@ class AttemptWords:
     functions: tuple[FunctionReport, ...]
     folded: tuple[tuple[str, Sequence[CheckResult]], ...] = (("", ()), ("", ()))
     hint: str = ""
-    total: str = ""
 
     @property
     def first(self) -> FunctionReport | None:
@@ -217,9 +216,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
-    more = f"Only grading can give {points(result.unseen)} of the {points(result.max_score)} points"
-    more += f": {'; '.join(result.unseen_checks)}." if result.unseen_checks else "."
-    return AttemptWords(mark, result.is_done, functions, folded, hint, more if result.unseen else "")
+    return AttemptWords(mark, result.is_done, functions, folded, hint)
 
 
 def said_of_not_graded(result: ExerciseResult) -> str:
