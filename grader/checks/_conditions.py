@@ -1,8 +1,9 @@
 """The conditions under which checks of form count for attention: which key a query prefers must decide what it gets.
 
-Two keys change places, and the value of one of them is raised. Together these two changes move the answers of all other
-queries, because each query weighs the keys by its scores. A running mean, a decay by distance or a gate on it does not: it
-gives a key the same share wherever its score goes. And shares are parts of one unit, which a sigmoid of each score does not know.
+Two keys change places, and the value of one or the other is raised. What that moves shows the share of each key, and with
+the keys their shares change places, because each query weighs the keys by its scores. A running mean, a decay by distance or
+a gate on either gives two keys shares in one proportion wherever the scores go. And shares are parts of one unit, which a
+sigmoid of each score does not know.
 
 Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points of what is wrong, and not
 those of form.
@@ -11,16 +12,21 @@ those of form.
 import torch
 
 from manyheads.checks import Condition
-from manyheads.checks.conditions import LIMIT_FACTORS, LeftOut
+from manyheads.checks.conditions import LEAST, LIMIT_FACTORS, LeftOut
 
-TOKENS = 6
-FIRST, SECOND = 1, 2  # the keys that change places; the answers at these positions are not looked at
+TOKENS = 7
+FIRST, SECOND = 2, 3  # the keys that change places, with queries on both sides, for a mask may be the wrong way round
 TWO_TOKENS, TWO_HEADS = 0, 1  # the axis along which two keys change places
 # What is raised, and what changes places: first as the reference reads them, then in the roles that other orders give them.
 # In the last one the queries are negated instead: so an attempt whose keys are its values shows what it compares.
 NEGATED = "negated q"
 ROLES = [("v", "k"), ("v", "q"), ("q", "k"), ("q", "v"), ("k", "q"), ("k", "v"), ("q", "q"), ("k", "k"), ("v", NEGATED)]
-MAGNITUDES = (1.0, 1e2, 1e4)  # of the scores: with a scale that is far too small only large ones decide anything
+MAGNITUDES = (1.0, 1e3)  # of the scores: with a scale that is far too small only large ones decide anything
+LOUD = 3.0  # the length of the first key, where that of the others is below 1.5 for most draws
+OTHER_PAIR = (
+    4,
+    5,
+)  # tried in other roles, too: a wrong view may make queries of the first tokens, and values of the last
 SCORES = 2.0  # their standard deviation at magnitude 1
 LEAST_OF_WEIGHTS = (
     0.03  # of the reference's interaction, where the scores themselves are given: no scale makes it small
@@ -33,38 +39,45 @@ NO_SHARES = "equal keys get more than one unit together: a softmax shares one un
 
 
 def opposed(part):
-    """The same with the two keys opposite each other, and louder than the rest: any query prefers one of them."""
-    part = part.clone()
-    part[FIRST] *= 2.0
-    part[SECOND] = -0.8 * part[FIRST]  # not its mirror image: an attempt may look at sizes alone
+    """The same with two keys that stand against each other, louder than the rest: any query prefers one of them."""
+    part = 0.5 * part
+    loud = part[FIRST, ..., :-1]  # the last channel is read by no query
+    part[FIRST, ..., :-1] = LOUD * loud / loud.norm(dim=-1, keepdim=True)
+    part[SECOND] = 0.6 * part[SECOND] - 0.8 * part[FIRST]  # not its mirror image: an attempt may look at sizes alone
     return part
 
 
-def variants(parts, roles=ROLES, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
-    """The four variants of q, k and v for every role: (roles · 4, …), by name.
+def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
+    """The six variants of q, k and v for every role: (roles · 6, …), by name.
 
     parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. Of a head the value of one token is
-    raised: of all tokens, it would be raised by the same whatever the weights are.
+    raised: of all tokens, it would be raised by the same whatever the weights are. Raised is the last channel, which no query
+    reads, so that a value that is a key, too, keeps its score.
     """
     stacked = {name: [] for name in parts}
     places = torch.tensor(pair)
     for raised, swapped in roles:
-        for swap in (False, True):
-            for place in pair:
-                changed = {name: part.clone() for name, part in parts.items()}
-                if swap and swapped == NEGATED:
-                    changed["q"].neg_()
-                elif swap:
-                    changed[swapped].index_copy_(axis, places, parts[swapped].index_select(axis, places.flip(0)))
-                changed[raised][place if axis == TWO_TOKENS else (FIRST, place)] += 1.0
+        after = {name: part.clone() for name, part in parts.items()}
+        if swapped == NEGATED:
+            after["q"].neg_()
+        else:
+            after[swapped].index_copy_(axis, places, parts[swapped].index_select(axis, places.flip(0)))
+        for state in (parts, after):
+            for place in (None, *pair):
+                changed = {name: part.clone() for name, part in state.items()}
+                if place is not None:
+                    at = (place,) if axis == TWO_TOKENS else (FIRST, place)
+                    changed[raised][(*at, ..., -1)] += 1.0
                 for name, part in changed.items():
                     stacked[name].append(part)
     return {name: torch.stack(each) for name, each in stacked.items()}
 
 
 def louder(parts, magnitude):
-    """The same parts with scores that are so much larger."""
-    return {**parts, "q": magnitude * parts["q"]}
+    """The same parts with scores that are so much larger, and queries that do not read the last channel."""
+    queries = magnitude * parts["q"]
+    queries[..., -1] = 0.0
+    return {**parts, "q": queries}
 
 
 def all_alike(key, value):
@@ -79,16 +92,15 @@ def all_alike(key, value):
     return {name: each[:, None].expand(-1, TOKENS, *each.shape[1:]).contiguous() for name, each in texts.items()}
 
 
-def of_queries_keys_values(name, *rest, width=7):
-    """The conditions of a function of q, k and v. rest: more arguments."""
+def of_queries_keys_values(name, *rest, width=7, tokens=TOKENS):
+    """The conditions of a function of q, k and v. rest: more arguments. tokens: how many queries and keys there are."""
 
     def conditions(attempt, draw):
         scale = SCORES  # a score is a sum of `width` products, divided by √width
-        parts = {"q": draw(TOKENS, width, scale=scale), "k": opposed(draw(TOKENS, width)), "v": draw(TOKENS, width)}
-        for magnitude in MAGNITUDES:
-            asked = variants(louder(parts, magnitude))
+        parts = {"q": draw(tokens, width, scale=scale), "k": opposed(draw(tokens, width)), "v": draw(tokens, width)}
+        for asked in in_all_roles(parts):
             answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
-            yield Condition("interaction", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
+            yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR)))
         asked = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
         answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
         yield Condition("limit", answer, NO_SHARES)
@@ -108,7 +120,7 @@ def of_tokens(name, width=7):
         for magnitude in (0.1, *MAGNITUDES):  # every token prefers itself, all the more the larger the scores are
             asked = variants({"k": magnitude**0.5 * tokens[:, :-1], "v": tokens[:, -1:]}, [("v", "k")])
             answer = attempt.call(name, torch.cat([asked["k"], asked["v"]], dim=-1))
-            yield Condition("interaction", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
+            yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
 
     return conditions
 
@@ -139,23 +151,34 @@ def of_scores(name, *rest, queries=(TOKENS,)):
     return conditions
 
 
-def of_module(subject, **options):
+def in_all_roles(parts):
+    """Yield the variants of one call after the other.
+
+    The reference's own roles come first and apart, at each magnitude: who shares one unit out over all sequences of a call gives
+    each of them but little.
+    """
+    for magnitude in MAGNITUDES:
+        yield variants(louder(parts, magnitude), ROLES[:1])
+    pairs = [variants(louder(parts, 1.0), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
+    yield {name: torch.cat([each[name] for each in pairs]) for name in parts}
+
+
+def of_module(subject, least=LEAST, **options):
     """The conditions of a module whose projections read q, k and v of each head from a part of the input of its own.
 
     So what one head reads can change places with what another reads, as two tokens can: an attempt that attends over the
-    heads goes by the scores, too. options: of the module, such as the path.
+    heads goes by the scores, too. least: as a part of what the reference leaves. options: of the module, such as the path.
     """
 
     def conditions(attempt, draw):
         readers = Readers(subject, draw, options)
         parts = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
         tokens = {**parts, "k": opposed(parts["k"])}
-        for magnitude in MAGNITUDES:
-            answer = readers.asked(attempt, variants(louder(tokens, magnitude)))
-            yield Condition("interaction", answer, NO_INTERACTION, readers.two_tokens)
+        for asked in in_all_roles(tokens):
+            yield Condition("weighing", readers.asked(attempt, asked), NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
-            answer = readers.asked(attempt, variants(parts, [("v", "k")], TWO_HEADS, (0, 1)))
-            yield Condition("interaction", answer, NO_INTERACTION, readers.two_heads)
+            answer = readers.asked(attempt, variants(louder(parts, 1.0), [("v", "k")], TWO_HEADS, (0, 1)))
+            yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
         alike = all_alike(key, value)
         of_heads = {name: part.expand(-1, -1, readers.heads[name], -1) for name, part in alike.items()}
@@ -191,7 +214,9 @@ class Readers:
         head_dim = len(rows["q"][0]) // self.heads["q"]
         # A score adds up head_dim products of such readings, over √head_dim; a part has `width` numbers.
         loudness = (SCORES / (self.width * head_dim) ** 0.5) ** 0.5
-        compared, mixed = draw(head_dim, self.width, scale=loudness), draw(head_dim, self.width)
+        compared, mixed = draw(head_dim, self.width), draw(head_dim, self.width)
+        # Channels of a part stay apart in a score: what no query reads changes none.
+        compared = loudness * head_dim**0.5 * torch.linalg.qr(compared).Q
         for name, (each, heads) in rows.items():
             read = mixed if name == "v" else compared
             planes = self.planes[name].unflatten(1, (heads, self.width))  # (channels, heads, width)
@@ -199,7 +224,7 @@ class Readers:
         shared = self.heads["q"] // self.heads["k"]
         own = tuple(range(2 * shared * head_dim))  # the channels of the two heads whose keys change places
         self.two_heads = LeftOut(columns=own)
-        self.two_tokens = LeftOut() if self.is_crossed else LeftOut(rows=(FIRST, SECOND))
+        self.two_tokens = LeftOut() if self.is_crossed else LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR))
 
     def _widths(self, s):
         """Inputs that are wide enough for all parts, where their width is not that of the heads."""

@@ -6,7 +6,7 @@ from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from . import _functions as shared
-from ._conditions import TOKENS, of_queries_keys_values
+from ._conditions import of_queries_keys_values
 from ._modules import Layers, Sizes, asked_of, changed
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
@@ -167,4 +167,4 @@ test_device = asked_of(
     both_of, shared.device, "makes the mask on the device that is asked for", "The mask belongs where the scores are."
 )
 
-COUNTS_IF = {"local_attention": of_queries_keys_values("local_attention", TOKENS)}
+COUNTS_IF = {"local_attention": of_queries_keys_values("local_attention", 9, tokens=14)}

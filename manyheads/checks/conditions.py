@@ -8,11 +8,16 @@ So `course grade` can put it on hidden inputs, and `course check` on recorded on
 The rules look at the first axis of the answer, along which a call puts variants of one input.
 
 interaction: groups of four variants a, b, c, d. What a − b − c + d leaves is what two changes of the input do together, and
-    neither alone. A function that mixes its input by fixed shares leaves nothing. The first group is the one that the
-    reference answers; others are the same with the input's parts in other roles, so that a mistake in the roles alone is not
-    taken for a missing interaction.
+    neither alone.
+weighing: groups of six variants. In the first three a value is as it was, raised at one key, and raised at another; in the
+    last three the same, after the keys have changed. What raising a value moves is in proportion to its key's share. So the
+    first share times the second one afterwards, less the second times the first one afterwards, leaves nothing if shares are
+    fixed, or if a gate makes all of them larger by one factor.
 limit: groups of four variants with the factors 1, 2, 5 and 10 of what decides the shares. Shares that grow up to a limit and
     then add up to more than one unit are not shared out: each is decided alone, as a sigmoid does.
+
+The first group is the one that the reference answers. Others are the same with the input's parts in other roles, so that a
+mistake in the roles alone is not taken for an answer that weighs nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +31,11 @@ from torch import Tensor
 from .answer import Answer
 from .outcome import CheckFailed
 
-Rule = Literal["interaction", "limit"]
+Rule = Literal["interaction", "weighing", "limit"]
 LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)
-VARIANTS = 4  # in each group of either rule
-LEAST = (
-    1e-3  # of the reference's interaction: a wrong scale or axis leaves more, at one of the magnitudes that are tried
-)
+VARIANTS: Mapping[Rule, int] = {"interaction": 4, "weighing": 6, "limit": 4}  # in each group
+LEAST = 1e-4  # of what the reference leaves: a wrong scale or axis leaves more, at one of the magnitudes that are tried
+NOTHING = 1e-9  # what rounding leaves: here the reference itself does not tell
 SAME_DIRECTION = 1e-3  # the largest angle, in radians, between two answers that differ in size alone
 GROWS = 0.05  # of the answer: by more it changes from the first factor to the second
 SETTLED = 1e-3  # of the answer: by less it changes from the third factor to the fourth
@@ -78,12 +82,13 @@ class Judged:
 def first_unmet(conditions: Iterable[Judged]) -> str:
     """Return the message of the first condition that is not met, "" if all are.
 
-    Of several conditions with the rule "interaction" one is enough: each is asked at another magnitude, or on another path.
+    Of several that ask whether anything is left one is enough: each is asked at another magnitude, or on another path.
     """
-    interactions = [c for c in conditions if c.rule == "interaction"]
-    if interactions and not any(map(has_interaction, interactions)):
-        return interactions[0].message
-    limits = (c for c in conditions if c.rule == "limit" and exceeds_one_unit(c))
+    judged = list(conditions)
+    asking = [condition for condition in judged if condition.rule != "limit"]
+    if asking and not any(map(leaves_enough, asking)):
+        return asking[0].message
+    limits = (c for c in judged if c.rule == "limit" and exceeds_one_unit(c))
     return next((c.message for c in limits), "")
 
 
@@ -109,37 +114,51 @@ def _numbers(answer: Answer) -> Tensor:
     return next(answer.leaves()).output
 
 
-def has_interaction(condition: Judged) -> bool:
-    """Return whether two changes of the input do something together, in one of the roles.
+def leaves_enough(condition: Judged) -> bool:
+    """Return whether the changes of the input do something together, in one of the roles.
 
     Answers that are NaN or infinite everywhere say nothing, so they are given the benefit of the doubt: other checks ask for
     finite numbers.
     """
     left_out = condition.left_out if condition.actual.shape == condition.expected.shape else NOTHING_LEFT_OUT
-    mine = _interactions(condition.actual, left_out)
-    expected = _interactions(condition.expected, NOTHING_LEFT_OUT)
+    mine = what_is_left(condition.rule, condition.actual, left_out)
+    expected = what_is_left(condition.rule, condition.expected, NOTHING_LEFT_OUT)
     finite = mine.isfinite()
     if not bool(finite.any()):
         return True
+    if not float(expected[0]) > NOTHING:
+        return False
     return float(mine[finite].max()) > condition.least * float(expected[0])
 
 
-def _interactions(answer: Tensor, left_out: LeftOut) -> Tensor:
-    """Return (groups,): how large the interaction of each group is."""
-    a, b, c, d = answer.unflatten(0, (-1, VARIANTS)).unbind(1)
-    together: Tensor = a - b - c + d
+def what_is_left(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
+    """Return (groups,): how large it is, of each group."""
+    variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
+    left = _weighing(*variants) if rule == "weighing" else _interaction(*variants)
     if left_out.rows:
-        together[..., list(left_out.rows), :] = 0.0
+        left[..., list(left_out.rows), :] = 0.0
     if left_out.columns:
-        together[..., list(left_out.columns)] = 0.0
-    sizes: Tensor = together.flatten(1).square().sum(1).sqrt()
+        left[..., list(left_out.columns)] = 0.0
+    sizes: Tensor = left.flatten(1).square().sum(1).sqrt()
     return sizes
+
+
+def _interaction(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+    return a - b - c + d
+
+
+def _weighing(
+    plain: Tensor, first: Tensor, second: Tensor, plain_2: Tensor, first_2: Tensor, second_2: Tensor
+) -> Tensor:
+    return (first - plain) * (second_2 - plain_2) - (second - plain) * (first_2 - plain_2)
 
 
 def exceeds_one_unit(condition: Judged) -> bool:
     """Return whether shares grow with the factor, up to a limit at which they add up to more than one unit."""
-    small, twice, large, larger = (each.flatten(1) for each in condition.actual.unflatten(0, (-1, VARIANTS)).unbind(1))
-    expected = condition.expected.unflatten(0, (-1, VARIANTS))[:, 2].flatten(1)
+    small, twice, large, larger = (
+        each.flatten(1) for each in condition.actual.unflatten(0, (-1, VARIANTS["limit"])).unbind(1)
+    )
+    expected = condition.expected.unflatten(0, (-1, VARIANTS["limit"]))[:, 2].flatten(1)
     size = small.norm(dim=1)
     same_direction = (small * twice).sum(1).abs() >= (1 - SAME_DIRECTION**2) * size * twice.norm(dim=1)
     grows = (twice - small).norm(dim=1) > GROWS * size
