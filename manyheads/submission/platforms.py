@@ -31,9 +31,10 @@ import yaml
 from ..course import Course
 from ..course.dates import read_moment
 from . import ENDINGS, is_archive
-from .archives import METADATA, MIB, Closed, Member, content_of, is_wanted, own_name
+from .archives import METADATA, Member, content_of, is_wanted, own_name
 from .find import plain, shown
 from .lay_out import Origin
+from .limits import MIB, Closed
 from .which_exercise import Exercises
 
 _ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
