@@ -23,8 +23,8 @@ from typing import IO
 from ..errors import CourseFault
 from . import ENDINGS, Unreadable, is_archive, read_bytes, shown
 from .find import is_noise
+from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
 from .kept_contents import KeptContents
-from .limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
 from .tar_stream import TarStream, unpacked
 
 PERSONS = 25  # whose archives a download may be as large as
@@ -200,7 +200,6 @@ class Reader:
             raise unopened(why)
         return [*found.values(), *refused, *(Member(path, refused=_NOISE) for path in sorted(others))]
 
-
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
         """Read a tar from its beginning to its end, and keep what is looked at on the disk.
 
@@ -323,5 +322,3 @@ def _refuse_long_list(file: IO[bytes], most: int) -> None:
 def _kind(mode: int) -> str:
     kinds = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
     return kinds.get(stat.S_IFMT(mode), "is no regular file")
-
-

@@ -23,9 +23,9 @@ from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
 from .archives import Reader, own_name
 from .find import plain
+from .intake_limits import Limits
 from .kept_contents import KeptContents
 from .lay_out import Candidate, LayingOut, Memory, held, is_opened, paths_of, read_memory, refuse_links
-from .limits import Limits
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, all_ids, depth_of, understood, unwrapped
 from .read import largest
 from .roster import NoFolder, People, Roster
@@ -214,7 +214,11 @@ class _Run:
         if ending not in ENDINGS:
             raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
         assignment, stem = place_of(self.exercises.of(name, content, budget))
-        changes: dict[str, object] = {"modified": member.modified, "digest": self.reader.contents.keep(content), "path": path}
+        changes: dict[str, object] = {
+            "modified": member.modified,
+            "digest": self.reader.contents.keep(content),
+            "path": path,
+        }
         if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
             changes["handed_in"] = when.isoformat()
         origin = hand_in.origin.model_copy(update=changes | {"download": shown(download.name)})

@@ -33,8 +33,8 @@ from ..course.dates import read_moment
 from . import ENDINGS, is_archive
 from .archives import METADATA, Member, content_of, is_wanted, own_name
 from .find import plain, shown
+from .intake_limits import MIB, Closed
 from .lay_out import Origin
-from .limits import MIB, Closed
 from .which_exercise import Exercises
 
 _ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"

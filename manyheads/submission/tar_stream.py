@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
-from .limits import MIB, Limits, unopened
+from .intake_limits import MIB, Limits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
 LONGEST_HEADER = 64 * 1024  # bytes of all headers about one member: 200,000 names in 424 KB made 15 GB

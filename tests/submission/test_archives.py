@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.limits import Limits
 from manyheads.submission.collect_downloads import collect
+from manyheads.submission.intake_limits import Limits
 from manyheads.submission.lay_out import State, read_memory
 
 from .conftest import DANCE, zip_bytes
