@@ -20,6 +20,7 @@ from typer import Argument, Option
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
+from ..visible import visible
 
 CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
 RosterOption = Annotated[Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")]
@@ -85,6 +86,7 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 class Console(rich.console.Console):
     """The console that every command prints to.
 
+    Nothing that it shows can move a cursor or turn a line around, whoever wrote it.
     "Next:" and a command are alone on their line, which is one for whoever copies it, however long. A message of one line stays
     one where this is no terminal.
     """
@@ -105,8 +107,11 @@ class Console(rich.console.Console):
             self.say(text, style=sentence.style if isinstance(sentence, Text) else style)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render a text with the command as it is called here."""
-        return super().render(text_as_called(renderable) if isinstance(renderable, Text) else renderable, options)
+        """Render a text with the command as it is called here, and without what is not seen."""
+        renderable = text_as_called(renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(renderable, options):
+            is_ours = segment.control or segment.text.isprintable()  # control: what rich itself sends to a terminal
+            yield segment if is_ours else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         """End the command, and let nothing more be written: whoever read the output is gone."""

@@ -26,6 +26,7 @@ from ..report.words import counted
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.lay_out import read_memory
+from ..visible import visible_line
 from ..whole import told_where, write_whole
 from . import options
 from .class_results import class_of, course_near, gradebooks, name_not_graded, tell
@@ -157,7 +158,7 @@ def export(
 
 
 def _say(kind: str, said: Iterable[str]) -> None:
-    sys.stderr.writelines(f"{kind}: {sentence}\n" for sentence in said)
+    sys.stderr.writelines(f"{kind}: {visible_line(sentence)}\n" for sentence in said)
 
 
 def feedback(

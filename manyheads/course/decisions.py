@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, RootModel, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
 
 from ..errors import CourseFault
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
+from ..visible import visible_line
 from . import Course
 from .dates import Moment, duration, moment, shown_duration, shown_moment, zone_named
 from .file import FileModel, Identifier, LatePolicy, Words
@@ -26,6 +27,7 @@ NEXT = "Next: mend that line, then course overrides"
 KINDS = ("score", "due", "excused")
 Points = float | None  # of what is not graded there are none
 SHARE = "its share of the total"
+Line = Annotated[str, AfterValidator(visible_line)]  # without what could change how a page or a terminal shows it
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
 
@@ -40,8 +42,8 @@ class Override(FileModel):
     score: float | None = Field(None, ge=0, description="in place of what the exercise or the assignment has earned")
     due: Moment | None = Field(None, description="the student's own due date")
     excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
-    by: str = Field("", description="who decided")
-    comment: str = Field("", description="why: the student reads it")
+    by: Line = Field("", description="who decided")
+    comment: Line = Field("", description="why: the student reads it")
 
     @property
     def kind(self) -> str:

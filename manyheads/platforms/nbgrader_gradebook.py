@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from nbgrader.api import Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import Column, DateTime, MetaData, String, Table, delete, insert, select
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
@@ -27,6 +28,7 @@ from ..report.words import attempt_words, own, said_of_not_graded, told
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
 from ..submission import Submission, code_digest, largest, read_exercise, read_text
 from ..submission.read import METADATA_KEY
+from ..visible import visible
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
@@ -34,6 +36,16 @@ DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 _HAIR = 1e-6  # what sums of points differ by
+
+
+# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as nbgrader's. A date that is not here
+# is the instructor's own, by `nbgrader db assignment add --duedate`, and so are its penalties.
+_ENTERED = Table(
+    "manyheads_due_date",
+    MetaData(),
+    Column("assignment", String(128), primary_key=True),
+    Column("duedate", DateTime, nullable=False),
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +198,7 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
         lines += (f"hint: {text}" if kind == "hint" else text for kind, text, _ in function.told)
     lines += [f"hint: {words.hint}"] if words.hint else []
     lines.append(f"(isolation: {isolation})")
-    return "\n".join(_INDENT + line for text in lines for line in text.splitlines())
+    return "\n".join(_INDENT + line for text in lines for line in visible(text).splitlines())
 
 
 def group_report(result: ExerciseResult, cell: KnownCell) -> str:
@@ -223,6 +235,7 @@ class GradebookWriter:
         """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
+        self._has_own_date = set[str]()  # assignments whose due date, and so whose penalties, are nbgrader's own
         self._book: Gradebook = open_gradebook(url)
         try:
             for assignment in course.assignments if assignments is None else assignments:
@@ -243,15 +256,15 @@ class GradebookWriter:
         with self._writing(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
             submission = self._book.update_or_create_submission(result.assignment, result.student)
-            dated = result.assignment in self._dates  # else a penalty is nbgrader's own
-            if dated and result.handed_in is not None and result.handed_in.time is not None:
-                submission.timestamp = _naive(result.handed_in.time)
+            if result.assignment in self._dates:
+                handed_in = result.handed_in.time if result.handed_in is not None else None
+                submission.timestamp = None if handed_in is None else _naive(handed_in)
             notebooks = {notebook.name: notebook for notebook in submission.notebooks}
             for exercise in result.exercises:
                 known = self._released[result.assignment, exercise.id]
                 notebook = notebooks[known.name]
                 earned = self._enter_scores(result, exercise, known, notebook)
-                if dated or earned is None:
+                if earned is None or result.assignment not in self._has_own_date:
                     notebook.late_submission_penalty = None if earned is None else late_share(exercise) * earned
                 said = {each.name: each for each in notebook.comments}
                 decided = (*result.adjustments, *own(exercise, result))
@@ -283,9 +296,7 @@ class GradebookWriter:
 
     def _prepare(self, assignment: Assignment) -> None:
         """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own commands work afterwards."""
-        dates = self._dates.get(assignment.id)
-        due = {} if dates is None else {"duedate": _naive(dates.due)}
-        self._book.update_or_create_assignment(assignment.id, **due)
+        self._enter_due_date(assignment)
         for exercise in assignment.exercises:
             known = self._released[assignment.id, exercise.id] = released(exercise)
             total = sum(cell.points or 0.0 for cell in known.graded)
@@ -308,6 +319,22 @@ class GradebookWriter:
                     self._book.update_or_create_solution_cell(*there)
                 about = {"cell_type": "code", "locked": not cell.is_solution}
                 self._book.update_or_create_source_cell(*there, source=cell.source, checksum=cell.checksum, **about)
+
+    def _enter_due_date(self, assignment: Assignment) -> None:
+        """Enter the due date of course.yaml, or take out the one that an earlier run has entered."""
+        entry = self._book.update_or_create_assignment(assignment.id)
+        session = self._book.db
+        _ENTERED.create(session.connection(), checkfirst=True)
+        is_of_assignment = _ENTERED.c.assignment == assignment.id
+        entered = session.execute(select(_ENTERED.c.duedate).where(is_of_assignment)).scalar_one_or_none()
+        session.execute(delete(_ENTERED).where(is_of_assignment))
+        if dates := self._dates.get(assignment.id):
+            entry.duedate = _naive(dates.due)
+            session.execute(insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate))
+        elif entry.duedate is not None and entry.duedate == entered:
+            entry.duedate = None
+        elif entry.duedate is not None:
+            self._has_own_date.add(assignment.id)
 
     @contextmanager
     def _writing(self, failed: str) -> Iterator[None]:
@@ -367,7 +394,8 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
 
 
 def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
-    said = "\n".join(c.comment.strip() for c in sorted(notebook.comments, key=lambda c: c.name) if c.comment)
+    comments = sorted(notebook.comments, key=lambda c: c.name)
+    said = visible("\n".join(c.comment.strip() for c in comments if c.comment))
     checks = tuple(
         CheckResult(
             id=grade.name,

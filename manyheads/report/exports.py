@@ -32,6 +32,7 @@ from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
 from ..submission.roster import Student
+from ..visible import visible, visible_line
 from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
 from .labels import IDS, Labels, file_stems
 from .markdown import feedback_markdown, one_exercise
@@ -68,13 +69,13 @@ def number(value: float | None) -> str:
 
 
 def cell(value: str) -> str:
-    """Return the text of a cell, with a quote before whatever a spreadsheet would take for a formula.
+    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for a formula.
 
     Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards. One that
     separates cells by another sign than the comma, as in most of Europe, begins a new cell within a text. A line break
     would begin a new row for whoever reads line by line.
     """
-    value = _LINE_BREAKS.sub(" ", value)
+    value = visible(_LINE_BREAKS.sub(" ", value))
     first, *rest = _SEPARATORS.split(value)
     parts = [first] + [f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)]
     starts = _is_formula(value) or value.startswith("\t")
@@ -188,13 +189,13 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
             about = found.get(check.id)
             named = (about.says, about.also, about.hint and f"hint: {about.hint}") if about else ()
             test = {
-                "name": f"{labels.exercise(exercise.id)}: {check.title}",
+                "name": visible_line(f"{labels.exercise(exercise.id)}: {check.title}"),
                 "name_format": "text",
                 "number": f"{numbered[exercise.id][0].lstrip('0')}.{j}",
                 "score": check.score,
                 "max_score": check.max_score,
                 "status": "passed" if check.outcome == "passed" else "failed",
-                "output": "\n".join(filter(None, (check.evidence, *named))),
+                "output": visible("\n".join(filter(None, (check.evidence, *named)))),
                 "output_format": "text",
             }
             tests.append(test)
@@ -202,8 +203,9 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     said += [*sentences(result, labels), f"isolation: {result.isolation}"]
     if result.score is None:
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
-        return {"output": "\n".join(output), "output_format": "text"}
-    return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
+        return {"output": visible("\n".join(output)), "output_format": "text"}
+    whole = visible("\n".join(said))
+    return {"score": result.scaled_score, "output": whole, "output_format": "text", "tests": tests}
 
 
 def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:

@@ -5,84 +5,37 @@ Students make archives: nothing that one claims is believed, and nothing within 
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import re
 import shlex
 import stat
-import struct
-import tarfile
-import time
 import unicodedata
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO
 
 from ..errors import CourseFault
 from . import ENDINGS, Unreadable, is_archive, read_bytes, shown
 from .find import is_noise
+from .intake_limits import MIB, TOO_LARGE, TOO_MANY, Closed, Limits, unopened
+from .kept_contents import KeptContents
+from .tar_stream import TarStream, unpacked
 
-MIB = 1024 * 1024
 PERSONS = 25  # whose archives a download may be as large as
 METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
-_TOO_LARGE, _TOO_MANY = "it unpacks to more than is read here", "it has more files than are read here"
 _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
-_FAULTS = (
-    *(zipfile.BadZipFile, tarfile.TarError, struct.error, zlib.error, lzma.LZMAError, EOFError),
-    *(OSError, ValueError, OverflowError, RuntimeError),  # among these NotImplementedError, RecursionError
-)
 # What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
     r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)", re.DOTALL | re.IGNORECASE
 )
-
-
-class Closed(Exception):
-    """What is not read, or not taken. The text says why, and what comes next; it follows the path."""
-
-
-def _unopened(why: str) -> Closed:
-    return Closed(f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that folder")
-
-
-@dataclass
-class Limits:
-    """How much may still be read: of one file, and in one person's archives, or a download. until: by the monotonic clock."""
-
-    attempt: int = 16 * MIB
-    size: int = 128 * MIB
-    members: int = 5_000  # without what is noise, such as a virtual environment; a zip's list may have 8 times as many
-    seconds: float = 30
-    code: int = 1_500_000  # characters, parsed in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes
-    until: float = float("inf")
-
-    def of(self, persons: int = 1) -> Limits:
-        """Return what archives of so many may take, from now on."""
-        until = time.monotonic() + self.seconds * persons
-        return replace(self, size=self.size * persons, members=self.members * persons, until=until)
-
-    @property
-    def spent(self) -> str:
-        """Why nothing more is read; "" where something may be."""
-        why = _TOO_LARGE if self.size < 0 else _TOO_MANY if self.members < 0 else ""
-        return why or "it takes longer than is read here" * (time.monotonic() > self.until)
-
-    def take(self, size: int = 0, members: int = 0) -> None:
-        """Count bytes and members. Raises Closed where there are too many."""
-        self.size, self.members = self.size - size, self.members - members
-        if self.spent:
-            raise _unopened(self.spent)
 
 
 @dataclass(frozen=True)
@@ -106,9 +59,10 @@ class Member:
 
 @dataclass
 class Reader:
-    """Reads downloads. files: to be closed at the end."""
+    """Reads downloads. contents: keeps what stands in tars. files: to be closed at the end."""
 
     limits: Limits
+    contents: KeptContents
     files: ExitStack = field(default_factory=ExitStack)
 
     def listed(self, download: Path) -> list[Member]:
@@ -120,7 +74,7 @@ class Reader:
             if not is_archive(name):
                 return list(self._file(download, (name,)))
             file = self.files.enter_context(download.open("rb"))
-            return self._members(file, (), self.limits.of(PERSONS))
+            return self._members(file, (), self.limits.of(PERSONS), is_download=True)
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
@@ -129,7 +83,14 @@ class Reader:
             raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
 
     def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
-        """Return a file with its content; of an archive all files, or none and why."""
+        """Return a file with its content; of an archive all files, or none and why.
+
+        Args:
+            member: what a person has handed in.
+            budget: what may still be read of that person; it is reduced by all that is read.
+        """
+        if not is_archive(member.name):
+            return [self._plain(member, budget)]
         found, left = list[tuple[Member, bytes]](), [member]
         while left:
             each = left.pop()
@@ -146,6 +107,23 @@ class Reader:
                     return [(replace(member, closed=str(reason)), b"")]
                 found.append((replace(each, closed=str(reason)), b""))
         return found
+
+    def _plain(self, member: Member, budget: Limits) -> tuple[Member, bytes]:
+        try:
+            content = content_of(member, self._most(member.name))
+        except Closed as reason:
+            return replace(member, closed=str(reason)), b""
+        budget.size -= len(content)
+        budget.members -= member.start is not None
+        if budget.is_used_up:
+            return replace(member, closed=self.too_much), b""
+        return member, content
+
+    @property
+    def too_much(self) -> str:
+        """Why a file of a person is not read who has handed in too many, or too large ones."""
+        most = f"{self.limits.members:,} files and {self.limits.size // MIB} MiB"
+        return f"is not read: of one person's files, {most} are read. {_ASK}"
 
     def _most(self, name: str) -> int:
         return self.limits.size if is_archive(name) else self.limits.attempt
@@ -183,10 +161,20 @@ class Reader:
             said = f"is not read: {str(error).rstrip('.')}. {_ASK}"
             raise Closed(said if os.access(file, os.R_OK) else _without_rights(file)) from None
 
-    def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits) -> list[Member]:
-        """Return the files of an archive, of equal names the last. above: what stands before their paths. Raises Closed."""
+    def _members(
+        self, file: IO[bytes], above: tuple[str, ...], budget: Limits, *, is_download: bool = False
+    ) -> list[Member]:
+        """Return the files of an archive, of equal names the last. Raises Closed.
+
+        Args:
+            file: the archive.
+            above: what stands before the paths of its files.
+            budget: what every entry is counted against.
+            is_download: whether it may be of a whole class. Then a person's large files end nothing for the others.
+        """
         found, refused, around = dict[tuple[str, ...], Member](), list[Member](), set[tuple[str, ...]]()
-        for each in _zip(file, 8 * budget.members) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
+        is_zip = zipfile.is_zipfile(file)
+        for each in _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download):
             own = each.name
             names = own.replace("\\", "/").split("/")
             if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
@@ -209,8 +197,39 @@ class Reader:
         others = around - {above, *(path[: len(above) + 1] for path in found)}
         if not found:
             why = f"a file in it {refused[0].refused.partition(',')[0]}" if refused else "there are no files in it"
-            raise _unopened(why)
+            raise unopened(why)
         return [*found.values(), *refused, *(Member(path, refused=_NOISE) for path in sorted(others))]
+
+    def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
+        """Read a tar from its beginning to its end, and keep what is looked at on the disk.
+
+        In a person's archive all bytes count. In a download only those that are kept do, and a file beyond them is closed by
+        itself: it must not end the reading for everybody.
+        """
+        left = budget.size
+        try:
+            stream = TarStream(unpacked(file, budget), budget)
+            for entry in stream.members():
+                if entry.is_folder:
+                    continue
+                most, is_kept = self._most(entry.name), not entry.refused and is_wanted(entry.name.rpartition("/")[2])
+                bytes_read = min(entry.size, most + 1) if is_kept else 0
+                cost = bytes_read if is_download else entry.size
+                start, closed = None, entry.refused
+                if cost > left:
+                    if not is_download:
+                        raise unopened(TOO_LARGE)
+                    closed = "comes after more than is read of one archive"
+                else:
+                    left -= cost
+                    if is_kept:
+                        digest = self.contents.keep(stream.content(bytes_read))
+                        start = partial(self.contents.open, digest)
+                yield Member((entry.name,), entry.modified, start, closed)
+        except (Closed, CourseFault):
+            raise
+        except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
+            raise unopened("it is damaged, or neither zip nor tar") from None
 
 
 def own_name(name: str) -> str:
@@ -245,7 +264,9 @@ def content_of(member: Member, most: int) -> bytes:
                 content += piece
                 if len(content) > most:
                     raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken. {_ASK}")
-    except _FAULTS:
+    except (Closed, CourseFault):
+        raise
+    except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
         raise Closed(f"is damaged, and is not taken. {_ASK}") from None
     return bytes(content)
 
@@ -256,20 +277,22 @@ def _without_rights(path: Path) -> str:
 
 
 _ENTRY = 400  # bytes of a member in a zip's list, with a long name
-_LIST_SIZE = 5  # where that list's own stands in what zipfile makes of a zip's end
+_ENTRY_MARK = b"PK\1\2"  # with which each member in a zip's list begins
+_LIST_SIZE, _LIST_END = 5, 9  # what zipfile makes of a zip's end: how long the list is, and where that end stands
+_BEHIND_LIST = 76  # bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
-def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
+def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
     try:
-        # zipfile reads the list of members at once, as long as its end says, and makes an object for each.
-        end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
-        if end and end[_LIST_SIZE] > max(most * _ENTRY, MIB):
-            raise _unopened(_TOO_MANY)
+        _refuse_long_list(file, budget.entries)
         archive = zipfile.ZipFile(file)
-    except _FAULTS:
-        raise _unopened("it is damaged, or no zip at all") from None
+    except Closed:
+        raise
+    except Exception:  # the library's parser of hostile bytes may raise anything, MemoryError among it
+        raise unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():
+        budget.take(entries=1)
         name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
         if info.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
@@ -283,50 +306,19 @@ def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
         yield Member((name,), modified, partial(archive.open, info), closed)
 
 
+def _refuse_long_list(file: IO[bytes], most: int) -> None:
+    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and makes an object for each."""
+    end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    if not end:
+        return
+    size = end[_LIST_SIZE] + _BEHIND_LIST
+    if size > max(most * _ENTRY, MIB):
+        raise unopened(TOO_MANY)
+    file.seek(max(0, end[_LIST_END] - size))
+    if file.read(size).count(_ENTRY_MARK) > most:
+        raise unopened(TOO_MANY)
+
+
 def _kind(mode: int) -> str:
     kinds = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
     return kinds.get(stat.S_IFMT(mode), "is no regular file")
-
-
-_LATEST = 2.0**33  # seconds since 1970: in the year 2242
-_HEADER = 64 * 1024  # bytes of a header about headers: 200,000 names in 424 KB, copied to each member, made 15 GB
-# tarfile would unpack a stream, too, but a block of it at once, and bz2 makes 700 MB of 512 bytes.
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ": lzma.LZMAFile,
-}
-
-
-class _ShortHeader(tarfile.TarInfo):
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _ShortHeader:
-        """Raise Closed for a header about headers that is longer than any that is needed: the library keeps it in memory."""
-        header = super().frombuf(buf, encoding, errors)
-        if header.type in b"LKxgX" and header.size > _HEADER:
-            raise _unopened("its headers are longer than any that are needed")
-        return header
-
-
-def _tar(file: IO[bytes], most: Callable[[str], int], left: int) -> Iterator[Member]:
-    """Read it as a stream, from its beginning to its end: a header may claim any size, and lead anywhere."""
-    file.seek(0)
-    start = file.read(6)
-    file.seek(0)
-    opened = next((opener(file) for magic, opener in _OPENERS.items() if start.startswith(magic)), file)
-    try:
-        with tarfile.open(fileobj=opened, mode="r|", tarinfo=_ShortHeader) as archive:
-            while info := archive.next():
-                archive.members.clear()  # type: ignore[attr-defined]
-                archive.pax_headers.clear()  # type: ignore[attr-defined]
-                if (left := left - info.size) < 0:
-                    raise _unopened(_TOO_LARGE)
-                is_file, content = info.isreg() and not info.issparse(), b""
-                if is_file and is_wanted(info.name.rpartition("/")[2]):
-                    content = cast(IO[bytes], archive.extractfile(info)).read(most(info.name) + 1)
-                closed = "is a link" if info.issym() or info.islnk() else "is no regular file"
-                modified = float(info.mtime) if 0 <= info.mtime < _LATEST else 0.0  # it may be no number
-                if not info.isdir():
-                    yield Member((info.name,), modified, partial(io.BytesIO, content), closed * (not is_file))
-    except _FAULTS:
-        raise _unopened("it is damaged, or neither zip nor tar") from None

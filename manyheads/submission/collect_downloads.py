@@ -10,8 +10,8 @@ import os
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path, PurePath
@@ -21,9 +21,11 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
-from .archives import Limits, Reader, own_name
+from .archives import Reader, own_name
 from .find import plain
-from .lay_out import Candidate, LayingOut, Memory, digest_of, held, is_opened, paths_of, read_memory, refuse_links
+from .intake_limits import Limits
+from .kept_contents import KeptContents
+from .lay_out import Candidate, LayingOut, Memory, held, is_opened, paths_of, read_memory, refuse_links
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, all_ids, depth_of, understood, unwrapped
 from .read import largest
 from .roster import NoFolder, People, Roster
@@ -75,8 +77,8 @@ def collect(
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
     taken = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
-    reader = Reader(limits or Limits())
-    with held(out / LOCK, taken), reader.files:
+    with held(out / LOCK, taken), KeptContents(out) as contents, ExitStack() as files:
+        reader = Reader(limits or Limits(), contents, files)
         memory = read_memory(out)
         run = _Run(Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader)
         for path, listed in run.listed(downloads, whose):
@@ -160,33 +162,49 @@ class _Run:
         self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
 
     def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
+        """Return what may be laid out of one person's files, and what cannot be read."""
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
-        for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
-            opened = self.reader.opened(hand_in.member, budget)
-            self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
-            found = [each for each in opened if not each[0].refused]
-            if hand_in.person.platform == CLONES:
-                found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
-            for member, content in found:
-                name = hand_in.name if member.path == hand_in.member.path else member.name
-                own = replace(hand_in, member=member, name=name)
-                most = largest(own_name(name), self.exercises.course.limits.source_kib)
-                if len(content) > most * 1024:
-                    own = replace(own, member=replace(member, closed=f"is larger than {most:,} KiB"))
+        plain_files = [each for each in files if not is_archive(each.member.name)]
+        archives = [each for each in files if is_archive(each.member.name)]
+        plain_files.sort(key=lambda each: (each.origin.order, each.member.modified), reverse=True)
+        left_out = list[HandIn]()  # of too many files the newest are read
+        for hand_in in [*plain_files, *archives]:  # plain files come first, and take nothing of what archives have left
+            if budget.is_used_up and not is_archive(hand_in.member.name):
+                left_out.append(hand_in)
+                continue
+            for own, content in self._files_of(path, hand_in, budget):
                 if own.member.closed:
                     closed.append(own)
                     continue
                 try:
                     candidate = self._candidate(own, content, path, budget, committed)
                 except NotPlaced as error:
-                    self.done.tell(path, [(member.path, str(error))])
+                    self.done.tell(path, [(own.member.path, str(error))])
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
                 candidates += [candidate] * is_wanted
                 self.elsewhere += not is_wanted
+        if left_out:
+            first, more = left_out[0], len(left_out) - 1
+            why = f"{f'and {more:,} more: each ' if more else ''}{self.reader.too_much}"
+            closed.append(replace(first, member=replace(first.member, closed=why)))
         return candidates, closed
+
+    def _files_of(self, path: Path, hand_in: HandIn, budget: Limits) -> Iterator[tuple[HandIn, bytes]]:
+        """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""
+        opened = self.reader.opened(hand_in.member, budget)
+        self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
+        found = [each for each in opened if not each[0].refused]
+        if hand_in.person.platform == CLONES:
+            found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
+        for member, content in found:
+            name = hand_in.name if member.path == hand_in.member.path else member.name
+            most = largest(own_name(name), self.exercises.course.limits.source_kib)
+            if len(content) > most * 1024:
+                member = replace(member, closed=f"is larger than {most:,} KiB")
+            yield replace(hand_in, member=member, name=name), content
 
     def _candidate(
         self, hand_in: HandIn, content: bytes, download: Path, budget: Limits, committed: Callable[..., str]
@@ -196,12 +214,16 @@ class _Run:
         if ending not in ENDINGS:
             raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
         assignment, stem = place_of(self.exercises.of(name, content, budget))
-        changes: dict[str, object] = {"modified": member.modified, "digest": digest_of(content), "path": path}
+        changes: dict[str, object] = {
+            "modified": member.modified,
+            "digest": self.reader.contents.keep(content),
+            "path": path,
+        }
         if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
             changes["handed_in"] = when.isoformat()
         origin = hand_in.origin.model_copy(update=changes | {"download": shown(download.name)})
         rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
-        return Candidate("", assignment, stem, ending, content, origin, rank)
+        return Candidate("", assignment, stem, ending, origin, rank)
 
     def _note_unread(self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]) -> None:
         """Note what cannot be read, each with whose it is, and say so. likely: the assignments that it may be of; none: all."""
@@ -229,7 +251,7 @@ class _Run:
             said = "Next: give --roster a file that has their ids, e-mails or names"
             raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
         memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
-        taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory)
+        taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
         for student in sorted(self.claims):
             own = _of_one_claimant(self.claims[student], done)
             laying.lay_out(own)

@@ -9,7 +9,6 @@ copying, unpacking and mending change it. For what cannot be read nobody loses p
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import defaultdict
@@ -29,6 +28,7 @@ from ..result import HandedIn
 from ..whole import naming, write_whole
 from . import ENDINGS, Unreadable, read_text
 from .find import NotGraded, Submission, closed_in, find_submissions, is_student, shown
+from .kept_contents import KeptContents, digest_of
 
 NAME = ".collected.jsonl"
 MOST_PATHS = 4  # in one sentence
@@ -188,7 +188,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be laid out, or was.
+    """A file that may be laid out, or was. Its content is kept under its origin's digest: of a class they are too many to hold.
 
     rank: 1 where its name says of which exercise it is, and nothing else; 2 where it also lies where the course's repository
     has it. state: what became of it.
@@ -198,7 +198,6 @@ class Candidate:
     assignment: Assignment
     stem: str
     ending: str
-    content: bytes
     origin: Origin
     rank: int
     state: State = State.NEW
@@ -211,10 +210,14 @@ class Candidate:
 
 @dataclass
 class LayingOut:
-    """What becomes of students' files. unclear: what nothing tells apart, so that none is taken: download, files, target."""
+    """What becomes of students' files.
+
+    contents: those of all candidates. unclear: what nothing tells apart, so that none is taken: download, files, target.
+    """
 
     out: Path
     memory: Memory
+    contents: KeptContents
     done: list[Candidate] = field(default_factory=list)
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
@@ -243,7 +246,7 @@ class LayingOut:
                 continue
             origin, is_written = newest.origin, newest.state in (State.NEW, State.REPLACED)
             if is_written:
-                writes.append(partial(write_whole, path, newest.content))
+                writes.append(partial(self._write, path, origin.digest))
             is_known = known is not None and (known == origin or known.is_newer_than(origin))
             if is_written or (newest.state is State.SAME and not is_known):
                 rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
@@ -251,6 +254,9 @@ class LayingOut:
         # What is partial is of a run that was killed.
         for write in [*writes, *(path.unlink for folder in folders for path in folder.glob("*.partial"))]:
             write()
+
+    def _write(self, path: Path, digest: str) -> None:
+        write_whole(path, self.contents.read(digest))
 
     def _newest(self, own: Sequence[Candidate], latest: Candidate, there: str) -> Candidate | None:
         """Return which of these candidates for one path counts, and what becomes of it; None where nothing says which."""
@@ -299,11 +305,6 @@ def paths_of(candidates: Sequence[Candidate]) -> str:
     """Return where they come from, for a sentence."""
     paths = [c.origin.path for c in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
-
-
-def digest_of(content: bytes) -> str:
-    """Return the digest by which a file is known again."""
-    return hashlib.sha256(content).hexdigest()
 
 
 @dataclass(frozen=True)

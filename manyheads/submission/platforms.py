@@ -31,8 +31,9 @@ import yaml
 from ..course import Course
 from ..course.dates import read_moment
 from . import ENDINGS, is_archive
-from .archives import METADATA, MIB, Closed, Member, content_of, is_wanted, own_name
+from .archives import METADATA, Member, content_of, is_wanted, own_name
 from .find import plain, shown
+from .intake_limits import MIB, Closed
 from .lay_out import Origin
 from .which_exercise import Exercises
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import CourseFault
+from ..visible import visible_line
 from .find import is_noise, is_reserved, is_student, plain
 from .platforms import ALONE, Person, person_called
 
@@ -201,6 +202,8 @@ def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str],
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
         cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
+        # An id is a folder's name, which is taken as it is or refused.
+        cells |= {column: visible_line(text).strip() for column, text in cells.items() if column != "id"}
         first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
         cells["name"] = f"{first} {last}".strip() or cells.get("name", "")
         if not any(cells.values()) or cells["name"].casefold() in _MARKED or _STAFF.search(role.casefold()):

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
-from .archives import Limits
+from .intake_limits import Limits
 from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source_text import decoded
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -200,6 +201,29 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     done = run_course("overrides")
     assert (done.returncode, done.stdout) == (2, "")
     assert "overrides.yaml:1: a row has one of" in done.stderr
+
+
+UNSEEN = r"""
+- {student: ada, exercise: median, score: 4, by: "Dr. \u202eX", comment: "\e[2J\x9b1m\u2066محمد\u200cرضا\ud83d"}
+"""
+
+
+@pytest.mark.parametrize("arguments", [
+    ["overrides"],
+    ["report", "results", "--students", "--roster", "roster.csv"],
+    *(["export", "results", "--format", format_, "--roster", "roster.csv"] for format_ in ("csv", "canvas", "moodle")),
+])  # fmt: skip
+def test_what_people_wrote_moves_no_cursor_and_turns_no_line_around(run_course: Run, here: Path, arguments) -> None:
+    (here / "overrides.yaml").write_text(UNSEEN)
+    row = "ada,\u202eLovelace\x1b]0;title\x07 محمد\u200cرضا,A\x1b[1m\u2028B\n"
+    (here / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
+    done = run_course(*arguments)
+    pages = "".join(page.read_text(encoding="utf-8") for page in here.glob("results/report/**/*.html"))
+    shown = done.stdout + done.stderr + pages
+    assert "ada" in shown
+    kinds = {letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert kinds - {"\n", "\u200b"} <= {"\u200c"}, "and of a name nothing is lost"
+    assert "محمد\u200cرضا" in shown
 
 
 TWO_ASSIGNMENTS = """\

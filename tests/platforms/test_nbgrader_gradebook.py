@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from nbgrader.api import Gradebook
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
+from manyheads.course.decisions import Decisions, final
 from manyheads.errors import CourseFault
 from manyheads.platforms.nbgrader_gradebook import (
     GradebookWriter,
@@ -24,7 +26,7 @@ from manyheads.platforms.nbgrader_gradebook import (
     open_gradebook,
     read_gradebook,
 )
-from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Result
+from manyheads.result import Adjustment, Diagnosed, ExerciseResult, HandedIn, Result
 from tests import make
 
 pytestmark = pytest.mark.journey
@@ -225,6 +227,63 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, 
     assert [(r.student, r.score, r.max_score) for r in found] == [("ada", 2.5, 4), ("ben", 3.5, 4)]
     failed = [(c.id, c.score) for c in found[1].exercises[0].checks if c.outcome != "passed"]
     assert failed == [("running_mean-values", 0.5)]
+
+
+DUE = "    title: Averages\n    due: 2026-03-01 09:00\n    late: {per_day: 50%}\n"
+HANDED_IN = HandedIn(source="timestamp.txt", time=datetime(2026, 3, 1, 20, tzinfo=UTC))
+
+
+def counted_in(folder: Path, student: str) -> tuple[Course, Result]:
+    """Read the course anew, and return what a late hand-in with full points counts there."""
+    course = load_course(folder)
+    late = result(student, 1).model_copy(update={"handed_in": HANDED_IN})
+    return course, final(late, Decisions.of_course(course))
+
+
+def grade(folder: Path, url: str, *students: str) -> None:
+    for student in students:
+        course, counted = counted_in(folder, student)
+        write(course, url, counted)
+
+
+def points_in(book: Gradebook) -> dict[str, float]:
+    """What nbgrader's own pages and its export count."""
+    return {each.student.id: each.score - each.late_submission_penalty for each in book.assignment_submissions("averages")}  # fmt: skip
+
+
+def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(tiny_copy: Path, url: str, book) -> None:
+    yaml = tiny_copy / "course.yaml"
+    undated = yaml.read_text()
+    grade(tiny_copy, url, "ada", "ben")
+    yaml.write_text(undated.replace("    title: Averages\n", DUE) + "\ntime_zone: UTC\n")
+    grade(tiny_copy, url, "ada", "ben")
+    assert points_in(book()) == {"ada": 2, "ben": 2}
+    assert "1 day late" in book().find_comment(*COMMENT, "ada").comment
+    yaml.write_text(undated)
+    for _ in range(2):
+        grade(tiny_copy, url, "ada")
+        assert points_in(book()) == {"ada": 4, "ben": 2}, "whoever is not written is as before"
+        assert "late" not in book().find_comment(*COMMENT, "ada").comment
+        assert "1 day late" in book().find_comment(*COMMENT, "ben").comment
+        assert book().find_assignment("averages").duedate is None, "nbgrader autograde would take points for it"
+    grade(tiny_copy, url, "ben")
+    assert points_in(book()) == {"ada": 4, "ben": 4}
+
+
+def test_a_penalty_of_nbgraders_own_due_date_stays(tiny_copy: Path, url: str, book) -> None:
+    yaml = tiny_copy / "course.yaml"
+    undated = yaml.read_text()
+    yaml.write_text(undated.replace("    title: Averages\n", DUE) + "\ntime_zone: UTC\n")
+    grade(tiny_copy, url, "ada")
+    yaml.write_text(undated)
+    grade(tiny_copy, url, "ada")
+    edited = book()
+    edited.update_or_create_assignment("averages", duedate="2026-03-01 08:00:00 UTC")
+    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5  # as nbgrader autograde enters it
+    edited.db.commit()
+    grade(tiny_copy, url, "ada")
+    assert points_in(book()) == {"ada": 2.5}
+    assert book().find_assignment("averages").duedate == datetime(2026, 3, 1, 8)
 
 
 @pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])

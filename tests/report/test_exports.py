@@ -13,7 +13,16 @@ import pytest
 from manyheads.report.class_view import NOT_HELD, UNEXPLAINED, ClassList, ClassView
 from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.labels import Labels
-from manyheads.result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine, Result, write_result
+from manyheads.result import (
+    Adjustment,
+    CheckResult,
+    Diagnosed,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+    Result,
+    write_result,
+)
 from manyheads.submission.roster import Roster, Student
 from tests import make
 from tests.conftest import Run
@@ -146,9 +155,10 @@ BLANKS = ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
 FORMULAS = [f"{blank}{sign}1+1" for blank in BLANKS for sign in SIGNS]
 INNER = ["ada;=1+1", "ada\t=1+1", 'ada";=1+1', "ada;\u00a0@x", "ada|+1", "ada,=1+1", "ada\n=1+1", "ada;;-1"]
 PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",
-         "nul.txt", "a.", "\u202eada", "Points Possible", "    Points Possible", "Muted", "Student", "ID", "12", "007",
+         "nul.txt", "a.", "محمد\u200cرضا", "ශ්\u200dරී", "עדה", "Points Possible", "    Points Possible", "Muted", "Student", "ID", "12", "007",
          "<b>ada</b>", "student", "-",  "Zoë Ødegård; Dr.", "a\\b", "ada [1]", "results.json"]  # fmt: skip
-NAMES = [*FORMULAS, *INNER, *PLAIN]
+UNSEEN = ["\u202ezed", "z\x1b[2Jed", "z\u2066ada\u2069", "zed\x9b1m"]
+NAMES = [*FORMULAS, *INNER, *PLAIN, *UNSEEN]
 TITLES = {"sums": "Adding up", "means": "Final Points of the middle", "maxima": "Adding Up", "two": "Homework (2)"}
 LABELS = Labels(TITLES, {f"{id_}_1": ("01", f"The {id_}") for id_ in TITLES})
 
@@ -189,6 +199,27 @@ def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(format_: st
     assert [cell for cell in cells_in(exported(format_, members)) if is_formula(cell)] == []
 
 
+@pytest.mark.parametrize("members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"])
+@pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
+def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(format_: str, members: ClassList) -> None:
+    assert unseen_in(exported(format_, members)) == set()
+
+
+def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around() -> None:
+    said = Adjustment(rule="score", words="set to 3 by \u202eX: \x1b[2Jgone")
+    view = ClassView([result.model_copy(update={"adjustments": (said,)}) for result in CLASS], labels=LABELS)
+    for text in gradescope_files(view).values():
+        result = json.loads(text)
+        texts = [result["output"], *(test[key] for test in result["tests"] for key in ("name", "output"))]
+        assert unseen_in("".join(texts)) == set()
+
+
+def unseen_in(text: str) -> set[str]:
+    """The characters that change how others are shown. Joiners are letters' own."""
+    kinds = {letter for letter in text if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    return kinds - {"\n", "\t", "\u200c", "\u200d"}
+
+
 def test_csv_has_everybodys_score() -> None:
     rows = list(csv.DictReader(io.StringIO(exported("csv", ClassList()), newline="")))
     assert {(as_typed(row["student"]), row["assignment"]): float(row["score"]) for row in rows} == {
@@ -201,7 +232,8 @@ def test_csv_has_everybodys_score() -> None:
 
 def as_typed(name: str) -> str:
     """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not show."""
-    return re.sub(r"(^|(?<=[;\t|]))'", "", re.sub(r"[\r\n]", " ", name))
+    without_quotes = re.sub(r"(^|(?<=[;\t|]))'", "", name)
+    return re.sub(r"[\u200b\ufeff\u202e\u2066\u2069]", "", re.sub(r"[\x00-\x1f\x80-\x9f]", " ", without_quotes))
 
 
 COMPUTED = re.compile("Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override ")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import collect
+from manyheads.submission.intake_limits import Limits
 from manyheads.submission.lay_out import State, read_memory
 
 from .conftest import DANCE, zip_bytes
@@ -237,10 +237,12 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(run, tmp_path, there):
 
 
 def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
-    (tmp_path / "all" / "ada").mkdir(parents=True)
+    for name in ("ada", "ben"):
+        (tmp_path / "all" / name).mkdir(parents=True)
+    (tmp_path / "all" / "ada" / "04_reshape_dance.py").write_text(DANCE)
     info = tar_entry("a.bin")
     info.size = 30_000_000
-    with tarfile.open(tmp_path / "all" / "b.tar.gz", "w:gz") as archive:
+    with tarfile.open(tmp_path / "all" / "ben" / "b.tar.gz", "w:gz") as archive:
         archive.addfile(info, io.BytesIO(bytes(info.size)))
     done = collect(course, [tmp_path / "all"], out, limits=SMALL)
     assert "unpacks to more than is read here" in done.not_taken[0]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
+from ...visible import visible
 from ...whole import told_where, write_whole
 from .. import class_view, words
 from ..class_view import ClassView
@@ -92,7 +93,12 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
 
     css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
     pages = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # Markup, another type, is ours
     )
     pages.globals |= vars(words) | vars(class_view)  # all that is said of results
     pages.globals |= {
