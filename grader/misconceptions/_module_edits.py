@@ -2,7 +2,16 @@
 
 from manyheads.checks import edit
 
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, before, dropped_in_place, each, of
+from ._mutants import (
+    HEADS_NOT_JOINED,
+    KEYS_NOT_TRANSPOSED,
+    added_mask_kept,
+    at,
+    before,
+    dropped_in_place,
+    each,
+    of,
+)
 
 CASTS = ("float", "double", "half")
 # Texts of the references with a fused projection. With grouped queries the first three are the same.
@@ -11,6 +20,7 @@ QKV, OUT = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)", "self.resid_d
 THREE = "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))"
 BARE = "self.qkv = nn.Parameter(torch.randn(3 * n_embd, n_embd) / n_embd**0.5)"
 WEIGHTS = f"self.attn_dropout({SOFTMAX})"
+HIDING = "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)"
 RATES = [f"self.{name}_dropout = nn.Dropout(dropout)" for name in ("attn", "resid")]
 
 # Dropout in all modes, and of the scores.
@@ -51,16 +61,28 @@ def rounded(out=OUT):
     return of("output_rounded", *(edit(out, f"({out}).round(decimals={n})") for n in (4, 3, 2)))
 
 
-def fixed_rates(more):
-    """Rates that are written in. more: what else changes where that of the weights does."""
-    weights, out = ((line, line.replace("dropout)", "0.1)")) for line in RATES)
-    return of("dropout_rate_fixed", edit(*weights, {**dict([out]), **more}), edit(*weights, more), edit(*out))
+def other_rates(of_the_fast_path=None):
+    """Rates that are not the one that is asked for.
+
+    Args:
+        of_the_fast_path: the line that sets the rate of a path through PyTorch's own function, if there is one.
+    """
+    for rate in ("0.1", "1 - dropout"):
+        weights, out = ((line, line.replace("dropout)", f"{rate})")) for line in RATES)
+        more = {}
+        if of_the_fast_path:
+            fast_rate = rate.replace("dropout", "self.dropout")
+            more = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
+        both_places = {**dict([out]), **more}
+        yield from of("dropout_rate_fixed", edit(*weights, both_places), edit(*weights, more), edit(*out))
 
 
 UNCHECKED = of(
     "divisibility_unchecked", *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:"))
 )
 
+# The same line in every reference with a fused projection, and with grouped queries.
+ADDED_MASK_KEPT = added_mask_kept(HIDING, "~self.visible[:T, :T]")
 LAST = (*answers(), KEYS_NOT_TRANSPOSED, HEADS_NOT_JOINED, dropped_in_place("attn_dropout"))
 DROPOUT = (
     *of("dropout_always_on", edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}), edit(WEIGHTS, ALWAYS), edit(OUT, OUT_ALWAYS)),
@@ -70,7 +92,7 @@ DROPOUT = (
     *at(WEIGHTS, ("dropout_on_output_only", SOFTMAX)),
     *at(OUT, ("dropout_output_missing", "self.proj(y)")),
     *of("dropout_extra", edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"), edit(OUT, f"self.resid_dropout({OUT})")),
-    *fixed_rates({}),
+    *other_rates(),
 )
 PARAMS = (
     *each("params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")),

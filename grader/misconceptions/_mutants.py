@@ -71,3 +71,23 @@ def dropped_in_place(layer):
     """The dropout of this name in place, an edit of every reference that makes it so."""
     line = f"{layer} = nn.Dropout(dropout)"
     return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))
+
+
+def values_transposed(product="weights @ v"):
+    """The values transposed in this product, as keys are."""
+    return "values_transposed", edit(product, f"{product}.transpose(-2, -1)")
+
+
+def added_mask_kept(hiding, hidden):
+    """The mask of the first call, kept on the module and added to the scores of each later call, whole or cut.
+
+    Args:
+        hiding: the line of the reference that hides scores.
+        hidden: what it hides, (T, T).
+    """
+    made = (
+        'if not hasattr(self, "kept"):\n'
+        f"            self.kept = torch.zeros_like(scores[0]).masked_fill({hidden}, -torch.inf)\n"
+        "        scores = scores + self.kept"
+    )
+    return of("state_kept", edit(hiding, made), edit(hiding, f"{made}[..., :T, :T]"))

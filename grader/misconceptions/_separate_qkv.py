@@ -178,7 +178,7 @@ def dropouts(softmax, out):
         ("dropout_before_softmax", edit(dropped, softmax.replace("scores", "self.dropout(scores)"))),
         ("dropout_on_output_only", edit(dropped, softmax, {out: f"self.dropout({out})"})),
         *of("dropout_extra", edit(dropped, f"self.dropout({dropped})"), edit(out, f"self.dropout({out})")),
-        *at(rate, ("dropout_rate_fixed", *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5)))),
+        *at(rate, ("dropout_rate_fixed", *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")))),
     )
 
 
@@ -232,6 +232,15 @@ class Runs:
         *each("hard_coded_shape", holder=(6, 4, 8, 5, 7)),
         *each("hard_coded_shape", mask_size=(6, 4, 5, 8)),
         ("hard_coded_device", {"holder": "made_on_default_device"}),
+    )
+
+    # Edits of either reference: one layer under two names.
+    SHARED = of(
+        "params_not_registered",
+        *(
+            edit(f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)", f"self.{name} = self.{first}")
+            for name, first in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
+        ),
     )
 
     # Edits of either reference: other arguments, and what is not written.

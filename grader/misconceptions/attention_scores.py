@@ -7,7 +7,7 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known, of
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known, of, values_transposed
 from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
@@ -170,6 +170,7 @@ MUTANTS = (
     *each("interface", without=("simplified_attention", "attend")),
     *each("interface", renamed="attend"),
     KEYS_NOT_TRANSPOSED,
+    values_transposed("attention_weights(attention_scores(q, k)) @ v"),
 )
 
 # With a number that nobody can list.

@@ -144,7 +144,7 @@ MUTANTS = (
     *each("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
     ("hard_coded_shape", edit(HIDDEN, f"scores[..., mask]\n    {HIDDEN}")),
     ("hard_coded_shape", edit("~mask", "~mask[: scores.shape[-1], : scores.shape[-1]]")),
-    ("size_wrong_axis", edit(HIDDEN, f"scores[mask]\n    {HIDDEN}")),
+    ("hard_coded_shape", edit(HIDDEN, f"scores[mask]\n    {HIDDEN}")),
     ("hard_coded_shape", edit(MASK, f"scores = scores.view(2, 4, 64, 64)\n    {MASK}")),
     *each("scale_sqrt_tokens", scale="sqrt_tokens"),
     *each("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),

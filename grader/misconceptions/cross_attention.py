@@ -14,7 +14,17 @@ from ._attention_module import CUTS_OF_GRADIENT, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, WEAK, WRONG_VIEWS, Runs, added
 from ._layers import module
 from ._masking import INF, lower
-from ._mutants import KEYS_NOT_TRANSPOSED, LOW_FILLS, OF_HEADS, SUPER_INIT_MISSING, at, before, each, of
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    LOW_FILLS,
+    OF_HEADS,
+    SUPER_INIT_MISSING,
+    at,
+    before,
+    each,
+    of,
+    values_transposed,
+)
 from ._scaling import PRECEDENCE, scales
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
@@ -242,7 +252,12 @@ MUTANTS = (
     ),
     *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
     *edits.on_a_device(SIZES, "self.W_query(x"),
+    (
+        "params_not_registered",
+        edit("self.W_value = nn.Linear(d_context, d_out, bias=False)", "self.W_value = self.W_key"),
+    ),
     *edits.answers(OUT),
+    values_transposed(),
     KEYS_NOT_TRANSPOSED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )

@@ -7,7 +7,7 @@ from ._attention import ORDERS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
 from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs
 from ._layers import module
-from ._mutants import at, each, of
+from ._mutants import at, each, of, values_transposed
 from ._scaling import PRECEDENCE, scales
 
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
@@ -119,6 +119,8 @@ MUTANTS = (
     ("gpt2_sizes", edit("block_size=1024", "block_size=512")),
     ("argument_unchecked", edit(UNKNOWN, 'size = "small"')),
     *edits.LAST,
+    values_transposed(),
+    *edits.ADDED_MASK_KEPT,
     ("heads_not_joined", edit("y = y.transpose(1, 2).reshape(B, T, C)", "return y")),  # as after step 2
 )
 

@@ -12,7 +12,7 @@ from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs
 from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
 from ._layers import module
 from ._masking import VISIBLE, hidden, of_mask
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, each, of, written_in
+from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, each, of, values_transposed, written_in
 from ._scaling import PRECEDENCE, factor, scales
 
 
@@ -181,6 +181,8 @@ MUTANTS = (
     *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
     *at(COUNT, ("interface", *(f"return {kind}(numbers * bytes_per_number)" for kind in NUMBERS), "return None")),
     *edits.answers(PROJECTED),
+    values_transposed("scores.softmax(dim=-1) @ v"),
+    *edits.ADDED_MASK_KEPT,
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),

@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, before, changed, of
+from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, before, changed, of, values_transposed
 
 # Lines of the reference.
 QKV_LAYER = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)"
@@ -136,6 +136,10 @@ MUTANTS = (
     *of("state_kept", edit(MASK, ".masked_fill(self.hidden, -math.inf)", {
             KEY: KEY + "\n        self.hidden = getattr(self, \"hidden\", key > query)"}),
         before(SIZES, "x = x[: getattr(self, \"size\", len(x))]\n        self.size = len(x)")),
+    # The mask of the first call once more, added to the scores.
+    ("state_kept", edit("weights = scores" + MASK, "weights = (scores + self.hidden)", {
+        KEY: KEY + "\n        if not hasattr(self, \"hidden\"):\n            self.hidden = "
+        "torch.zeros(T, past + T, dtype=x.dtype, device=x.device).masked_fill(key > query, -math.inf)"})),
     # Changed in place.
     *of("cache_changed",
         edit(PAST, PAST_OF_LIST[PAST], PAST_OF_LIST | {RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"}),
@@ -232,6 +236,7 @@ MUTANTS = (
         before(SIZES, "x = x.cpu()")),
     ("hard_coded_shape", before(SIZES, "x = x[:1]")),
     ("keys_not_transposed", edit("scores = q @ k.transpose(-2, -1)", "scores = q @ k")),
+    values_transposed(),
     *at(CUT, ("weight_not_transposed", "q, k, v = (x @ w for w in self.qkv.weight.chunk(3))",
             "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)).split(C, dim=-1)"),
         ("qkv_sliced_by_columns", "q, k, v = (x @ w for w in self.qkv.weight.T.reshape(3, C, C))",

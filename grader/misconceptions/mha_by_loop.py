@@ -214,6 +214,7 @@ MUTANTS = (
     *at(DEF, ("interface", "def mha_by_loop(x, mha)", "def mha_by_loop(mha, x, n_head)", "def mha_by_loop(x)",
         "def mha_by_loop(qkv, proj, x, n_head)", "def mha_loop(mha, x)")),
     ("keys_not_transposed", edit(".transpose(1, 2)", "")),
+    ("values_transposed", edit(SAID, " @ v.transpose(1, 2))")),
     ("heads_one_for_all", dealt("[..., -hd:]")),
 )  # fmt: skip
 

@@ -16,12 +16,13 @@ ROWS = (
     "weight.reshape(2, C // 2, C_in).transpose(0, 1)",
     "pairs.flip(2).transpose(1, 2)",
     "(weight + 0.0)",
-    "torch.cat([weight[:, 0::2], weight[:, 1::2]], 1)",
     "weight.reshape(C // n_head // 2, 2, n_head, C_in).transpose(0, 1)",
     "weight.reshape(C // n_head // 2, 2, n_head, C_in).permute(2, 1, 0, 3)",
     "pairs.transpose(1, 2).flip(2)",
-    "torch.stack([pairs[:, :, 0], -pairs[:, :, 1]], 1)",
 )
+
+# The right rows, half of them with another sign.
+SIGNED_ROWS = ("pairs[:, :, 0], -pairs[:, :, 1]", "-pairs[:, :, 1], pairs[:, :, 0]")
 
 FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
 
@@ -134,8 +135,12 @@ MUTANTS = (
     *each("rope_positions", k_place=("counted", "from_one", "from_first", "counted_down")),
     ("rope_positions", {"swapped_places": True}),
     *_turns("rope_base_fixed", base_used=(10000.0, 1000.0, 500000.0, 100.0, 1000000.0)),
-    *_turns("rope_angle", base_used=10000.0),  # with another base the speeds are wrong
     *at("pairs.transpose(1, 2)", ("halves_order", *ROWS)),
+    *at("pairs.transpose(1, 2)", ("halves_columns", "torch.cat([weight[:, 0::2], weight[:, 1::2]], 1)")),
+    *at(
+        "pairs.transpose(1, 2)",
+        ("halves_sign", *(f"torch.stack([{rows}], 1)" for rows in SIGNED_ROWS)),
+    ),
     (
         "halves_order",
         edit("weight.reshape(n_head, C // n_head // 2, 2, C_in)", "weight.reshape(C // n_head, n_head // 2, 2, -1)"),

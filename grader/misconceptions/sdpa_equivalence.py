@@ -16,7 +16,7 @@ from ._kept import Keeping
 from ._layers import KNOBS as LAYERS
 from ._layers import Layered
 from ._masking import INF, VISIBLE, hidden, of_mask
-from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, both, each, known, of
+from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, both, each, known, of, values_transposed
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
@@ -247,7 +247,7 @@ MUTANTS = (
     *of("dropout_on_output_only", *weights(SOFTMAX, "0.0")),
     *of("dropout_output_missing", *out("self.proj(y)")),
     *of("dropout_extra", *out(f"self.resid_dropout({OUT})")),
-    *edits.fixed_rates({f"dropout_p = {P}": f"dropout_p = {P.replace('self.dropout', '0.1')}"}),
+    *edits.other_rates(f"dropout_p = {P}"),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "rate"}),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
@@ -289,6 +289,7 @@ MUTANTS = (
     *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
     ("interface", edit("flash: bool = True", "flash: bool = False")),
     *edits.LAST,
+    values_transposed("scores.softmax(dim=-1)) @ v"),
 )
 
 # With a number that nobody can list: in both paths, or in one of them.

@@ -4,9 +4,17 @@ from manyheads.checks import edit
 
 from . import _separate_qkv as head
 from ._layers import module
-from ._mutants import KEYS_NOT_TRANSPOSED, dropped_in_place, each, written_in
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    added_mask_kept,
+    dropped_in_place,
+    each,
+    values_transposed,
+    written_in,
+)
 
 OUT, SOFTMAX = "weights @ v", "torch.softmax(scores, dim=-1)"
+HIDING = 'scores = scores.masked_fill(~self.mask[:T, :T], float("-inf"))'
 
 
 def make(**knobs):
@@ -25,6 +33,7 @@ MUTANTS = (
     *each(
         "params_not_registered", lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")]
     ),
+    *head.Runs.SHARED,
     *head.more_layers(
         OUT, out_proj=("nn.Linear(d_out, d_out)", "self.out_proj({0})"), norm=head.NORM, temperature=head.TEMPERATURE
     ),
@@ -37,7 +46,9 @@ MUTANTS = (
     *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
     KEYS_NOT_TRANSPOSED,
+    values_transposed(),
     dropped_in_place("self.dropout"),
+    *added_mask_kept(HIDING, "~self.mask[:T, :T]"),
 )
 
 FAMILIES = head.Runs.FAMILIES

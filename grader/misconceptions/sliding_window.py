@@ -8,7 +8,7 @@ import torch
 from manyheads.checks import edit
 
 from ._masking import INF, MASK_TYPES, hidden, weighed
-from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known, of
+from ._mutants import FILLS_TRIED, LOW_FILLS, SCALES_TRIED, at, each, known, of, values_transposed
 from ._scaling import PRECEDENCE_OF_HD, scales
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, multiplier, of_both, offered, own, sides
 
@@ -191,6 +191,7 @@ MUTANTS = (
     *each("interface", without=FUNCTIONS),
     *each("interface", renamed=FUNCTIONS),
     ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
+    values_transposed(),
     *_bands("window_halved", past=("half", "less_than_half")),
     ("values_width", edit("return weights @ v", "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out")),
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),

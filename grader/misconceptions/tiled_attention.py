@@ -60,11 +60,13 @@ def before(line, text, more=None):
     return edit(line, f"{text}\n    {line}", more)
 
 
-def of_the_block(ids, total, gathered):
+def of_the_block(total, gathered):
     """What a block holds is measured from its own maximum. total, gathered: its factor for the new one."""
     own = "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
     lines = {BOTH: f"own = {TILE_MAX}\n            {own}", TOTAL: TOTAL + total, GATHERED: GATHERED + gathered}
-    return [(id_, edit(MASK, fill, lines | far)) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO) for id_ in ids]
+    return [
+        ("tile_max_not_carried", edit(MASK, fill, lines | far)) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO)
+    ]
 
 
 def masked_where(mask, *places):
@@ -82,17 +84,24 @@ def with_zeros(tops, rest):
 
 MUTANTS = (
     *of("tile_no_rescale", edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}), edit(GATHERED, ADDED),
-        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED), edit(TOTAL, TOTAL_ADDED),
+        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED), edit(TOTAL, TOTAL_ADDED), edit(ONLINE_TOTAL, ONLINE_ADDED),
+        # The weights are kept as the first pass made them.
+        before(HIGHEST, "made = []", {
+            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
+            WEIGHTS: "return torch.cat(made, dim=-1) / total"})),
+    # The factor turned over, or for the new block as well.
+    *of("tile_rescaled_wrong",
         edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
-        edit(ONLINE_TOTAL, ONLINE_ADDED),
         swapped(ONLINE_TOTAL, "(highest - higher).exp()", "(higher - highest).exp().nan_to_num(posinf=0.0)"),
-        edit(BOTH, "fix, shares = highest - higher, (tile - higher).exp()",
-             {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"}),
-        edit(ONLINE_TOTAL, ONLINE_ADDED, {ONLINE_HIGHER: f"higher = {PIECE_MAX}"})),
-    *of_the_block(("tile_max_not_carried", "tile_no_rescale"), "", ""),
-    *((id_, swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")) for id_ in ("tile_max_not_carried", "tile_no_rescale")),
-    *of_the_block(("tile_no_rescale", "tile_max_not_carried"), " * new", ""),
-    *of_the_block(("tile_no_rescale", "tile_max_not_carried"), "", " * new"),
+        edit(GATHERED, "gathered = (gathered + shares @ values) * fix"),
+        edit(TOTAL, "total = (total + shares.sum(-1, keepdim=True)) * fix"),
+        edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()")),
+    *of("tile_max_not_carried", edit(BOTH, "fix, shares = highest - higher, (tile - higher).exp()",
+             {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"})),
+    *of_the_block("", ""),
+    ("tile_max_not_carried", swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")),
+    *of_the_block(" * new", ""),
+    *of_the_block("", " * new"),
     ("tile_diagonal_unmasked", edit(MASK, "")),
     ("mask_missing", edit(MASK, "", FUTURE_TOO)),
     *of("tile_max_not_carried",
@@ -109,25 +118,22 @@ MUTANTS = (
         edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}", {ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)")}),
         *(edit(MASK, fill, {HIGHER: f"higher = {TILE_MAX}", KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)")})
           for fill in (MASK, FINITE)),
-        # The weights made in the first pass, from the maximum so far.
-        before(HIGHEST, "made = []", {
-            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
-            WEIGHTS: "return torch.cat(made, dim=-1) / total"}),
         *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
-        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"), edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
+        edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
         edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)")),
     # What large scores are held against: zero or more, nothing, the first block, or the first score.
     *of("tile_overflow", edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
         edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
         edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
-        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"})),
+        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
+        # Each block's own maximum, with the right factor for what came before.
+        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}")),
     *of("tile_divided_each", edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
         edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
         edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"}),
         *(edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
             f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]") for high in (PIECE_MAX, "highest")),
-        edit(ANSWERS, "answers.append(gathered)"), swapped(PARTS, " / total", ""),
         # Divided in the first pass, by the sum so far.
         before(HIGHEST, "made = []", {
             ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp() / total)\n"),
@@ -143,8 +149,10 @@ MUTANTS = (
         edit(GATHERED, "gathered = (gathered * fix + shares @ values) / total"), edit(GATHERED, f"{GATHERED} / total"),
         *(edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"})
           for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
-        edit(ANSWERS, "answers.append(gathered / total / total)"), swapped(PARTS, "/ total", "/ total / total"),
         swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)")),
+    *of("tile_not_divided", edit(ANSWERS, "answers.append(gathered)"), swapped(PARTS, " / total", "")),
+    *of("tile_divided_twice",
+        edit(ANSWERS, "answers.append(gathered / total / total)"), swapped(PARTS, "/ total", "/ total / total")),
     *of("tile_diagonal_unmasked", *masked_where(MASK, *AT_EACH),
         edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
         edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
@@ -153,14 +161,22 @@ MUTANTS = (
     *at(MASK, ("tile_mask_local", *(f".masked_fill({local}, -math.inf)" for local in (
         "key - left > query - top", "key - left > query", "key > query - top")))),
     *of("tile_mask_local", *masked_where(".masked_fill(key - left > query - top, -math.inf)",
-        "left + keys.shape[-2] > top", "left == top or left + block_k > top", AT_EACH[0], AT_EACH[3], AT_EACH[2])),
+        "left + keys.shape[-2] > top", "left == top or left + block_k > top", AT_EACH[3], AT_EACH[2])),
     *of("tile_skipped", edit(LEFTS, "for left in range(0, top + 1, block_k):"),
         edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
         edit(KEYS, f"if left > 0 and left + block_k > bottom:\n                continue\n            {KEYS}"),
         edit(KEYS, f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n                continue"),
         edit(KEYS, f"if left // block_k > top // block_q:\n                continue\n            {KEYS}"),
-        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
-        edit(LEFTS, "for left in range(0, bottom, block_q):")),
+        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):")),
+    *of("tile_step_wrong", edit(LEFTS, "for left in range(0, bottom, block_q):"),
+        edit(KEYS, KEYS.replace("block_k", "block_q")), edit(TOPS, TOPS.replace("block_q", "block_k"))),
+    # The last block is a whole one, and begins earlier.
+    *of("tile_overlap",
+        *(edit(LEFTS, f"for left in [min(start, max(0, {end} - block_k)) for start in range(0, bottom, block_k)]:")
+          for end in ("T", "bottom")),
+        edit(PIECES, "for start in range(0, scores.shape[-1], block):\n"
+            "        start = min(start, max(0, scores.shape[-1] - block))\n"
+            "        piece = scores[..., start : start + block]")),
     *of("tile_ragged_dropped", edit(PIECES, WHOLE_PIECES), edit(PIECES, ONE_BLOCK),
         swapped(PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"),
         edit(PIECES, WHOLE_PIECES, {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])}),
@@ -189,7 +205,8 @@ MUTANTS = (
         *((id_, f"sums.append({lse}.squeeze(-1))") for id_, lse in (
             ("tile_lse_without_max", "total.log()"), ("tile_lse_without_log", "(highest + total)"),
             ("tile_lse_without_log", "(total * highest.exp())"),
-            ("tile_lse_without_max", "(total.log() - highest)"), ("tile_lse_without_log", "total")))),
+            ("tile_lse_without_log", "total"),
+            ("tile_lse_sign", "(total.log() - highest)"), ("tile_lse_sign", "(highest - total.log())")))),
     *at(SCALE, ("scale_missing", ""), ("scores_ignored", "* 0"), ("scale_no_sqrt", "/ hd"),
         ("scale_multiplied", "* math.sqrt(hd)", "* hd"),
         ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"), ("scale_tokens", "/ T"),
@@ -274,12 +291,10 @@ MUTANTS = (
     ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
     *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
     ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
+    ("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
     *of("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
         before(TOPS, "whole = torch.zeros_like(q)", {
         RETURNED: "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums, dim=-1)"})),
-    *of("tile_no_rescale", edit(GATHERED, "gathered = (gathered + shares @ values) * fix"),
-        edit(TOTAL, "total = (total + shares.sum(-1, keepdim=True)) * fix"),
-        edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()")),
     *of("output_rounded", *(swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
         for line, axis in ((RETURNED, -2), (WEIGHTS, -1)) for n in (3, 2))),
 )  # fmt: skip

@@ -10,7 +10,15 @@ from . import _separate_qkv as head
 from ._attention import HEADS_LAST, MERGES, SPLITS
 from ._attention_mutants import AXES, PARTS
 from ._layers import module
-from ._mutants import KEYS_NOT_TRANSPOSED, at, dropped_in_place, each, written_in
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    added_mask_kept,
+    at,
+    dropped_in_place,
+    each,
+    values_transposed,
+    written_in,
+)
 
 # (B, T, C) to (B, nh, T, hd), or what was taken for it.
 SPLIT = SPLITS | {
@@ -68,6 +76,7 @@ EVERY, OUT, PROJ = (
 OTHER_NAMES = ("w_q w_k w_v w_o", "W_query W_key W_value proj", "q_proj k_proj v_proj o_proj")
 LINEAR = "nn.functional.linear(context, self.out_proj.weight)"
 SIZES = "context_length: int, num_heads: int"
+HIDING = 'scores = scores.masked_fill(self.future[:T, :T], float("-inf"))'
 
 MUTANTS = (
     *head.attention_mutants(("sqrt_c", "sqrt_d_query"), AXES, several=True),
@@ -124,6 +133,7 @@ MUTANTS = (
     *each("params_not_registered", lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")]),
     *each("params_not_registered", lost=("anew out_proj", "plain out_proj")),
     ("params_not_registered", {"split": "first_shared"}),
+    *head.Runs.SHARED,
     *head.more_layers(OUT, c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"), norm=head.NORM, temperature=head.TEMPERATURE),
     *each("params_extra", renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES]),
     ("interface", edit("class MultiHeadAttention(", "class MHA(")),
@@ -136,6 +146,8 @@ MUTANTS = (
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
     ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),  # as after step 2
     dropped_in_place("self.dropout"),
+    values_transposed(),
+    *added_mask_kept(HIDING, "self.future[:T, :T]"),
 )
 
 FAMILIES = head.Runs.FAMILIES
