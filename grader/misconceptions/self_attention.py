@@ -4,7 +4,7 @@ from manyheads.checks import edit
 
 from . import _separate_qkv as head
 from ._layers import module
-from ._mutants import KEYS_NOT_TRANSPOSED, dropped_in_place, each, written_in
+from ._mutants import KEYS_NOT_TRANSPOSED, SCORES_WRONG_SOURCE, dropped_in_place, each, written_in
 
 OUT, SOFTMAX = "weights @ v", "torch.softmax(scores, dim=-1)"
 
@@ -37,6 +37,7 @@ MUTANTS = (
     *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
     KEYS_NOT_TRANSPOSED,
+    *SCORES_WRONG_SOURCE,
     dropped_in_place("self.dropout"),
 )
 

@@ -142,7 +142,7 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "weight_split: the wrong width is asked about": ("refuses_allowed", {"if d_out % num_heads != 0": "if d_in % num_heads != 0"}),
     "fused_qkv: three times the width is asked about": ("divisibility_unchecked", {"if n_embd % n_head != 0": "if 3 * n_embd % n_head != 0"}),
     "weight_split: a bias for each head": ("proj_bias", {"return self.out_proj(context)": "return sum(nn.functional.linear(c, w, self.out_proj.bias) for c, w in zip(context.chunk(self.num_heads, 2), self.out_proj.weight.chunk(self.num_heads, 1)))"}),
-    "fused_qkv: the mean of heads with all values": ("heads_averaged", {"y = weights @ v": "y = (weights @ v.transpose(1, 2).reshape(B, 1, T, C)).mean(1)", "y = y.transpose(1, 2).reshape(B, T, C)": "pass"}),
+    "fused_qkv: the mean of heads with all values": ("heads_share_weights", {"y = weights @ v": "y = (weights @ v.transpose(1, 2).reshape(B, 1, T, C)).mean(1)", "y = y.transpose(1, 2).reshape(B, T, C)": "pass"}),
     "causal_mask: a mask as large as the first axis": ("size_wrong_axis", {"causal_mask(scores.shape[-1], ": "causal_mask(scores.shape[0], "}),
     "mha_by_loop: a layer in place of its weight": ("layer_not_called", {"mha.qkv.weight.split(C, dim=0)": "mha.qkv.split(C, dim=0)"}),
     "self_attention: an answer that is rounded, and has no gradient": ("output_rounded", {"return weights @ v": "return (weights @ v).round(decimals=4)"}),
@@ -193,7 +193,7 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "grouped_query_attention: no transpose": ("keys_not_transposed", {"q @ k.transpose(-2, -1)": "q @ k"}),
     "self_attention: weights that are dropped in place":
         ("dropout_in_place", {"nn.Dropout(dropout)": "nn.Dropout(dropout, inplace=True)"}),
-    "mha_by_loop: a return inside the loop": ("heads_not_joined", {"    return mha.proj": "        return mha.proj"}),
+    "mha_by_loop: a return inside the loop": ("heads_one_width", {"    return mha.proj": "        return mha.proj"}),
     "fused_qkv: three mistakes in one layer": ("scale_sqrt_c mask_missing dropout_before_softmax",
         {"scores = scores.masked_fill(": "scores.masked_fill(",
             "math.sqrt(self.head_dim)": "math.sqrt(C)", "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"}),
