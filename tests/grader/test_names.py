@@ -147,7 +147,7 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "mha_by_loop: a layer in place of its weight": ("layer_not_called", {"mha.qkv.weight.split(C, dim=0)": "mha.qkv.split(C, dim=0)"}),
     "self_attention: an answer that is rounded, and has no gradient": ("output_rounded", {"return weights @ v": "return (weights @ v).round(decimals=4)"}),
     "causal_mask: a mask of one and minus infinity": ("mask_added", {'scores.masked_fill(~mask, float("-inf"))': 'scores + mask.to(scores).masked_fill(~mask, float("-inf"))'}),
-    "fused_qkv: rows read per head, and a merge without its transpose": ("wrong_view_both qkv_packed_per_head", PACKED),
+    "fused_qkv: rows read per head, and a merge without its transpose": ("merge_no_transpose qkv_packed_per_head", PACKED),
     "weight_split: sequences mixed up, which is no dropout, and a bias": ("merge_wrong_axes proj_bias", {"(weights @ v).transpose(1, 2)": "(weights @ v).permute(1, 2, 0, 3)", "bias=qkv_bias": "bias=True"}),
     "fused_qkv: sequences mixed up, and no dropout": ("heads_mix_batch dropout_missing", {"y.transpose(1, 2).reshape(B, T, C)": "y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)", "self.attn_dropout(": "(", "self.resid_dropout(": "("}),
     "attention_scores: a sum that is detached in a softmax by hand": ("gradient_cut", {"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}),
