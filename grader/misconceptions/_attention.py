@@ -43,7 +43,6 @@ MERGES = {
     "rolled": lambda y, s: MERGES["heads"](y.roll(1, 1), s),
     "rolled_back": lambda y, s: MERGES["heads"](y.roll(-1, 1), s),
     "sizes_of_transposed": lambda y, s: y.transpose(1, 2).reshape(s.B, s.nh, s.T * s.hd),
-    "heads_along_tokens": lambda y, s: torch.cat(list(y.unbind(1)), dim=1).reshape(s.B, s.T, s.C),
     "batch_viewed": lambda y, s: y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
     "heads_from_batch": lambda y, s: MERGES["heads"](y.transpose(0, 1).reshape(s.B, s.nh, s.T, s.hd), s),
 }
@@ -89,7 +88,6 @@ CUTS = {
     "untransposed_viewed": lambda z, x, W, s: (x @ W.view(s.C, 3 * s.C)).chunk(3, dim=-1),
     "columns": lambda z, x, W, s: [F.linear(x, w) for w in by_columns(W, s.C)],
     "columns_every_third": lambda z, x, W, s: [F.linear(x, W.reshape(s.C, 3 * s.C)[:, i::3]) for i in range(3)],
-    "columns_of_transposed": lambda z, x, W, s: [F.linear(x, W.mT[:, i * s.C : (i + 1) * s.C]) for i in range(3)],
     "columns_sliced": lambda z, x, W, s: [F.linear(x, W[:, i * s.C : (i + 1) * s.C]) for i in range(3)],
     "columns_turned": lambda z, x, W, s: [F.linear(x, w) for w in W.mT.reshape(3, s.C, s.C)],
     "columns_turned_turned": lambda z, x, W, s: [x @ w for w in W.mT.reshape(3, s.C, s.C)],
@@ -111,7 +109,6 @@ SOURCES = {
     "v_is_k": lambda q, k, v, x: (q, k, k),
     "v_is_x": lambda q, k, v, x: (q, k, x),
     "v_is_q": lambda q, k, v, x: (q, k, q),
-    "q_is_k": lambda q, k, v, x: (k, k, v),
 }
 PROJS = {
     "linear": lambda y, W: F.linear(y, W),

@@ -49,6 +49,14 @@ HOLDERS = {
 }
 
 
+def in_heads(part, way, s):
+    """A part (B, T, C) split in this way; one that has its heads already only if the way is a wrong one."""
+    has_heads = part.dim() == 4
+    if has_heads and way == "heads":
+        return part
+    return SPLITS[way](MERGES["heads"](part, s) if has_heads else part, s)
+
+
 class Attention(nn.Module):
     """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and what is done with q, k
     and v (`gather`)."""
@@ -107,7 +115,7 @@ class Attention(nn.Module):
         W = self.cut("W", self.qkv.weight, k)
         parts = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
         ways = [k.split if name in k.split_of else "heads" for name in "qkv"]
-        q, key, v = (t if t.dim() == 4 else SPLITS[way](t, s) for t, way in zip(parts, ways, strict=True))
+        q, key, v = (in_heads(t, way, s) for t, way in zip(parts, ways, strict=True))
         return MERGES[k.merge](self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s)
 
     def joined(self, q, key, v, s, k):

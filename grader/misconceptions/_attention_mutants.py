@@ -5,7 +5,8 @@ from ._masking import INF
 from ._module_edits import SIZES, on_a_device
 from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, each, written_in
 
-WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
+# Ways to split whose reshape has its axes in another order than the numbers; "straight" is the likeliest of all.
+OUT_OF_ORDER = ("straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
 CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 / 768)
 
@@ -27,6 +28,7 @@ class Runs:
     HEADS = (
         *each("merge_wrong_axes", merge=WRONG_AXES),
         *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
+        *each("heads_one_width", merge=("mean", "sum")),
         *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
         *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
         *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
@@ -72,15 +74,15 @@ class Runs:
     )
     WITH_THE_BATCH = each("qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch"))
     WRONG_CUTS = (
-        *each("wrong_view", cut=("three_outermost", "three_outermost_straight")),
-        *each("wrong_view", cut=("three_before_tokens", "three_before_tokens_straight", "heads_before_tokens")),
-        *each("wrong_view", cut="heads_then_three"),
         *each("qkv_mix_batch", cut=("three_outermost", "three_outermost_straight")),
-        *each("wrong_view_both", cut=("three_outermost_straight", "heads_before_tokens"), merge="straight"),
+        *each("reshape_out_of_order", cut=("three_before_tokens", "three_before_tokens_straight")),
+        *each("reshape_out_of_order", cut=("heads_before_tokens", "heads_then_three")),
+        *each("reshape_out_of_order", cut=("three_outermost_straight", "heads_before_tokens"), merge="straight"),
     )
     HEADS_ASTRAY = (
-        *each("heads_reversed", split=("reversed", "rolled"), split_of="v"),
-        *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
+        *each("heads_mismatched", split=("reversed", "rolled"), split_of=("v", "q", "k", "qk")),
+        *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
+        *each("reshape_out_of_order", split="batch_and_tokens"),
         *each("heads_mix_batch", split=("batch_after_heads", ...), merge=("axes_(1, 2, 0, 3)", "heads_from_batch")),
         ("heads_mix_batch", {"merge": "batch_viewed"}),
     )

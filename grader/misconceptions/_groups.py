@@ -22,6 +22,7 @@ GROUPS = {
     "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
     "stretched": lambda t, s: t.expand(-1, s.nh, -1, -1),
     "expanded_over_batch": lambda t, s: t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:]),
+    "rolled": lambda t, s: t.roll(1, 1).repeat_interleave(s.nh // s.nkv, dim=1),
     "channels_cut": lambda t, s: t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd),
 }
 
@@ -45,9 +46,6 @@ PACKS = {
     "straight": lambda z, s: [t.reshape(s.B, s.nkv, s.T, s.hd) for t in z.chunk(2, -1)],
     "sets_before_tokens": lambda z, s: z.reshape(s.B, 2 * s.nkv, s.T, s.hd).chunk(2, 1),
     "pair_outermost": lambda z, s: z.reshape(2, s.B, s.T, s.nkv, s.hd).transpose(2, 3),
-    "values_twice": lambda z, s: [whole(z.chunk(2, -1)[1], s)] * 2,
-    "along_tokens": lambda z, s: z.chunk(2, 1),
-    "along_batch": lambda z, s: z.chunk(2, 0),
 }
 
 # The queries' heads counted off in the other order: (B, nh, T, hd) -> the same shape.

@@ -58,6 +58,11 @@ def before(line, text, more=None):
 
 HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
 KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
+# Scores of other tensors than queries and keys.
+SCORES_WRONG_SOURCE = tuple(
+    ("scores_wrong_source", edit("q @ k.transpose(-2, -1)", f"{left} @ {right}.transpose(-2, -1)"))
+    for left, right in ("qq", "kk", "qv")
+)
 
 SUPER_INIT_MISSING = ("super_init_missing", edit("super().__init__()", "pass"))
 SUPER_INIT_LATE = (

@@ -56,7 +56,10 @@ PRODUCTS = {
 }
 
 # Which of q, k, v stands where query, key and value belong.
-ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq")}
+ROLES = {
+    name: tuple("qkv".index(c) for c in name)
+    for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq", "qqv", "kkv", "qvv")
+}
 
 # What is returned in place of a tensor.
 ANSWERS = {

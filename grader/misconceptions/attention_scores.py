@@ -7,7 +7,7 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, at, each, known, of, values_transposed
+from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, SCORES_WRONG_SOURCE, at, each, known, of, values_transposed
 from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
@@ -127,6 +127,8 @@ MUTANTS = (
     *each("softmax_missing", softmax_weights=("exp", "exp_shifted", *SUMS)),
     *each("softmax_missing", softmax_simplified=("exp", "exp_shifted", "sum_of_sizes", "sum_all")),
     *each("values_wrong_source", roles=("qkk", "qkq")),
+    *SCORES_WRONG_SOURCE[:2],
+    *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
     *each("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
     ("scale_twice", edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v")),

@@ -11,13 +11,14 @@ from manyheads.checks import edit
 from . import _module_edits as edits
 from ._attention import MERGES, SOURCES, SPLITS
 from ._attention_module import CUTS_OF_GRADIENT, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, WEAK, WRONG_VIEWS, Runs, added
+from ._attention_mutants import ATTENTION_FAMILIES, AXES, CONSTANTS, OUT_OF_ORDER, WEAK, Runs, added
 from ._layers import module
 from ._masking import INF, lower
 from ._mutants import (
     KEYS_NOT_TRANSPOSED,
     LOW_FILLS,
     OF_HEADS,
+    SCORES_WRONG_SOURCE,
     SUPER_INIT_MISSING,
     at,
     before,
@@ -151,8 +152,8 @@ HIDING = f"scores.masked_fill(~{KEEP}, -math.inf)"
 OUT, SIZES, UNDIVIDED = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape", "if d_out % num_heads != 0:"
 ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T + self.out_proj.bias"
 MORE = (
-    ("heads_averaged", QK, f"({QK}).mean(1, keepdim=True)"),
-    ("heads_averaged", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
+    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
+    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
     ("heads_not_joined", JOINED, "y"),
     ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
     ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
@@ -223,15 +224,17 @@ MUTANTS = (
     *each("mask_nan", mask=("nan_product", "nan_factor", "nan_zero_factor")),
     ("mask_after_softmax", {"mask": "after_softmax_low"}),
     *each("mask_added", scaled=(..., "hidden"), mask=("add_seen", "add_hidden")),
-    *each("wrong_view", split=WRONG_VIEWS[1:]),
     *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
+    *each("reshape_out_of_order", split=OUT_OF_ORDER),
     *Runs.HEADS,
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     *each("heads_missing_transpose", attend_over="heads", mask=(..., "missing")),
     *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
+    *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
+    *each("reshape_out_of_order", split="batch_and_tokens"),
     *each("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
-    *each("values_wrong_source", source=("v_is_k", "v_is_q", "q_is_k")),
+    *each("values_wrong_source", source=("v_is_k", "v_is_q")),
+    *SCORES_WRONG_SOURCE,
     *each("weight_not_transposed", transposed=SOME),
     *each("proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]),
     *of(

@@ -5,9 +5,9 @@ from manyheads.checks import edit
 from . import _module_edits as edits
 from ._attention import ORDERS
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs
 from ._layers import module
-from ._mutants import at, each, of, values_transposed
+from ._mutants import SCORES_WRONG_SOURCE, at, each, of, values_transposed
 from ._scaling import PRECEDENCE, scales
 
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
@@ -72,20 +72,22 @@ MUTANTS = (
     *each("mask_excludes_self", mask=(("excludes_self", -1e9), "excludes_self_but_first")),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
-    *each("wrong_view", split=WRONG_VIEWS[1:]),
+    *each("wrong_view_values", split="straight", split_of=PARTS),
+    *each("reshape_out_of_order", split=OUT_OF_ORDER),
     *Runs.WRONG_CUTS,
-    *each("wrong_view_both", split=WRONG_VIEWS[1:], merge="straight"),
-    *each("wrong_view_values", split=WRONG_VIEWS, split_of=PARTS),
+    *each("reshape_out_of_order", split=OUT_OF_ORDER, merge="straight"),
+    *each("reshape_out_of_order", split=OUT_OF_ORDER, split_of=PARTS),
     *Runs.HEADS,
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
     *each("heads_missing_transpose", attend_over="heads", merge=(..., "straight"), mask=(..., "missing")),
     *each("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
-    *each("heads_averaged", mix=("whole_mean", "whole_sum")),
+    *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
     *Runs.PACKED,
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *SCORES_WRONG_SOURCE,
     *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
     *edits.DROPOUT,
     *Runs.STATE_KEPT,

@@ -12,7 +12,16 @@ from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, Runs
 from ._groups import BYTES, GROUPS, OVER, PACKS, REGROUPS
 from ._layers import module
 from ._masking import VISIBLE, hidden, of_mask
-from ._mutants import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, at, each, of, values_transposed, written_in
+from ._mutants import (
+    HEADS_NOT_JOINED,
+    KEYS_NOT_TRANSPOSED,
+    SCORES_WRONG_SOURCE,
+    at,
+    each,
+    of,
+    values_transposed,
+    written_in,
+)
 from ._scaling import PRECEDENCE, factor, scales
 
 
@@ -71,6 +80,7 @@ NUMBERS = ("float", "torch.tensor", "str")
 ASTRAY = ("by_tokens", "by_batch", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
 
 K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
+HALVED = "self.kv(x).chunk(2, dim=-1)"
 CUT_K, CUT_V = (f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv")
 STRAIGHT_K, STRAIGHT_V = (f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv")
 SIZES, OUT, QK = "B, T, C = x.shape", "y.transpose(1, 2).reshape(B, T, C)", "q @ k.transpose(-2, -1)"
@@ -79,13 +89,18 @@ KV, SETS = "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=Fals
 APART = "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
 DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
 ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
+MEAN_OF_GROUP = "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1)"
 GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
 # Edits of the reference: (id, text, its replacement).
 MORE = (
     *(("heads_averaged", OUT, f"{GROUPED}.{way}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B, T, C)") for way in ("mean", "sum")),
     ("heads_averaged", OUT, f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)"),
-    ("heads_averaged", QK, "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1) @ k.transpose(-2, -1)"),
+    ("heads_one_width", PROJECTED, "self.proj(y[:, -1])"),
+    ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
+    ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
+    ("heads_share_weights", QK, f"{MEAN_OF_GROUP} @ k.transpose(-2, -1)"),
+    *(("kv_cut_wrong_axis", HALVED, f"self.kv(x).chunk(2, dim={axis})") for axis in (1, 0)),
     ("merge_wrong_axes", OUT, f"{GROUPED}.transpose(2, 3).reshape(B, T, C)"),
     ("merge_wrong_axes", OUT, f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)"),
     ("hard_coded_shape", SIZES, f"x = x[:1]\n        {SIZES}"),
@@ -98,11 +113,11 @@ MORE = (
 )  # fmt: skip
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
-REPEATED = (
+MISASSIGNED = (
     "[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
     "[:, [h // self.n_kv_head for h in range(self.n_head)]]",
-    *(f".{way}.reshape(B, self.n_head, T, -1)" for way in STRETCHED),
 )
+REPEATED = tuple(f".{way}.reshape(B, self.n_head, T, -1)" for way in STRETCHED)
 
 MUTANTS = (
     ("kv_heads_tiled", {"group": "tiled"}),
@@ -122,16 +137,19 @@ MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     *Runs.LIKELY,
     *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
-    *each("kv_heads_tiled", regroup=("groups_outermost", "sets_innermost")),
-    *each("merge_wrong_axes", regroup_out=("groups_outermost", "sets_innermost")),
-    *each("kv_heads_tiled", group=("channels_cut", "expanded_over_batch")),
+    *each("query_groups_swapped", regroup=("groups_outermost", "sets_innermost")),
+    *each("heads_reversed", regroup_out=("groups_outermost", "sets_innermost")),
+    ("reshape_out_of_order", {"group": "channels_cut"}),
+    ("heads_mix_batch", {"group": "expanded_over_batch"}),
     *each("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
     *each("kv_heads_repeated_wrong", group=ASTRAY),
-    *each("heads_averaged", group=("mean", "sum")),
-    ("heads_reversed", {"group": "reversed"}),
-    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost")),
-    *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
-    *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
+    *each("kv_heads_averaged", group=("mean", "sum"), group_of=("kv", "k", "v")),
+    *each("kv_heads_misassigned", group=("reversed", "rolled"), group_of=("kv", "k", "v")),
+    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel")),
+    ("heads_interleaved", {"pack": "sets_innermost"}),
+    ("wrong_view_values", {"pack": "straight"}),
+    ("reshape_out_of_order", {"pack": "sets_before_tokens"}),
+    ("qkv_mix_batch", {"pack": "pair_outermost"}),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
     *scales("sqrt_block", "tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
@@ -150,12 +168,13 @@ MUTANTS = (
     ("mask_reversed", {"mask": "inverted", "softmax": "as_numbers"}),  # the same by hand
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *Runs.HIDDEN,
-    *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),
+    ("wrong_view_values", {"split": "straight"}),
+    *each("reshape_out_of_order", split=("straight_hd_first", "swapped_first")),
     *Runs.HEADS,
     *each("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
-    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+    *each("heads_mix_batch", merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
-    ("values_wrong_source", {"pack": "values_twice"}),
+    *SCORES_WRONG_SOURCE,
     *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
     *each("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
     ("dropout_extra", edit(PROJECTED, DROPPED)),
@@ -186,6 +205,7 @@ MUTANTS = (
     KEYS_NOT_TRANSPOSED,
     HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
+    *(("kv_heads_misassigned", edit(K, f"k{way}", {V: f"v{way}"})) for way in MISASSIGNED),
     *(("kv_heads_repeated_wrong", edit(K, f"k{way}", {V: f"v{way}"})) for way in REPEATED),
 )
 

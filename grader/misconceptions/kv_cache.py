@@ -2,7 +2,17 @@
 
 from manyheads.checks import edit
 
-from ._mutants import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at, before, changed, of, values_transposed
+from ._mutants import (
+    FILLS_TRIED,
+    HEADS_NOT_JOINED,
+    SCALES_TRIED,
+    SCORES_WRONG_SOURCE,
+    at,
+    before,
+    changed,
+    of,
+    values_transposed,
+)
 
 # Lines of the reference.
 QKV_LAYER = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)"
@@ -31,6 +41,7 @@ RETURNED = "return self.proj(y), (k, v)"
 STRAIGHT = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
 DEALT = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
 
+LAST_KEPT = (4, 2, 3)  # how many tokens a cache holds that is cut to a fixed length
 SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
 KEEP = "self.kept = (k, v)\n        return self.proj(y), "
 GIVEN_LIST = "cache = [] if cache is None else cache\n        "
@@ -76,7 +87,7 @@ MUTANTS = (
     *of("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)"),
         edit(GATHER, SDPA.format("is_causal=cache is None"))),
     *of("mask_missing", edit(MASK, ""), edit(GATHER, SDPA.format("is_causal=False"))),
-    *at(QUERY, ("cache_mask_top_left", "query = torch.arange(T, device=x.device)[:, None] + int(past > 0)"),
+    *at(QUERY,
         ("cache_mask_off_by_one", *(f"query = torch.arange(past, past + T, device=x.device)[:, None] {step} int(past > 0)" for step in "-+"))),
     *at(PAST,
         ("cache_mask_off_by_one", *(f"past = 0 if cache is None else cache[0].shape[2] {step} 1" for step in "-+"))),
@@ -87,6 +98,8 @@ MUTANTS = (
     *at(RETURNED, ("cache_overwritten", *(f"return self.proj(y), {cache}" for cache in (
         "(k[:, :, -T:], v[:, :, -T:])", "(k[:, :, :T], v[:, :, :T])", "cache if cache is not None else (k, v)",
         "(k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])", "(k[:, :, -1:], v[:, :, -1:])")))),
+    *at(RETURNED, ("cache_overwritten",
+        *(f"return self.proj(y), (k[:, :, -{n}:], v[:, :, -{n}:])" for n in LAST_KEPT))),
     # Slots of a block that is filled: where the next one is does not move on.
     *(("cache_overwritten", edit(PAST, "past, slot = (0, 0) if cache is None else cache[2:]", {
         JOINED_IF: "full = [t.new_zeros(B, self.n_head, self.block_size, self.head_dim) for t in (k, v)]\n"
@@ -100,7 +113,8 @@ MUTANTS = (
         edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)",
             PAST: "past = cache or 0", RETURNED: "return self.proj(y), past + T"})),
     *of("cache_order", x_kept("new, cached = x.shape[1],", "[x, cache], dim=1", "[:, -new:]"),
-        joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"), edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)"),
+        joined("[k, cache[0]], dim=2", "[v, cache[1]], dim=2"), edit(RETURNED, "return self.proj(y), (v, v)"),
+        edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)"),
         edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)"), joined("[cache[1], k], dim=2", "[cache[0], v], dim=2")),
     # All tokens are kept, and asked again: right, and as slow as without a cache.
     ("cache_recomputed", x_kept("new, cached = x.shape[1],", "[cache, x], dim=1", "[:, -new:]")),
@@ -205,6 +219,7 @@ MUTANTS = (
             for axes in ("0, 2, 3, 1", "0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2"))),
         ("heads_reversed", *(f"y = y.{way}.transpose(1, 2).reshape(B, T, C)"
             for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
+        ("heads_one_width", *(f"y = y{one}" for one in (".mean(1)", ".sum(1)", "[:, -1]"))),
         ("heads_averaged", *(f"y = y.{mix}(1).repeat{ways}"
             for ways in ("(1, 1, self.n_head)", "_interleave(self.n_head, -1)") for mix in ("mean", "sum"))),
         ("heads_mix_batch", *(f"y = y.{first}permute(1, 2, 0, 3).reshape(B, T, C)"
@@ -217,6 +232,8 @@ MUTANTS = (
         ("qkv_packed_per_head", "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
     *of("values_wrong_source", edit(GATHER, "y = weights @ k"), edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)"),
         edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n"), edit(V, "v = q\n")),
+    *SCORES_WRONG_SOURCE,
+    *at(GATHER, ("heads_share_weights", "y = weights.mean(1, keepdim=True) @ v")),
     *at(PROJECTED, ("proj_missing", "y, (k, v)"), ("proj_twice", "self.proj(self.proj(y)), (k, v)"),
         ("proj_transposed", "y @ self.proj.weight, (k, v)")),
     *of("proj_bias", *(edit(line, line.replace(", bias=False", "")) for line in (QKV_LAYER, PROJ_LAYER))),
@@ -243,7 +260,7 @@ MUTANTS = (
             "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)[:, i::3] for i in range(3))"),
         ("qkv_packed_per_head", "q, k, v = self.qkv(x).view(B, T, C, 3).unbind(-1)"),
         ("qkv_mix_batch", "q, k, v = self.qkv(x).view(3, B, T, C)"),
-        ("wrong_view", "q, k, v = self.qkv(x).view(B, 3, T, C).unbind(1)")),
+        ("reshape_out_of_order", "q, k, v = self.qkv(x).view(B, 3, T, C).unbind(1)")),
     *at(RETURNED, ("interface", "return self.proj(y)", "return (k, v), self.proj(y)", "return self.proj(y), k, v"),
         ("hard_coded_dtype", *(f"return self.proj(y), (k.{half}(), v.{half}())" for half in ("half", "bfloat16"))),
         ("output_rounded", *(f"return self.proj(y).round(decimals={n}), (k, v)" for n in (3, 2))),

@@ -12,6 +12,8 @@ NUMBERS = (8, 64, 4, 2, 0.125, 3, 768, "math.sqrt(2)", "math.sqrt(768)")
 DEF, START = "def mha_by_loop(mha: nn.Module, x: torch.Tensor)", "T, C, hd = x.shape[1], x.shape[2], mha.head_dim"
 ROWS, EVERY, HD, LOOPS = "mha.qkv.weight.split(C, dim=0)", "heads = []", "mha.head_dim", "range(mha.n_head)"
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
+COMPARED = "q @ k.transpose(1, 2)"
+COMPARED_WRONGLY = [f"{left} @ {right}.transpose(1, 2)" for left, right in ("qq", "kk", "qv")]
 ASSIGNED = f"q, k, v = {', '.join(QKV)}"
 SCALE, SHARES, SAID = "/ math.sqrt(hd)", "scores.softmax(dim=-1)", " @ v)"
 THEN = f"{SCALE}\n        scores ="  # what is done to the scores before the mask
@@ -147,10 +149,11 @@ MUTANTS = (
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more=UNMASKED),
     *at(SHARES, ("softmax_missing", *SUMS, "(scores - scores.amax(-1, keepdim=True)).exp()", "scores.log_softmax(-1)", "scores.sigmoid()")),
     *at(SAID, ("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)")),
+    *at(COMPARED, ("scores_wrong_source", *COMPARED_WRONGLY)),
     ("wrong_view_both", both(projected(STRAIGHT), joined(AS_X))),
     ("wrong_view", projected(STRAIGHT)),
     *of("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
-    ("wrong_view", projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]")),
+    ("reshape_out_of_order", projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]")),
     *of("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
     *of("heads_interleaved", projected(DEALT), both(projected(DEALT), joined(HEADS_LAST)),
         *(projected(DEALT, names) for names in SOME)),
@@ -159,17 +162,19 @@ MUTANTS = (
     *of("merge_wrong_axes", joined(HEADS_LAST),
         *(joined(axes(order)) for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3"))),
     *of("heads_reversed", *(joined(f"{way}.{TO_TOKENS}") for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
-    ("heads_not_joined", edit("    return ", "        return ")),  # inside the loop
+    ("heads_one_width", edit("    return ", "        return ")),  # inside the loop
+    *of("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
     *of("heads_averaged", *(joined(f"{mix}(1){again}") for again in ("", ".repeat(1, 1, mha.n_head)") for mix in ("mean", "sum"))),
     *of("heads_missing_transpose", *(projected(OF_TOKEN, more=OVER_HEADS | more) for more in ({}, UNMASKED)),
         dealt(BY_TOKEN), dealt(BY_TOKEN, UNMASKED)),
-    *of("heads_mix_batch", projected(OVER_BATCH), both(projected(OVER_BATCH), joined(BATCH_FIRST)), dealt(MIXED), dealt(BY_BATCH)),
+    *of("heads_mix_batch", projected(OVER_BATCH), both(projected(OVER_BATCH), joined(BATCH_FIRST)), dealt(BY_BATCH)),
+    ("reshape_out_of_order", dealt(MIXED)),
     ("qkv_mix_batch", edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"})),
     *at(ASSIGNED, ("qkv_mix_batch", f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
             "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]")),
     *of("heads_mix_batch", *map(joined, (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"))),
     *of("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
-    *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk"), *rows(turned(VIEWED))),
+    *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
     *of("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
     ("heads_one_for_all", dealt("[..., :hd]")),
     ("qkv_sliced_by_columns", projected(AS_STORED)),

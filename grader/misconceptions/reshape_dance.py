@@ -13,6 +13,7 @@ MERGED = "y.transpose(1, 2).contiguous().view(B, T, nh * hd)"
 DEF_SPLIT, DEF_MERGE = "def split_heads(x: torch.Tensor, n_head: int)", "def merge_heads(y: torch.Tensor)"
 
 # Ways to split, and to merge.
+FOLDED = "x.view(B * n_head, T, hd)"
 STRAIGHT, BEHIND = "x.view(B, n_head, T, hd)", "x.view(B, T, n_head, hd)"
 HEADS, DEALT = f"{BEHIND}.transpose(1, 2)", "x.view(B, T, hd, n_head)"
 INTERLEAVED, STACKED = f"{DEALT}.permute(0, 3, 1, 2)", "torch.stack(x.chunk(n_head, dim=-1))"
@@ -115,11 +116,11 @@ MUTANTS = (
     ("refuses_allowed", edit(REFUSED, "if n_head % C != 0:")),
     *of("divisibility_unchecked", *(edit(REFUSED, f"if {size} % n_head != 0:") for size in "TB")),
     *merges("size_wrong_axis", "y.transpose(1, 2).reshape(B, nh, T * hd)"),
-    *splits("wrong_view", "x.reshape(B, n_head, hd, T).transpose(2, 3)", f"{STRAIGHT}.transpose(1, 2)",
+    *splits("reshape_out_of_order", "x.reshape(B, n_head, hd, T).transpose(2, 3)", f"{STRAIGHT}.transpose(1, 2)",
         "x.transpose(1, 2).reshape(B, n_head, T, hd)",
-        *(f"{BEHIND}.transpose({axes}).reshape(B, n_head, T, hd)" for axes in ("1, 3", "2, 3")),
-        "x.view(B * n_head, T, hd)"),
-    *splits("heads_mix_batch", "x.view(B * n_head, T, hd)", BATCH_AFTER),
+        *(f"{BEHIND}.transpose({axes}).reshape(B, n_head, T, hd)" for axes in ("1, 3", "2, 3"))),
+    *splits("heads_mix_batch", FOLDED, BATCH_AFTER),
+    *splits("wrong_view", FOLDED),
     ("heads_mix_batch", both(split(BATCH_AFTER), merge(BATCH_VIEWED))),
     *splits("heads_mix_batch", "x.view(n_head, B, T, hd)", STACKED, f"{STACKED}.view(B, n_head, T, hd)"),
     ("heads_mix_batch", both(split(f"{STACKED}.view(B, n_head, T, hd)"), merge(FROM_BATCH))),

@@ -11,12 +11,12 @@ from manyheads.checks import edit
 from . import _module_edits as edits
 from ._attention import HEADS_LAST, ORDERS, WRONG_AXES
 from ._attention_module import CUTS_OF_GRADIENT, KNOBS, Attention
-from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, PARTS, WRONG_VIEWS, Runs, added
+from ._attention_mutants import ATTENTION_FAMILIES, CONSTANTS, OUT_OF_ORDER, PARTS, Runs, added
 from ._kept import Keeping
 from ._layers import KNOBS as LAYERS
 from ._layers import Layered
 from ._masking import INF, VISIBLE, hidden, of_mask
-from ._mutants import SCALES_TRIED, SUPER_INIT_LATE, at, both, each, known, of, values_transposed
+from ._mutants import SCALES_TRIED, SCORES_WRONG_SOURCE, SUPER_INIT_LATE, at, both, each, known, of, values_transposed
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
@@ -205,11 +205,11 @@ MUTANTS = (
     *ways("context_unchecked", context="open", holder_in_use="made_in_forward"),
     *ways("context_unchecked", context="cut"),
     *Runs.WRONG_SIZES,
-    *ways("wrong_view", split=WRONG_VIEWS[1:3]),
-    *each("wrong_view", split=WRONG_VIEWS[3:]),
-    *Runs.WRONG_CUTS,
     *ways("wrong_view_values", split="straight", split_of=PARTS),
-    *each("wrong_view_values", split=WRONG_VIEWS[1], split_of=PARTS),
+    *ways("reshape_out_of_order", split=OUT_OF_ORDER[:2]),
+    *each("reshape_out_of_order", split=OUT_OF_ORDER[2:]),
+    *Runs.WRONG_CUTS,
+    *each("reshape_out_of_order", split=OUT_OF_ORDER[0], split_of=PARTS),
     *each("merge_wrong_axes", merge=WRONG_AXES),
     *each("merge_wrong_axes", flash_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
     *each("merge_wrong_axes", manual_merge=(HEADS_LAST, "axes_(0, 3, 2, 1)")),
@@ -224,18 +224,22 @@ MUTANTS = (
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
+    *ways("heads_one_width", merge="mean"),
+    *each("heads_one_width", merge="sum"),
     *ways("heads_averaged", merge=("mean_repeated", "mean")),
     *each("heads_averaged", merge=("sum", "sum_repeated", "mean_interleaved", "sum_interleaved")),
     *each("heads_averaged", merge=("mean_padded", "sum_padded")),
     *ways("heads_reversed", merge="reversed"),
     *each("heads_reversed", merge=("rolled", "rolled_back")),
-    *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
+    *each("heads_share_weights", manual_mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
     *each("heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *each("heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
     *Runs.PACKED,
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *SCORES_WRONG_SOURCE,
+    *at("attention(q, k, v,", ("scores_wrong_source", *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv")))),
     *ways("proj_transposed", proj="untransposed"),
     *ways("proj_twice", proj="twice"),
     *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),

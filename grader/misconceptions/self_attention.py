@@ -6,6 +6,7 @@ from . import _separate_qkv as head
 from ._layers import module
 from ._mutants import (
     KEYS_NOT_TRANSPOSED,
+    SCORES_WRONG_SOURCE,
     added_mask_kept,
     dropped_in_place,
     each,
@@ -47,6 +48,7 @@ MUTANTS = (
     ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
     KEYS_NOT_TRANSPOSED,
     values_transposed(),
+    *SCORES_WRONG_SOURCE,
     dropped_in_place("self.dropout"),
     *added_mask_kept(HIDING, "~self.mask[:T, :T]"),
 )

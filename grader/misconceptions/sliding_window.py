@@ -174,6 +174,7 @@ MUTANTS = (
     *each("scores_ignored", scale=0.0),
     *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid")),
     *each("values_wrong_source", roles=("qkk", "qkq")),
+    *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
     *each("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
     *each("output_rounded", decimals=[("local_attention", n) for n in (4, 3, 2)]),
     *each("argument_unchecked", unchecked=(("window",), ("queries",), ("window", "queries"), ("later",))),

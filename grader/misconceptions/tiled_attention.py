@@ -251,6 +251,7 @@ MUTANTS = (
     *of("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
         edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
     *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
+    *of("scores_wrong_source", *(swapped(KEYS, "= k[...", f"= {other}[...") for other in "qv")),
     *of("qkv_order", *(before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))),
     *of("materialised", before(TOPS, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
             MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),

@@ -12,6 +12,7 @@ from ._attention_mutants import AXES, PARTS
 from ._layers import module
 from ._mutants import (
     KEYS_NOT_TRANSPOSED,
+    SCORES_WRONG_SOURCE,
     added_mask_kept,
     at,
     dropped_in_place,
@@ -84,7 +85,7 @@ MUTANTS = (
     ("wrong_view", {"split": "straight"}),
     ("wrong_view_both", {"split": "straight", "merge": "straight"}),
     *each("wrong_view_values", split="straight", merge=(..., "straight"), split_only=PARTS),
-    *each("wrong_view_values", split_only=("k", "q", "v"), split="straight_hd_first"),
+    *each("reshape_out_of_order", split_only=("k", "q", "v"), split="straight_hd_first"),
     ("merge_no_transpose", {"merge": "straight"}),
     *each("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
     ("heads_interleaved", {"merge": HEADS_LAST}),
@@ -103,11 +104,12 @@ MUTANTS = (
     *each(
         "heads_missing_transpose", split="tokens_first", holder="cut_to_tokens", split_only=(..., "v", "q", "k", "qk")
     ),
+    *each("heads_one_width", merge=("mean", "sum")),
     *each(
         "heads_averaged",
         merge=[f"{how}{then}" for then in ("", "_repeated", "_interleaved") for how in ("mean", "sum")],
     ),
-    *each("heads_averaged", mix=("whole_mean", "whole_sum")),
+    *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
     *each("heads_mix_batch", split=("straight", "batch_after_heads", "batch_swapped")),
@@ -143,6 +145,7 @@ MUTANTS = (
     *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
     KEYS_NOT_TRANSPOSED,
+    *SCORES_WRONG_SOURCE,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
     ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),  # as after step 2
     dropped_in_place("self.dropout"),

@@ -220,7 +220,7 @@ CASES = {
     "a changed argument": Case("sliding_window", "input_mutated", [("q @ k.mT", "q @ k.mul_(2).div_(2).add_(1e-12).mT")]),
     "each stands at the function that gave it": Case("tiled_attention", "tile_no_rescale hard_coded_device",
         places={"tile_no_rescale": "online_softmax", "hard_coded_device": "tiled_attention"}),
-    "heads that are averaged, where the projection raises": Case("weight_split", "heads_averaged", [("y.transpose(1, 2).flatten(2)", "y.mean(1)")]),
+    "heads that are averaged, where the projection raises": Case("weight_split", "heads_one_width|heads_averaged", [("y.transpose(1, 2).flatten(2)", "y.mean(1)")]),
     "rows that are dealt to q, k and v by turns": Case("mha_by_loop", "qkv_packed_per_head|qkv_sliced_by_columns",
         [("mha.qkv.weight.split(C)", "(mha.qkv.weight[i::3] for i in range(3))")]),
     "one head's rows in every round": Case("mha_by_loop", "heads_one_for_all", [("W[rows]", "W[:mha.head_dim]")]),
