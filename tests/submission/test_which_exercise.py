@@ -107,7 +107,9 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
     assert taken < Limits().seconds / 6
 
 
-@pytest.mark.parametrize("name", ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"])
+@pytest.mark.parametrize(
+    "name", ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"]
+)
 def test_several_suffixes_behind_each_other_are_taken_away(course, name) -> None:
     exercises = Exercises(course)
     assert exercises.of(name, b"").id == "reshape_dance"
