@@ -160,6 +160,12 @@ class Reply:
     parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
 
 
+def tensors_of(reply: Reply) -> list[Tensor]:
+    """Return all tensors of a reply."""
+    tensors = [*(output.tensor for output in reply.outputs), *reply.gradients.values()]
+    return [tensor for tensor in tensors if tensor is not None]
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """An input or output of an operation. `value`: the number in a tensor without axes."""
