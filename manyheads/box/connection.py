@@ -231,8 +231,9 @@ class Connection:
 
     def _count_widened(self, answer: object) -> None:
         """Count what the numbers of an answer take in float64 beyond what came. Raises BadReply if that is too much."""
-        for reply in answer if isinstance(answer, list) else [answer]:
-            tensors = tensors_of(reply.reply if isinstance(reply, Traced) else reply)
+        for message in answer if isinstance(answer, list) else [answer]:
+            reply = message.reply if isinstance(message, Traced) else message
+            tensors = tensors_of(reply) if isinstance(reply, Reply) else []
             if WIDE * sum(tensor.numel() for tensor in tensors) > self._limits.reply_mib * MIB:
                 raise BadReply(f"its numbers are larger than {self._limits.reply_mib} MiB in float64")
             self._count_received(sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors))
