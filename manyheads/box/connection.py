@@ -21,7 +21,7 @@ from .names import Level
 from .procstat import ran
 from .replies import BadReply, read_reply, split
 from .worker import wire
-from .worker.answers import Reply
+from .worker.answers import Reply, Traced, tensors_of
 from .worker.limits import MIB, Limits
 from .worker.messages import Batch, Message
 
@@ -30,7 +30,9 @@ Answer = TypeVar("Answer")
 WALL = 10  # how many times its own time an attempt may take by the clock on the wall
 # All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
 # without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
+# They count as the judge compares them, in float64: 30 MiB of bools are 240, of which several copies took it to 1.1 GiB.
 ALL_REPLIES = 4
+WIDE = 8  # bytes of a number in float64
 GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
 _SOON = 0.01  # seconds until its own time is read again, at least
 _WINDOWS_ERROR = 0xC  # the first digit of an exit code that is an NTSTATUS of severity error
@@ -198,7 +200,9 @@ class Connection:
 
     def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
         try:
-            return read(self._answer(data, seconds))
+            answer = read(self._answer(data, seconds))
+            self._count_widened(answer)
+            return answer
         except BadReply as error:
             self.close()
             raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
@@ -219,13 +223,27 @@ class Connection:
             (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, deadline))
             if length > most * MIB:
                 raise BadReply(f"its answer is larger than {most} MiB")
-            self.spent.received += length
-            if self.spent.received > ALL_REPLIES * most * MIB:
-                raise BadReply(f"all its answers together are larger than {ALL_REPLIES * most} MiB")
+            self._count_received(length)
             return self._receive(length, deadline)
         finally:
             self.spent.seconds += self._own_time.of(deadline.passed)
             self._own_time.begin()
+
+    def _count_widened(self, answer: object) -> None:
+        """Count what the numbers of an answer take in float64 beyond what came. Raises BadReply if that is too much."""
+        for message in answer if isinstance(answer, list) else [answer]:
+            reply = message.reply if isinstance(message, Traced) else message
+            tensors = tensors_of(reply) if isinstance(reply, Reply) else []
+            if WIDE * sum(tensor.numel() for tensor in tensors) > self._limits.reply_mib * MIB:
+                raise BadReply(f"its numbers are larger than {self._limits.reply_mib} MiB in float64")
+            self._count_received(sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors))
+
+    def _count_received(self, length: int) -> None:
+        """Count bytes of replies. Raises BadReply if all replies of the attempt are too large together."""
+        most = ALL_REPLIES * self._limits.reply_mib
+        self.spent.received += length
+        if self.spent.received > most * MIB:
+            raise BadReply(f"all its answers together are larger than {most} MiB")
 
     def _receive(self, count: int, deadline: _Deadline) -> bytes:
         received = bytearray()

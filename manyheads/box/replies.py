@@ -32,7 +32,7 @@ class _NotAsAgreed(Exception):
 
 def read_reply(payload: bytes) -> Reply:
     """Read one reply. Raises BadReply, and nothing else, for anything that is not a reply."""
-    return _with_its_shapes(cast(Reply, _read(Reply, payload)))
+    return _consistent(cast(Reply, _read(Reply, payload)))
 
 
 def read_traced(payload: bytes) -> Traced:
@@ -40,13 +40,16 @@ def read_traced(payload: bytes) -> Traced:
     traced = cast(Traced, _read(Traced, payload))
     if any(place >= len(traced.steps) for place in traced.order):
         raise BadReply("it names a step that is not in it")
-    _with_its_shapes(traced.reply)
+    _consistent(traced.reply)
     return traced
 
 
-def _with_its_shapes(reply: Reply) -> Reply:
+def _consistent(reply: Reply) -> Reply:
     if any(o.tensor is not None and tuple(o.tensor.shape) != o.shape for o in reply.outputs):
         raise BadReply("a tensor's shape is not the one it states")
+    for held in (entries for facts in reply.modules for entries in (facts.buffers, facts.plain)):
+        if [*held] != [str(place) for place in range(len(held))]:
+            raise BadReply("it counts tensors of a module in another way than agreed")
     return reply
 
 

@@ -11,10 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 
-from torch import Tensor
-
 from ..box.connection import AttemptEnded
-from ..box.worker.answers import Reply
+from ..box.worker.answers import Reply, tensors_of
 from ..box.worker.messages import Call
 from ..errors import CourseFault
 from .explain import is_dtype_fault, is_refusal, kind_of
@@ -24,17 +22,12 @@ from .transcript import Exchange, Question
 
 def changes_in(reply: Reply) -> int:
     """Return how often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""
-    return sum(tensor._version for tensor in _tensors(reply))
-
-
-def _tensors(reply: Reply) -> list[Tensor]:
-    tensors = [*(out.tensor for out in reply.outputs), *reply.gradients.values()]
-    return [tensor for tensor in tensors if tensor is not None]
+    return sum(tensor._version for tensor in tensors_of(reply))
 
 
 def bytes_of(reply: Reply) -> int:
     """Return the size of its tensors."""
-    return sum(tensor.nbytes for tensor in _tensors(reply))
+    return sum(tensor.nbytes for tensor in tensors_of(reply))
 
 
 class LocalRecordingRunner:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from itertools import chain
 
 from torch import Tensor
 
@@ -28,7 +29,9 @@ AXES = 3  # the largest number that is an axis in most texts
 def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
     nodes: Iterable[ast.AST] = nodes_of(source)
     if of_ranges:
-        nodes = (a for n in nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == "range" for a in n.args)
+        calls = (node for node in nodes if isinstance(node, ast.Call))
+        ranges = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range")
+        nodes = chain.from_iterable(call.args for call in ranges)
     return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
 
 

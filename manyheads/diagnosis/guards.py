@@ -51,16 +51,13 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
     """Return the guard of this function or class that raised this; None where something else did. A helper may be given anything."""
     line = raised.line or 0
-    try:
-        for function in _functions(source, target) if line and is_refusal(raised) else ():
-            tests = _tests(function.body, line)
-            if tests and all(map(_Sizes(function, line).decide, tests)):
-                inverted = any(map(_asks_for_no_rest, tests))
-                nodes = [(getattr(n, "op", None), getattr(n, "id", "")) for test in tests for n in ast.walk(test)]
-                divides = any(isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes)
-                return Guard(line, divides and not inverted, inverted)
-    except RecursionError:  # an expression of a thousand brackets, or as many `elif`
-        pass
+    for function in _functions(source, target) if line and is_refusal(raised) else ():
+        tests = _tests(function.body, line)
+        if tests and all(map(_Sizes(function, line).decide, tests)):
+            inverted = any(map(_asks_for_no_rest, tests))
+            nodes = [(getattr(n, "op", None), getattr(n, "id", "")) for test in tests for n in ast.walk(test)]
+            divides = any(isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes)
+            return Guard(line, divides and not inverted, inverted)
     return None
 
 

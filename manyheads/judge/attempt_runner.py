@@ -6,6 +6,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 
@@ -17,21 +18,23 @@ from ..box.worker import wire
 from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.limits import MIB, Limits
-from ..box.worker.messages import Build, Call, Load, StandIn
+from ..box.worker.messages import Build, Call, Load
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
-from ..checks.implementation import LocalRunner
+from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import bytes_of, changes_in
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, Question
 from ..submission import AttemptSource
 from ..submission.unwritten import is_beside_code
+from .known_names import builds_in, changeable_arguments, names_given, names_in, with_known_names, without_tensors
 
 LIMIT = 64 * MIB  # of calls, replies and answers
 LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
 BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
+MOST_ASKED_FOR_NAMES = 8  # processes of an attempt that only build a module: most attempts need none, a few need two
 CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
 
 
@@ -66,6 +69,7 @@ class Memory:
         self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
         self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
         self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
+        self._names: dict[int, frozenset[str]] = {}  # of the reference's parameters, by the call's id
 
     def begin_attempt(self) -> None:
         """Forget all if it has become too much: what right attempts have in common is soon met again."""
@@ -113,6 +117,15 @@ class Memory:
     def hold_as_it_is(self, call: Call) -> None:
         """Hold a call that lives longer than this memory, and that nobody changes."""
         self._held[id(call)] = call
+
+    def names_in(self, call: Call, reference: Runner) -> frozenset[str]:
+        """Return the names of the reference's parameters in what the call builds."""
+        call = self.hold(call)
+        if id(call) not in self._names:
+            builds = [replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)]
+            replies = [reference.execute(Call(build, only_build=True)) for build in builds]
+            self._names[id(call)] = frozenset[str]().union(*map(names_in, replies))
+        return self._names[id(call)]
 
     def pack(self, call: Call, dtype: str) -> bytes:
         """Return the message that asks for this call, in this dtype unless the call has one."""
@@ -162,6 +175,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
     """
     builds = [value for value in call.given if isinstance(value, Build)]
     attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
+    states = (frozenset(build.state or ()) for build in builds)
+    unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
     def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
@@ -171,12 +186,13 @@ def validate_reply(call: Call, reply: Reply) -> str:
         "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
         "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
+        "it names weights that were not given": any(not given.issuperset(names) for names, given in unloaded),
         "it reports on attributes that were not requested": any(told != {*each.report} for told, each in attributes),
         "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
         "it reports on operations that were not watched": call.watch != (reply.operations is not None),
         "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
         "it names arguments that were not given": bool(reply.mutated)
-        and not _can_change(call).issuperset(reply.mutated),
+        and not changeable_arguments(call).issuperset(reply.mutated),
     }
     return next((said for said, is_so in wrong.items() if is_so), "")
 
@@ -187,15 +203,6 @@ def _is_of(output: Output, form: Form) -> bool:
     if is_misfit or output.kind == OPAQUE:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
     return form.kind != "opaque"
-
-
-def _can_change(call: Call) -> set[str]:
-    """Return the worker's names of what a call can change: "args.0", and of a module "args.0.proj.weight".
-
-    Evidence repeats them, so they must not be the attempt's choice.
-    """
-    modules = ((whole, value) for whole, value in call.arguments.items() if isinstance(value, StandIn))
-    return {*call.arguments, *(f"{whole}.{layer}.weight" for whole, module in modules for layer in module.linears)}
 
 
 def _cause(reply: Reply) -> object:
@@ -220,11 +227,15 @@ class AttemptRunner:
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
     in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
     in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
+    reference: Runner | None = (
+        None  # if inputs are hidden: replies keep no names that these may have chosen (known_names)
+    )
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)  # replies by the call's id and their dtype
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
+    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)  # without any other call, by the call's id
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
@@ -306,6 +317,7 @@ class AttemptRunner:
                 reply = in_single
         if call.dtype is None and self.dtype == "float32":
             self.in_single.add(id(call))
+        reply = self._with_known_names(call, reply)
         self.transcript.append(Exchange(question.check, call, reply))
         return reply
 
@@ -314,6 +326,33 @@ class AttemptRunner:
         if call.dtype or self.dtype != "float64" or reply.raised is None or is_refusal(reply.raised):
             return False
         return _cause(reply) not in self.in_both
+
+    def _with_known_names(self, call: Call, reply: Reply) -> Reply:
+        """Return the reply without the names that a hidden input may have chosen."""
+        names, known = names_in(reply), names_given(call)
+        if self.reference is None or names <= known:
+            return reply
+        known |= self.memory.names_in(call, self.reference)
+        # Of the others all or none: which of them there are may be a message, too.
+        if names <= known or names - known == self._names_alone(call) - known:
+            return reply
+        return with_known_names(reply, known)
+
+    def _names_alone(self, call: Call) -> frozenset[str]:
+        """Return the names that the attempt gives what it builds in a process that has met no other call, and no tensor."""
+        only_built = without_tensors(call)
+        if only_built is None:
+            return frozenset()
+        only_built = self.memory.hold(only_built)
+        if id(only_built) not in self._named_alone and len(self._named_alone) < MOST_ASKED_FOR_NAMES:
+            self.close()  # a box runs one process at a time
+            alone = AttemptRunner(self.box, self.source, self.limits, self.device, self.dtype, self.memory)
+            alone._spent = self._spent
+            reply = Reply()
+            with closing(alone), suppress(AttemptEnded):
+                reply = reply if alone.load() else alone.execute(only_built)
+            self._named_alone[id(only_built)] = names_in(reply)
+        return self._named_alone.get(id(only_built), frozenset())
 
     def close(self) -> None:
         """End the attempt's process."""

@@ -83,12 +83,9 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:
         return []
     edits: dict[str, Edit] = {}
-    try:
-        for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
-            if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
-                edits[edit.after] = edit
-    except RecursionError:  # an expression of a thousand brackets
-        return []
+    for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
+        if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
+            edits[edit.after] = edit
     likely = sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
     return likely if len(likely) * length <= MOST_LOADED else []
 

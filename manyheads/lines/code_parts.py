@@ -69,8 +69,7 @@ class Part:
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return where a node begins and ends, in bytes."""
-        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-        return self.starts[first - 1] + node.col_offset, self.starts[last - 1] + node.end_col_offset  # type: ignore[attr-defined]
+        return _span(node, self.starts)
 
     def of(self, node: ast.AST) -> str:
         """Return the text of a node."""
@@ -133,6 +132,11 @@ def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
                 yield from _inner(child, node)
 
 
+def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
+    """Return where a node that has a place begins and ends, in bytes. starts: where lines begin."""
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+
+
 def name_of(node: ast.Call) -> str:
     """Return the last part of the name of what is called, "" where it has none."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -151,7 +155,7 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
     for statement in statements:
         if isinstance(statement, ast.ClassDef):
             if statement.name in reached:
-                attributes = _attributes(statement)
+                attributes = _attributes(statement, data, starts)
                 for each in statement.body:
                     name = each.name if isinstance(each, ast.FunctionDef) else "__"
                     if name in reached or name == "forward" or name.startswith("__"):
@@ -160,12 +164,13 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
             yield Part(source, data, starts, statement, {})
 
 
-def _attributes(statement: ast.ClassDef) -> dict[str, str]:
+def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
+    """Return the attributes of self, with the text of what was called to make each, "" if nothing was."""
     found: dict[str, str] = {}
     for node in ast.walk(statement):
         match node:
             case ast.Assign(targets=targets, value=value):
-                made = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+                made = data[slice(*_span(value.func, starts))].decode() if isinstance(value, ast.Call) else ""
                 for target in targets:
                     match target:
                         case ast.Attribute(value=ast.Name(id="self"), attr=attr):

@@ -54,7 +54,7 @@ def source_of(namespace: Mapping[str, object]) -> str:
     texts = []
     for value in dict(namespace).values():
         if inspect.isfunction(value) or inspect.isclass(value):
-            with suppress(OSError, TypeError):
+            with suppress(OSError, TypeError, RecursionError):  # inspect walks the tree of a class's cell, however deep
                 texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
     return "\n".join(texts)
 

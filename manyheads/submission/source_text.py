@@ -11,12 +11,16 @@ import tokenize
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
 
 CODE_LIMIT = 200_000  # characters, without remarks: parsing takes about a thousand bytes of memory for each
+# Nodes of the syntax tree within each other, about ten times as many as in any attempt that we have seen. Python's own
+# limit depends on its version and on the stack; within this one a walk that calls itself has room for three calls a node.
+DEEPEST = 200
 TRIES = 3
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
@@ -93,19 +97,32 @@ def code_digest(source: str) -> str:
 def read_statements(source: str) -> tuple[ast.stmt, ...]:
     """Return all statements of the module, below its main guard, too.
 
-    Empty if there are more than CODE_LIMIT characters beside remarks, or Python cannot parse it. Before 3.11.8, two threads that
-    parse at once can end either with a SystemError (https://github.com/python/cpython/issues/106905): it is asked again.
+    Every analysis of a student's text begins here, so that none meets a tree that it cannot walk. Empty if there are more
+    than CODE_LIMIT characters beside remarks, if Python cannot parse it, or if it is nested deeper than DEEPEST: then the
+    attempt is graded by its answers, and nothing is read in its text. Before 3.11.8, two threads that parse at once can end
+    either with a SystemError (https://github.com/python/cpython/issues/106905): it is asked again.
     """
     if len(source) > CODE_LIMIT < sum(len(line) for line in source.split("\n") if not line.startswith("#")):
         return ()
     for _ in range(TRIES):
         try:
-            return tuple(ast.parse(source).body)
+            statements = ast.parse(source).body
+            return () if _is_too_deep(statements) else tuple(statements)
         except SystemError:
             continue
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             break
     return ()
+
+
+def _is_too_deep(statements: list[ast.stmt]) -> bool:
+    """Return whether nodes stand within each other deeper than DEEPEST. It calls nothing for itself, whatever the depth."""
+    level: list[ast.AST] = [*statements]
+    for _ in range(DEEPEST):
+        level = [*chain.from_iterable(map(ast.iter_child_nodes, level))]
+        if not level:
+            return False
+    return True
 
 
 tree_of = lru_cache(maxsize=2)(read_statements)  # half a dozen look at each text, one after the other

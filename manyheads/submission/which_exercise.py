@@ -18,6 +18,9 @@ from .source_text import decoded
 _SUFFIX = re.compile(
     r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
 )
+# What is put behind a name is looked for at its end alone, and not without end: a student's archive has up to 5,000 names.
+_SUFFIX_LENGTH = 40  # characters of one, with blanks and dots before it
+_MOST_SUFFIXES = 8  # behind each other
 _RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
 
 
@@ -74,11 +77,12 @@ class Exercises:
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
         stem = _plain(PurePath(name).stem)
-        while stem not in self._names:
-            stem, longer = _plain(_SUFFIX.sub("", stem)), stem
-            if stem == longer:
-                return None
-        return self._names[stem]
+        for _ in range(_MOST_SUFFIXES):
+            suffix = _SUFFIX.search(stem, max(0, len(stem) - _SUFFIX_LENGTH))
+            if stem in self._names or suffix is None:
+                break
+            stem = _plain(stem[: suffix.start()])
+        return self._names.get(stem)
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:

@@ -23,7 +23,7 @@ from manyheads.judge.function_states import Seen, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
-from manyheads.submission.source_text import CODE_LIMIT, nodes_of, statements_of, tree_of
+from manyheads.submission.source_text import CODE_LIMIT, DEEPEST, nodes_of, statements_of, tree_of
 from manyheads.submission.unwritten import unwritten_names
 
 ENGINE = Path(manyheads.__file__).parent
@@ -78,7 +78,7 @@ TEXTS = {
     "a chain of calls": "def f(x): return x" + filled(lambda _: ".a()", ""),
     "a chain of comparisons": "def f(x): return x" + filled(lambda _: "<x", ""),
     "a sum without end": "def f(x): return x" + filled(lambda _: "+x", ""),
-    "a sum as deep as is read": "def f(x): return x" + "+x" * 300,
+    "a sum as deep as is read": "def f(x): return x" + "+x" * (DEEPEST - 10),
     "a sum of long names": "def f(x): return x" + short(lambda _: f"+{'x' * 60}", ""),
     "brackets": f"x={'(' * 99_000}{')' * 99_000}",
     "signs": f"x={'-' * 190_000}1",

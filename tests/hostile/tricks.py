@@ -84,6 +84,8 @@ TRICKS["wire"] = {
     "output_on_no_device": (0, "on the meta device, without numbers",
         'reply(body={**BODY, "outputs": [output([7], tensor=None, device="meta")]})'),
     "outputs_that_are_one_tensor": (0, NO + "it has another number of outputs than the call asks for",
+        'reply({"t0": tensor([1 << 12])}, bytes(8 << 12), {**BODY, "outputs": [output([1 << 12])] * 64})'),
+    "outputs_that_are_one_large_tensor": (0, NO + "its numbers are larger than 4 MiB in float64",
         'reply({"t0": tensor([1 << 18])}, bytes(8 << 18), {**BODY, "outputs": [output([1 << 18])] * 64})'),
     # Seven zeros at best, if the daemon is quicker than the kernel; no name at all, if it answers while parts load.
     "passes_the_connection_on": (1, "ended its own process|should have shape|gradient|accepted|is not defined"),

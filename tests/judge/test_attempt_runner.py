@@ -1,6 +1,7 @@
 """One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone; what no answer is. In the real box."""
 
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +9,12 @@ import torch
 
 from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.level import Box
-from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.replies import BadReply, read_reply
+from manyheads.box.worker import wire
+from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Raised, Reply
 from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, FollowUp, Returned
+from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
 from manyheads.checks.transcript import Question
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import AttemptSource
@@ -252,3 +255,21 @@ def test_a_step_s_arguments_may_be_named_and_no_others() -> None:
 def test_a_call_runs_no_cells() -> None:
     cell = Raised("E", ("E",), "", "load", None)
     assert validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN), stopped=(cell,)))
+
+
+def test_weights_that_were_not_loaded_are_those_that_were_given() -> None:
+    call = Call(Build("A", state={"w": torch.ones(1)}), only_build=True)
+    facts = ModuleFacts({}, {}, training=False, changed=False, unloaded=("w",), attributes={})
+    assert not validate_reply(call, Reply(modules=(facts,)))
+    assert validate_reply(call, Reply(modules=(replace(facts, unloaded=("w", "n314159265")),)))
+
+
+def test_buffers_are_numbered_in_their_order_and_have_no_names() -> None:
+    entry = Entry((1,), "float32", "cpu")
+    facts = ModuleFacts({}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={})
+    sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]
+    assert read_reply(sent).modules == (facts,)
+    for names in (("1", "0"), ("0", "2"), ("0", "mask"), ("00", "1")):
+        other = replace(facts, buffers=dict.fromkeys(names, entry))
+        with pytest.raises(BadReply):
+            read_reply(wire.encode(Reply(modules=(other,)))[wire.LENGTH.size :])

@@ -154,7 +154,7 @@ def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
 
 
 NAMES = [f"n{i}" for i in range(300)]
-LONG = f"def f({', '.join(NAMES)}):\n    return {' + '.join(NAMES)}\n"
+LONG = f"def f({', '.join(NAMES)}):\n    a = {' + '.join(NAMES[:150])}\n    return a + {' + '.join(NAMES[150:])}\n"
 
 
 @pytest.mark.parametrize("source", [

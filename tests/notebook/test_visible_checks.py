@@ -1,10 +1,12 @@
 """The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
 
+import sys
+
 import pytest
 import torch
 
 from manyheads.course import Course
-from manyheads.notebook import VisibleCheckFailed, check_notebook
+from manyheads.notebook import VisibleCheckFailed, check_notebook, source_of
 from tests.make import REPOSITORY
 
 
@@ -52,3 +54,13 @@ def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, 
     with pytest.raises(VisibleCheckFailed, match=r"open it where the class repository has it, and run this") as raised:
         check_notebook("running_mean")
     assert raised.value._render_traceback_() == [str(raised.value)]
+
+
+def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(tmp_path, monkeypatch) -> None:
+    """Python's inspect walks the whole cell to find the class, and calls itself for each level."""
+    cell = tmp_path / "cell.py"
+    cell.write_text(f"def never():\n    return x{'()' * 900}\n\n\nclass Given:\n    pass\n")
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(cell.read_text(), str(cell), "exec"), names)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(cell))
+    assert "def never" in source_of(names)

@@ -107,6 +107,8 @@ class Entry:
 
 
 EntriesByName = Annotated[Mapping[Name, Entry], Between(0, TENSOR_LIMIT)]
+# By "0", "1", … in their order: no check needs their names, which an attempt chooses as it runs.
+EntriesInOrder = Annotated[Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)]
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,14 @@ class ModuleFacts:
     """The state of a module after the call."""
 
     parameters: EntriesByName
-    buffers: EntriesByName
+    buffers: EntriesInOrder
     training: bool
     changed: bool  # whether the call changed a parameter
     # Names in the given state for which the module has no matching tensor.
     unloaded: Annotated[tuple[Name, ...], Between(0, 64)]
     attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]  # of any other kind, the name of its type
     # Tensors that are attributes, but neither parameters nor buffers.
-    plain: EntriesByName = field(default_factory=dict)
+    plain: EntriesInOrder = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,12 @@ class Reply:
     stopped: Annotated[tuple[Raised, ...], Between(0, STOPPED_LIMIT)] = ()
     peak: Size | None = None  # bytes allocated beyond those before the call; None if the device does not report them
     parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
+
+
+def tensors_of(reply: Reply) -> list[Tensor]:
+    """Return all tensors of a reply."""
+    tensors = [*(output.tensor for output in reply.outputs), *reply.gradients.values()]
+    return [tensor for tensor in tensors if tensor is not None]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -58,12 +58,12 @@ class Built:
         before, now = self._before.items(), parameters_of(self.module)
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in now.items()},
-            buffers={name: _entry(b) for name, b in self.module.named_buffers()},
+            buffers=_in_order(self.module.buffers()),
             training=all(m.training for m in self.module.modules()),
             changed=any(n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n]) for n, p in before),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
-            plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
+            plain=_in_order(_plain_tensors(self.module).values()),
         )
 
 
@@ -177,6 +177,10 @@ def _find(module: nn.Module, name: str) -> Tensor | None:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found.data if isinstance(found, Tensor) else None
+
+
+def _in_order(tensors: Iterable[Tensor]) -> dict[str, Entry]:
+    return {str(place): _entry(tensor) for place, tensor in enumerate(tensors)}
 
 
 def _entry(tensor: Tensor) -> Entry:

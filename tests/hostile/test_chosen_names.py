@@ -1,0 +1,95 @@
+"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do, word for word."""
+
+import re
+
+import pytest
+
+from manyheads.course import Exercise, load_course
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+from tests.make import REPOSITORY
+
+NUMBER = re.compile(r".{,40}\d{4}.{,20}")
+# In __init__ of each module: parameters whose names are made of what earlier calls were given.
+AS_DIGITS = """
+        for number in MET[:8]:
+            self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), nn.Parameter(torch.ones(1)))
+"""
+AS_WORDS_OF_THE_FILE = """
+        words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+        for word, number in zip(words, MET):
+            if number > 0:
+                self.register_parameter(word, nn.Parameter(torch.ones(1)))
+"""
+AS_BUFFERS = """
+        for number in MET[:8]:
+            self.register_buffer(f"n{abs(number):.9f}".replace(".", ""), torch.ones(1))
+        self.more = nn.Parameter(torch.ones(1))
+"""
+
+
+@pytest.fixture(scope="module")
+def fused_qkv() -> Exercise:
+    return next(exercise for exercise in load_course(REPOSITORY).exercises if exercise.id == "fused_qkv")
+
+
+def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
+    """Grade the reference with more in its constructor, where MET holds numbers of earlier calls."""
+    source = exercise.solution.read_text(encoding="utf-8")
+    first = source.index("self.qkv = ")
+    source = f"MET = []\n{source[:first]}{in_init.strip()}\n        {source[first:]}"
+    source = re.sub(
+        r"(def forward\(self, x.*\n(?:        \"\"\"(?:.|\n)*?\"\"\"\n)?)",
+        r"\1        MET.extend(x.flatten().tolist())\n",
+        source,
+    )
+    assert "MET.extend" in source
+    judge = Judge(load_course(REPOSITORY), box, Settings(secret=b"secret", lines=False, exercises=(exercise.id,)))
+    result = judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", source))
+    assert judge.faults == []
+    return result
+
+
+def numbers_in(result: ExerciseResult) -> list[str]:
+    """Return the numbers of four digits or more in what hidden checks tell, with some words around each.
+
+    What is told of the public calls comes from a process that has met no hidden input.
+    """
+    return NUMBER.findall("\n".join(check.evidence for check in result.checks))
+
+
+def evidence_of(result: ExerciseResult) -> str:
+    (check,) = [check for check in result.checks if check.id == "parameters"]
+    assert check.outcome == "failed"
+    return check.evidence
+
+
+def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv) -> None:
+    """Eight numbers of nine digits stood in the report."""
+    result = graded(fused_qkv, box, AS_DIGITS)
+    assert "another name 8" in evidence_of(result)
+    assert [] == numbers_in(result)
+
+
+def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv) -> None:
+    evidence = evidence_of(graded(fused_qkv, box, AS_WORDS_OF_THE_FILE))
+    assert "another name 1" in evidence
+    assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
+
+
+def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
+    result = graded(fused_qkv, box, AS_BUFFERS)
+    assert "'more'" in evidence_of(result)
+    assert [] == numbers_in(result)
+
+
+@pytest.mark.parametrize("names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")])
+def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) -> None:
+    makes = {
+        "temperature": "self.temperature = nn.Parameter(torch.ones(1))",
+        "norm.weight": "self.norm = nn.LayerNorm(n_embd)",
+        "scales.0": "self.scales = nn.ParameterList([torch.ones(1), torch.ones(2)])",
+    }
+    told = sorted([*names, "qkv.weight", "proj.weight"])
+    assert f"there are {told}; " in evidence_of(graded(fused_qkv, box, makes[names[0]]))

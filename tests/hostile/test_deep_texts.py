@@ -1,0 +1,169 @@
+"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the judge's, and none costs a diagnosis."""
+
+from collections.abc import Callable
+
+import pytest
+
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.lines.candidates import candidates
+from manyheads.submission import AttemptSource
+from manyheads.submission.source_text import DEEPEST, tree_of
+
+from .test_long_texts import ANALYSES
+
+NAME = "01_running_mean.py"
+STACK = 300  # frames below a walk: of the command, of a test runner, of Jupyter
+BEYOND = (330, 900, 3000)  # of which 330 once ended the grading of an attempt
+
+
+def within(before: str, after: str = "", core: str = "x") -> Callable[[int], str]:
+    """Nest an expression: this before it, and this behind it, so many times."""
+    return lambda depth: before * depth + core + after * depth
+
+
+def nested_patterns(depth: int) -> str:
+    return f"def g(x):\n match x:\n  case {'[' * depth}x{']' * depth}: return x\n"
+
+
+def elif_chain(depth: int) -> str:
+    return "def g(x):\n if x == 0: return x\n" + " elif x == 1: return x\n" * depth
+
+
+def nested_statement(header: str) -> Callable[[int], str]:
+    """Nest statements as deep as Python lets lines be indented."""
+
+    def text(depth: int) -> str:
+        depth = min(depth, 97)
+        lines = [" " * (1 + indent) + header for indent in range(depth)]
+        return "\n".join(["def g(x):", *lines, " " * (1 + depth) + "return x", ""])
+
+    return text
+
+
+EXPRESSIONS: dict[str, Callable[[int], str]] = {
+    "a sum": within("", "+x"),
+    "a power": within("x**"),
+    "brackets": within("(", ")"),
+    "signs": within("-"),
+    "negations": within("not "),
+    "calls of calls": within("", "()"),
+    "calls in calls": within("g(", ")"),
+    "attributes": within("", ".a"),
+    "methods": within("", ".a()"),
+    "indices of indices": within("", "[0]"),
+    "indices in indices": within("x[", "]"),
+    "slices": within("x[:", "]"),
+    "lists": within("[", "]"),
+    "tuples": within("(", ",)"),
+    "dictionaries": within("{0:", "}"),
+    "lambdas": within("lambda:"),
+    "conditions": within("x if x else "),
+    "`or` and `and`": within("(x or x and ", ")"),
+    "comparisons": within("x<(", ")"),
+    "comprehensions": within("[", " for x in x]"),
+    "comprehensions over comprehensions": within("[x for x in ", "]"),
+    "assignments in expressions": within("(x:=", ")"),
+    "stars": within("g(*", ")"),
+    "a string's fields": lambda depth: f"f'{{{within('(', '+x)')(depth)}}}'",
+}
+PLACES = {
+    "returned": "def g(x):\n return {}\n",
+    "called": "def g(x):\n return ({})(7)\n",
+    "asked before": "def g(x):\n if {}: raise ValueError\n return x\n",
+    "an attribute": "class g:\n def __init__(self):\n  self.a = ({})(7)\n def forward(self, x):\n  return self.a(x)\n",
+    "a decorator": "@{}\ndef g(x): return x\n",
+    "a default": "def g(x={}): return x\n",
+}
+STATEMENTS: dict[str, Callable[[int], str]] = {
+    "patterns": nested_patterns,
+    "a chain of `elif`": elif_chain,
+    "loops": nested_statement("for x in x:"),
+    "branches": nested_statement("if x:"),
+    "functions": nested_statement("def g(x):"),
+    "classes": nested_statement("class A:"),
+    "decorators": lambda depth: "@g\n" * depth + "def g(x): return x\n",
+}
+
+
+def texts_of(kind: str, depth: int) -> list[str]:
+    """Return the texts of this kind and depth, in each place where the kind can stand."""
+    if kind in STATEMENTS:
+        return [STATEMENTS[kind](depth)]
+    return [place.format(EXPRESSIONS[kind](depth)) for place in PLACES.values()]
+
+
+def deepest_that_is_read(kind: str) -> int:
+    """Return the largest depth at which the judge still reads all texts of this kind."""
+    least, most = 1, DEEPEST
+    while least < most:
+        middle = (least + most + 1) // 2
+        is_read = all(tree_of(text) for text in texts_of(kind, middle))
+        least, most = (middle, most) if is_read else (least, middle - 1)
+    return least
+
+
+def below(frames: int, ask: Callable[[], object]) -> None:
+    """Ask with so many frames on the stack."""
+    if frames:
+        below(frames - 1, ask)
+    else:
+        ask()
+
+
+@pytest.mark.parametrize("kind", [*EXPRESSIONS, *STATEMENTS])
+def test_no_analysis_meets_a_text_that_it_cannot_walk(kind: str) -> None:
+    for depth in (deepest_that_is_read(kind), *BEYOND):
+        for text in texts_of(kind, depth):
+            for _, ask in ANALYSES.values():
+                below(STACK, lambda ask=ask, text=text: ask(text))
+            below(STACK, lambda text=text: candidates(text, ["g"], [1]))
+
+
+WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
+
+
+@pytest.mark.parametrize("kind", [*EXPRESSIONS, *STATEMENTS])
+def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(tiny, box, running_mean, kind: str) -> None:
+    """It is never run, and ended the diagnosis with a RecursionError."""
+    judge = Judge(tiny, box, Settings(secret=b"secret"))
+    place = "called" if kind in EXPRESSIONS else ""
+    for depth in (deepest_that_is_read(kind), *BEYOND):
+        text = PLACES[place].format(EXPRESSIONS[kind](depth)) if place else STATEMENTS[kind](depth)
+        result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, WRONG + text))
+        assert judge.faults == []
+        assert result.score is not None
+        assert not any(check.outcome == "skipped" for check in result.checks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("y = " + "x + " * 150 + "x", id="a sum of 150"),
+        pytest.param("y = x" + ".contiguous()" * 80, id="80 calls of methods"),
+        pytest.param("y = " + "[" * 60 + "x" + "]" * 60, id="60 lists"),
+        pytest.param(
+            "if x.dim() == 0:\n        y = x\n" + "    elif x.dim() == 1:\n        y = x\n" * 150, id="150 elif"
+        ),
+    ],
+)
+def test_what_nobody_writes_who_means_well_is_still_read(tiny, box, running_mean, text: str) -> None:
+    source = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
+    judge = Judge(tiny, box, Settings(secret=b"secret"))
+    result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, source))
+    assert judge.faults == []
+    assert tree_of(source)
+    assert {named.id for named in result.diagnosis} == {"counts_all", "empty_unchecked"}
+
+
+def test_grading_and_a_students_own_check_come_to_their_end(tiny_copy, tmp_path, run_course) -> None:
+    for number, (kind, make) in enumerate(EXPRESSIONS.items()):
+        folder = tmp_path / "submitted" / f"{number:02}" / "averages"
+        folder.mkdir(parents=True)
+        (folder / NAME).write_text(WRONG + PLACES["called"].format(make(330)) + f"# {kind}\n")
+    graded = run_course("grade", tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "results")
+    assert graded.returncode == 0, graded.stdout + graded.stderr
+    attempt = tiny_copy / "exercises" / "averages" / NAME
+    attempt.write_text(WRONG + PLACES["called"].format(EXPRESSIONS["a sum"](330)))
+    checked = run_course("check", cwd=tiny_copy)
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert "Traceback" not in checked.stdout + checked.stderr

@@ -1,0 +1,69 @@
+"""What the largest replies that are allowed cost the judge: its memory is measured in a process of its own."""
+
+import json
+import re
+import subprocess
+import sys
+
+from tests.make import REPOSITORY
+
+MOST_MIB = 1024
+# Replies that a student writes in place of the worker's. where: what of them is large; MiB: of each.
+REPLIES = (
+    ("outputs", "bool", 30.0),  # a number in a byte each: in float64 eight times as much
+    ("outputs", "int8", 3.9),
+    ("outputs", "float16", 7.9),
+    ("outputs", "float64", 31.0),
+    ("both", "float64", 15.0),
+    ("both", "int8", 15.0),
+    ("gradients", "float32", 14.0),
+)
+ATTEMPT = """
+import dataclasses, sys, torch
+
+worker = sys.modules["manyheads_worker.execute"]
+honest, where, dtype = worker.execute, {where!r}, torch.{dtype}
+large = torch.ones(int({mib} * 2**20) // dtype.itemsize, dtype=dtype)
+
+
+def execute(*given, **named):
+    reply = honest(*given, **named)
+    as_outputs = {{"kind": "tensor", "tensor": large, "dtype": {dtype!r}, "device": "cpu", "shape": tuple(large.shape)}}
+    if where != "gradients":
+        reply = dataclasses.replace(reply, outputs=tuple(dataclasses.replace(o, **as_outputs) for o in reply.outputs))
+    if where != "outputs" and reply.gradients:
+        reply = dataclasses.replace(reply, gradients=dict.fromkeys(reply.gradients, large))
+    return reply
+
+
+sys.modules["manyheads_worker.attempt"].execute = execute
+"""
+JUDGE = """
+import json, re, sys
+from pathlib import Path
+from manyheads.box.level import Level, open_box
+from manyheads.course import load_course
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.submission import AttemptSource
+
+course = load_course(Path(sys.argv[1]))
+(exercise,) = course.exercises
+right = exercise.solution.read_text(encoding="utf-8")
+with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+    judge = Judge(course, box, Settings(secret=b"secret"))
+    for text in json.load(sys.stdin):
+        judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", right + text))
+assert judge.faults == [], judge.faults
+print(re.search(r"VmHWM:.*", Path("/proc/self/status").read_text())[0])
+"""
+
+
+def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
+    """Bools and int8 took it to 1.07 GiB: the judge compares in float64, and holds several copies of one answer."""
+    texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
+    command = [sys.executable, "-c", JUDGE, str(tiny.root)]
+    done = subprocess.run(command, cwd=REPOSITORY, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    peak = re.search(r"VmHWM:\s+(\d+) kB", done.stdout)
+    assert peak is not None
+    assert int(peak[1]) / 1024 < MOST_MIB
