@@ -260,4 +260,4 @@ test_device = asked_of(
     calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
 )
 
-COUNTS_IF = {ONLINE: of_scores(ONLINE, 4, queries=()), TILED: of_queries_keys_values(TILED, 4, 2, width=HD)}
+COUNTS_IF = {ONLINE: of_scores(ONLINE, 4, queries=()), TILED: of_queries_keys_values(TILED, 4, 2, width=HD, tokens=8)}
