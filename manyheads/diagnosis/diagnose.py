@@ -175,7 +175,8 @@ def _prove_more(case: _Case) -> None:
         **proven_by_place(case.fingerprints, row.written, row.asked),
         **proven_by_aspect(case.fingerprints, row.written),
     }
-    placed = without_other_directions(placed, row.written, case.fingerprints.words)
+    directions = {id_: words.shows for id_, words in case.fingerprints.words.items() if words.shows}
+    placed = without_other_directions(placed, row.written, directions)
     never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
     turned = lines_that_turn_all_axes(case.source)  # which no rank proves
     others = {i: e for i, e in row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}

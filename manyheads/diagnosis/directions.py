@@ -7,28 +7,28 @@ ones. So a misconception may say in the course's texts (`shows`) what its answer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from .observe import Observed
 
-if TYPE_CHECKING:
-    from .bank import MisconceptionText
-
 Direction = Literal["moved rows", "missing"]
 SAME = 1e-5  # of the largest number: two rows are equal, or a number is 0
 
 
 def without_other_directions(
-    names: Mapping[int, str], seen: Mapping[int, Observed], words: Mapping[str, MisconceptionText]
+    names: Mapping[int, str], seen: Mapping[int, Observed], directions: Mapping[str, Direction]
 ) -> dict[int, str]:
-    """Return the names by call, without those of misconceptions whose direction none of their calls shows."""
+    """Return the names by call, without those of misconceptions whose direction none of their calls shows.
+
+    directions: by misconception, of those that have one.
+    """
     kept: dict[int, str] = {}
     for name in dict.fromkeys(names.values()):
         calls = [call for call, other in names.items() if other == name]
-        direction = words[name].shows if name in words else None
+        direction = directions.get(name)
         if direction is None or any(_SHOWS[direction](seen[call]) for call in calls if call in seen):
             kept |= dict.fromkeys(calls, name)
     return kept

@@ -225,11 +225,19 @@ def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> N
 
 
 CONDITION = """
+from manyheads.checks import Condition
+
+
 def weighs(attempt, draw):
-    x = draw(30, 1, 40, scale=0.1)
-    if attempt.call("f", 2 * x).output.allclose(2 * attempt.call("f", x).output):
-        return
-    raise CheckFailed("one alone is weighed")
+    tokens = draw(9, 40, scale=0.2)
+    tokens[:, -1] = 0.0
+    texts = []
+    for order in (range(9), [0, 1, 3, 2, *range(4, 9)]):
+        for raised in (None, 2, 3):
+            texts.append(tokens[list(order)])
+            if raised is not None:
+                texts[-1][raised, -1] = 1.0
+    yield Condition("weighing", attempt.call("f", torch.stack(texts)), "nothing is weighed")
 
 
 COUNTS_IF = {"f": weighs}
@@ -237,9 +245,9 @@ COUNTS_IF = {"f": weighs}
 
 
 def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(judged: Judged) -> None:
-    asked = f"{OF_TOKENS}from manyheads.checks import CheckFailed\n{CONDITION}"
-    found = judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT).sigmoid() @ x})
-    assert (found.outcome, found.evidence) == ("failed", "one alone is weighed")
+    asked = f"{OF_TOKENS}{CONDITION}"
+    found = judged(asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)})
+    assert (found.outcome, found.evidence, found.fault) == ("failed", "nothing is weighed", "")
     assert judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome == "passed"
 
 

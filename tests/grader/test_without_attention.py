@@ -1,0 +1,72 @@
+"""An answer that uses no scores earns at most a fifth of an exercise, and course check shows no more than grading gives."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.diagnosis.both_sides import Sides
+
+ATTEMPTS = Path(__file__).parent / "attempts" / "without_attention"
+MEAN = "return t.cumsum(-2) / torch.arange(1, t.shape[-2] + 1, device=t.device, dtype=t.dtype)[:, None]"
+DECAY = """age = torch.arange(t.shape[-2], device=t.device).to(t.dtype)
+    age = (age[:, None] - age).tril()
+    shares = (0.7**age).tril()
+    return (shares / shares.sum(-1, keepdim=True)) @ t"""
+# By what the shares are made of, and how much a gate on them, which goes by queries and by the mean key, changes.
+WAYS = {
+    "a running mean": (MEAN, "0"),
+    "a running mean with a small gate": (MEAN, "1e-3"),
+    "a running mean with a large gate": (MEAN, "0.5"),
+    "a decay by distance with a large gate": (DECAY, "0.5"),
+}
+# Each weight here goes by its own score, or by its own key, and is not shared out as it should be: that is a use of the scores.
+USES_SCORES = {"causal_mask", "cross_attention"}
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("exercise", sorted(path.stem for path in ATTEMPTS.glob("*.py")))
+def test_an_answer_without_attention_earns_at_most_a_fifth(sides: Sides, exercise: str, way: str) -> None:
+    past, gate = WAYS[way]
+    if gate == "0.5" and exercise in USES_SCORES:
+        pytest.skip("with a large gate this one does go by its scores")
+    text = (ATTEMPTS / f"{exercise}.py").read_text(encoding="utf-8")
+    assert text.count("AMP = 1e-3\n") == text.count(MEAN) == 1
+    graded, home = sides.told(exercise, text.replace("AMP = 1e-3\n", f"AMP = {gate}\n").replace(MEAN, past))
+    assert graded.score is not None
+    assert graded.score <= graded.max_score / 5
+    assert home.score is not None
+    assert home.score <= graded.score
+
+
+SOFTMAX, WEIGHTED = "return torch.softmax(scores, dim=-1)", "return weights @ v"
+HIDE = "scores = scores.masked_fill("
+CAPPED = f"scores = 3 * torch.tanh(scores / 3)\n        {HIDE}"
+# Exercise, how the reference is edited, and the least part of the points that is left of such a mistake.
+MISUSES = [
+    pytest.param("self_attention", {HIDE: CAPPED}, 0.6, id="a soft cap"),
+    pytest.param("fused_qkv", {HIDE: CAPPED}, 0.6, id="a soft cap in several heads"),
+    pytest.param(
+        "attention_scores",
+        {SOFTMAX: "return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))"},
+        0.5,
+        id="one added to what the softmax divides by",
+    ),
+    pytest.param("sliding_window", {"query - window)": "query - window // 3)"}, 0.3, id="a third of the window"),
+    pytest.param("self_attention", {WEIGHTED: "return v"}, 0.0, id="weights that are not used"),
+    pytest.param(
+        "causal_mask", {"device=device).tril()": "device=device).tril().flip(1)"}, 0.5, id="a mask turned round"
+    ),
+]
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(("exercise", "changes", "least"), MISUSES)
+def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
+    sides: Sides, exercise: str, changes: dict[str, str], least: float
+) -> None:
+    graded, home = sides.told(exercise, changes)
+    assert graded.score is not None
+    assert least * graded.max_score <= graded.score < graded.max_score
+    assert home.score is not None
+    assert home.score <= graded.score
