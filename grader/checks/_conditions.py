@@ -21,7 +21,7 @@ TWO_TOKENS, TWO_HEADS = 0, 1  # the axis along which two keys change places
 # In the last one the queries are negated instead: so an attempt whose keys are its values shows what it compares.
 NEGATED = "negated q"
 ROLES = [("v", "k"), ("v", "q"), ("q", "k"), ("q", "v"), ("k", "q"), ("k", "v"), ("q", "q"), ("k", "k"), ("v", NEGATED)]
-MAGNITUDES = (1.0, 1e3)  # of the scores: with a scale that is far too small only large ones decide anything
+MAGNITUDES = (1.0, 32.0)  # of the scores: with a scale that is far too small only large ones decide anything
 LOUD = 3.0  # the length of the first key, where that of the others is below 1.5 for most draws
 OTHER_PAIR = (
     4,
@@ -73,9 +73,9 @@ def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
     return {name: torch.stack(each) for name, each in stacked.items()}
 
 
-def louder(parts, magnitude):
-    """The same parts with scores that are so much larger, and queries that do not read the last channel."""
-    queries = magnitude * parts["q"]
+def unread(parts):
+    """The same parts, with queries that do not read the last channel."""
+    queries = parts["q"].clone()
     queries[..., -1] = 0.0
     return {**parts, "q": queries}
 
@@ -98,8 +98,8 @@ def of_queries_keys_values(name, *rest, width=7, tokens=TOKENS):
     def conditions(attempt, draw):
         scale = SCORES  # a score is a sum of `width` products, divided by √width
         parts = {"q": draw(tokens, width, scale=scale), "k": opposed(draw(tokens, width)), "v": draw(tokens, width)}
-        for asked in in_all_roles(parts):
-            answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
+        for magnitude, asked in in_all_roles(parts):
+            answer = attempt.call(name, magnitude * asked["q"], asked["k"], asked["v"], *rest)
             yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR)))
         asked = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
         answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
@@ -152,15 +152,15 @@ def of_scores(name, *rest, queries=(TOKENS,)):
 
 
 def in_all_roles(parts):
-    """Yield the variants of one call after the other.
+    """Yield the variants of one call after the other, with the magnitude of their scores.
 
     The reference's own roles come first and apart, at each magnitude: who shares one unit out over all sequences of a call gives
     each of them but little.
     """
     for magnitude in MAGNITUDES:
-        yield variants(louder(parts, magnitude), ROLES[:1])
-    pairs = [variants(louder(parts, 1.0), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
-    yield {name: torch.cat([each[name] for each in pairs]) for name in parts}
+        yield magnitude, variants(unread(parts), ROLES[:1])
+    pairs = [variants(unread(parts), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
+    yield 1.0, {name: torch.cat([each[name] for each in pairs]) for name in parts}
 
 
 def of_module(subject, least=LEAST, **options):
@@ -174,10 +174,11 @@ def of_module(subject, least=LEAST, **options):
         readers = Readers(subject, draw, options)
         parts = {name: draw(TOKENS, heads, readers.width) for name, heads in readers.heads.items()}
         tokens = {**parts, "k": opposed(parts["k"])}
-        for asked in in_all_roles(tokens):
-            yield Condition("weighing", readers.asked(attempt, asked), NO_INTERACTION, readers.two_tokens, least)
+        for magnitude, asked in in_all_roles(tokens):
+            answer = readers.asked(attempt, asked, magnitude)
+            yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
-            answer = readers.asked(attempt, variants(louder(parts, 1.0), [("v", "k")], TWO_HEADS, (0, 1)))
+            answer = readers.asked(attempt, variants(unread(parts), [("v", "k")], TWO_HEADS, (0, 1)))
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
         alike = all_alike(key, value)
@@ -242,8 +243,13 @@ class Readers:
         parts = whole[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
         return dict(zip(sizes, parts, strict=True))
 
-    def asked(self, attempt, parts):
-        """The module's answer to these parts: (n, T, heads, width), by name."""
+    def asked(self, attempt, parts, magnitude=1.0):
+        """The module's answer to these parts: (n, T, heads, width), by name.
+
+        magnitude: of the scores. It stands in the weights: in the input, rounding to float32 would move the other parts.
+        """
+        weights = {name: weight.clone() for name, weight in self.weights.items()}
+        self.subject.rows(weights, self.s)[0][0].mul_(magnitude)
         read = {name: part.flatten(-2) @ self.planes[name].T for name, part in parts.items()}
         inputs = (read["q"], read["k"] + read["v"]) if self.is_crossed else (sum(read.values()),)
-        return self.subject.output(self.subject.module(attempt, self.s, self.weights, **self.options)(*inputs))
+        return self.subject.output(self.subject.module(attempt, self.s, weights, **self.options)(*inputs))

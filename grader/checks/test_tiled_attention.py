@@ -14,7 +14,7 @@ ONLINE, TILED = "online_softmax", "tiled_attention"
 # The kernels behind every spelling of torch.softmax, and of its logarithm.
 SOFTMAX = {*"softmax _softmax _safe_softmax _masked_softmax _sparse_softmax log_softmax _log_softmax".split()}
 PRIMES = [29, 31, 37, 41, 43]  # numbers of tokens of which no product of other sizes is one
-UNSEEN = "no operation was seen that makes a tensor: it is computed where the grader cannot look"
+UNSEEN = "torch was seen to make no tensor: the numbers come from NumPy or plain Python, where no step can be watched"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 layer = Layers(TILED)
 

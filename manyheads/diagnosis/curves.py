@@ -32,9 +32,10 @@ def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
     Where a number is right in each call, such as 1/√head_dim, it must not be the same in all of these: else the attempt's
     number may depend on what they have in common.
 
-    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation.
+    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation. Then the
+    number that is right must be seen to vary: where every call has one head_dim, any large number answers alike.
     """
-    for curve in (curve for curve in row.recording.curves if _explains(curve, row)):
+    for curve in (curve for curve in row.recording.curves if _explains(curve, row, must_vary=listed)):
         calls = [i for i in curve.calls if i in row.asked and i in row.written]
         if listed or not any(all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants))):
             return [Fault(curve.id)]
@@ -48,7 +49,7 @@ def of_one_number(recording: Recording) -> Set[str]:
     return {c.id for c in recording.curves if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True}
 
 
-def _explains(curve: Curve, row: Row) -> bool:
+def _explains(curve: Curve, row: Row, *, must_vary: bool) -> bool:
     wrong, asked = row.wrong.keys(), row.asked & row.written.keys()
     seen = {place: row.written[i] for place, i in enumerate(curve.calls) if i in asked}
     ways = ((row.structure(curve.calls[k], e.found), row.structure(curve.calls[k], e.right)) for k, e in seen.items())
@@ -61,7 +62,8 @@ def _explains(curve: Curve, row: Row) -> bool:
     distance, part, _ = _nearest([*paths.values()])
     telling = [place for place, path in paths.items() if path.tells(curve, part)]
     rights = [_number(curve, place, seen[place].right) for place in telling]
-    return distance <= CLOSE and len(telling) > 1 and _vary(rights) is not False
+    varies = _vary(rights)
+    return distance <= CLOSE and len(telling) > 1 and (varies is True or (varies is None and not must_vary))
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:

@@ -19,7 +19,7 @@ def mixed(q, k, v, causal=True):
 
 
 class CausalSelfAttention(nn.Module):
-    def __init__(self, n_embd, n_head, block_size, dropout=0.0):
+    def __init__(self, n_embd, n_head, block_size, dropout=0.0, flash=True):
         super().__init__()
         if n_embd % n_head:
             raise ValueError("indivisible")
@@ -29,7 +29,7 @@ class CausalSelfAttention(nn.Module):
         self.n_head = n_head
         self.drop = nn.Dropout(dropout)
         self.head_dim = n_embd // n_head
-        self.flash = True
+        self.flash = flash
         self.block_size = block_size
 
     def forward(self, x):
