@@ -19,6 +19,8 @@ WAYS = {
     "a running mean with a large gate": (MEAN, "0.5"),
     "a decay by distance with a large gate": (DECAY, "0.5"),
 }
+# The hidden check of GPT-2's sizes asks the class, too, but only where an attempt's heads are not those of the class.
+ONLY_HIDDEN = {"fused_qkv": 0.25}
 # Each weight here goes by its own score, or by its own key, and is not shared out as it should be: that is a use of the scores.
 USES_SCORES = {"causal_mask", "cross_attention"}
 
@@ -36,7 +38,7 @@ def test_an_answer_without_attention_earns_at_most_a_fifth(sides: Sides, exercis
     assert graded.score is not None
     assert graded.score <= graded.max_score / 5
     assert home.score is not None
-    assert home.score <= graded.score
+    assert home.score <= graded.score + ONLY_HIDDEN.get(exercise, 0.0)
 
 
 SOFTMAX, WEIGHTED = "return torch.softmax(scores, dim=-1)", "return weights @ v"
