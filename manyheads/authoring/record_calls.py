@@ -121,18 +121,19 @@ class RecordedCall:
 class RecordedCalls:
     """The calls, in the order in which the checks ask them, and for each the check, and the reply's fingerprint.
 
-    outcomes: of all hidden checks. conditions: what each function must do before its checks count. expected: what the reference returned to each call. drawn: what the checks drew.
+    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
     groups: of each check, the calls to which each aspect can be put.
+    conditions: what each function must do before its checks count.
     """
 
     outcomes: tuple[CheckOutcome, ...]
-    conditions: tuple[RecordedCondition, ...]
     asked_by: tuple[str, ...]
     every: tuple[RecordedCall, ...]
     right: tuple[ReplyFingerprint, ...]
     expected: tuple[Expected, ...]
     groups: Mapping[str, Groups]
     drawn: tuple[Drawn, ...] = ()
+    conditions: tuple[RecordedCondition, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -163,7 +164,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
     right = tuple(map(fingerprint_of, replies))
     conditions = recorded_conditions(catalogue, exercise, transcript)
-    return RecordedCalls(tuple(outcomes), conditions, asked_by, every, right, expected, groups, tuple(sorted(drawn)))
+    drawn_once = tuple(sorted(drawn))
+    return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions)
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
