@@ -263,6 +263,7 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
     for answer in answers:
         answer.must_return()
     *mine, again = (numbers_of(answer.reply) for answer in answers)
+    expect(again.numel() > 0, f"{target} never gives a finite number")
     expect(len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time")
     by_chance, by_input = (float((mine[0] - other).norm()) for other in (again, mine[-1]))
     if by_chance > TOLERANCE * float(again.norm()):

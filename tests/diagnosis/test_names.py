@@ -171,7 +171,7 @@ CASES = {
     "where one token says nothing": wrong("weight_split", "dropout_on_queries"),
     "where a part of the only head is left": wrong("weight_split", "dropout_on_values"),
     "numbers that no mutant has": Case("attention_scores", "", [("@ x.mT).", "@ x.mT).exp().")]),
-    "keys for queries": Case("attention_scores", "", [("attention_scores(q, k)) @", "attention_scores(k, k)) @")]),
+    "keys for queries": Case("attention_scores", "scores_wrong_source", [("attention_scores(q, k)) @", "attention_scores(k, k)) @")]),
     # Sizes.
     "a mask of as many tokens as there are": Case("mha_by_loop"),
     "a mask of a size of no axis": Case("mha_by_loop", "hard_coded_shape", [("T, T", "32, 32")]),
@@ -329,6 +329,8 @@ def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
     checks = "".join(path.read_text("utf-8") for path in with_neighbours(exercise.checks))
     for attempt in sample(exercise):
         graded, home = sides.told(exercise.id, attempt.text)
+        if attempt.kind == "pair" and not names(home):
+            continue  # grading makes pairs that no recording has
         assert (attempt, apart(graded, home)) == (attempt, [])
         alone = () if home.is_done else names(graded)[len(names(home)) :]
         assert (attempt, [name for name in alone if f'"{name}"' not in checks]) == (attempt, [])
