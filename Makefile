@@ -18,7 +18,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test journeys processors verify docs lint soak bench gpu setup clean
+.PHONY: grade test journeys processors verify docs lint soak bench gpu setup clean FORCE
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -67,7 +67,7 @@ gpu: setup
 setup: $(READY)
 	@sh tools/need-bwrap
 
-$(READY): pyproject.toml constraints.txt tools/build-venv
+$(READY): pyproject.toml constraints.txt tools/build-venv $(shell sh tools/moved-venv "$(VENV)")
 	@sh tools/build-venv "$(PYTHON)" "$(VENV)" "$(TORCH_INDEX)"
 	@touch $(READY)
 
