@@ -27,15 +27,20 @@ def set_up(folder: Path, *options: str, **environment: str) -> subprocess.Comple
     return subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
 
 
+def with_tools(makefile: Path, folder: Path) -> Path:
+    """Make a folder of what set-up reads."""
+    shutil.copytree(HERE / "shared" / "tools", folder / "tools")
+    shutil.copy(makefile, folder)
+    shutil.copy(HERE / "shared" / "constraints.txt", folder)
+    for name in ("engine.sha256", "pyproject.toml"):
+        (folder / name).touch()
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What set-up reads of a class repository."""
-    made = tmp_path / "class"
-    shutil.copytree(HERE / "shared" / "tools", made / "tools")
-    shutil.copy(HERE / "class" / "Makefile", made)
-    shutil.copy(HERE / "shared" / "constraints.txt", made)
-    (made / "engine.sha256").touch()
-    return made
+    """A class repository, as far as set-up reads it."""
+    return with_tools(HERE / "class" / "Makefile", tmp_path / "class")
 
 
 @pytest.fixture
@@ -117,3 +122,27 @@ def test_every_makefile_asks_whether_its_environment_was_moved(makefile: Path) -
     text = makefile.read_text(encoding="utf-8")
     assert 'tools/build-venv $(shell sh tools/moved-venv "$(VENV)")' in text
     assert " FORCE\n" in text
+
+
+@pytest.mark.parametrize(("makefile", "options", "results"), [
+    pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
+    pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
+    pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
+])  # fmt: skip
+def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
+    grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
+    submitted = options[0].partition("=")[2] if options else "examples/submitted"
+    assert f".venv/bin/course grade {submitted} --out {results}\n" in grades
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
+def test_clean_removes_no_results_of_a_class(tmp_path: Path, makefile: Path) -> None:
+    removal = commands_of_make(with_tools(makefile, tmp_path / "course"), "clean")
+    assert removal.startswith("rm -rf .venv")
+    assert "results" not in removal.split()
+
+
+def commands_of_make(folder: Path, *arguments: str) -> str:
+    """Return the commands that make would run."""
+    command = ["make", "--dry-run", "PYTHON=python3", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
