@@ -31,6 +31,7 @@ RELEASED = "exercises/ is exactly what solutions/ yields"
 SHAPES = "the shapes of course.yaml fit the recorded calls"
 LINKS = "what a lesson links to is released, and figures have words"
 PREDICTIONS = "a prediction waits for its function, and then is answered"
+VISIBLE = "a lesson's own checks pass with the solution, and fail with the stub"
 FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
@@ -103,7 +104,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.kept is None} == nothing
     assert {line.says: line.total for line in lines if line.kept} == {
-        POINTS: 1, WORDS: 7, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
+        POINTS: 1, WORDS: 7, VISIBLE: 1, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
         VERDICTS: 28, PAIRS: 13, STUB: 1, SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11,
         EMPTY: 16, FORM: 2, LINE: 5, NO_LINE: 5}  # fmt: skip
 
@@ -111,7 +112,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
 @pytest.mark.recorded
 def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
     lines = lines_of(REPOSITORY, "test_files")
-    assert len(lines) == 8
+    assert len(lines) == 9
     assert {line.says: line.lines for line in lines if not line.kept} == {}
 
 
@@ -211,6 +212,10 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
     pytest.param(edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
         {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
         id="shapes with a parameter too many"),
+    pytest.param(edit(SOLUTION, "[2.0, 3.0, 5.0]", "[2.0, 3.0, 6.0]"),
+        {VISIBLE: ["raises AssertionError: 2, 4, 9 should give 2, 3, 5"]}, id="a lesson's check that no right answer passes"),
+    pytest.param(edit(SOLUTION, 'assert running_mean(torch.tensor([2.0, 4.0, 9.0])).tolist() == [2.0, 3.0, 5.0], "2, 4, 9 should give 2, 3, 5"', "pass"),
+        {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]}, id="a lesson's check that asks nothing"),
     pytest.param(edit(TEXTS, "only_last:", "only_the_last:"),
         {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
         id="a misconception without words"),
