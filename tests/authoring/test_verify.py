@@ -298,6 +298,13 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                  id="an edit of what stands there more than once"),
     pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
                  id="knobs without make"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x")'), CourseError,
+                 "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line 26: 'return x.cumsum(0) / len(x') "
+                 "raises SyntaxError: '(' was never closed. Next: mend its edit, then", id="a mutant that is no Python"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit("import torch\\n", "import torhc\\n")'), CourseError,
+                 "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') raises ModuleNotFoundError", id="a mutant that is not imported"),
+    pytest.param(write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')), CourseError,
+                 "the mutant counts_all: make(cuont='all') raises TypeError: ", id="a knob that make has not"),
     pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
     pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
                  "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),
