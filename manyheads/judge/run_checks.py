@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import inspect
+import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -200,7 +201,25 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
         return ""
     where = exercise.checks.relative_to(exercise.root)
     said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
+    repeated = "".join(f"; {sentence}" for sentence in repeated_checks(exercise.checks))
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}{repeated}"
+
+
+def repeated_checks(file: Path) -> list[str]:
+    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
+    sentences, line_of = list[str](), dict[str, int]()
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    for line, statement in enumerate(text.splitlines(), 1):
+        check = re.match(r"(?:def )?(test_\w+) *[(=]", statement)
+        if check is None:
+            continue
+        name = check[1]
+        if name in line_of:
+            sentences.append(
+                f"{file.name} has two checks {name}, on lines {line_of[name]} and {line}: the first never runs"
+            )
+        line_of[name] = line
+    return sentences
 
 
 class HiddenChecks:

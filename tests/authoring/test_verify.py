@@ -32,6 +32,8 @@ SHAPES = "the shapes of course.yaml fit the recorded calls"
 LINKS = "what a lesson links to is released, and figures have words"
 PREDICTIONS = "a prediction waits for its function, and then is answered"
 VISIBLE = "a lesson's own checks pass with the solution, and fail with the stub"
+CHECK_NAMES = "no check replaces another one of its name"
+STRAYS = "every file of solutions/ and grader/ is of an exercise"
 FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
@@ -104,7 +106,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.kept is None} == nothing
     assert {line.says: line.total for line in lines if line.kept} == {
-        POINTS: 1, WORDS: 7, VISIBLE: 1, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
+        POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
         VERDICTS: 28, PAIRS: 13, STUB: 1, SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11,
         EMPTY: 16, FORM: 2, LINE: 5, NO_LINE: 5}  # fmt: skip
 
@@ -112,7 +114,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
 @pytest.mark.recorded
 def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
     lines = lines_of(REPOSITORY, "test_files")
-    assert len(lines) == 9
+    assert len(lines) == 11
     assert {line.says: line.lines for line in lines if not line.kept} == {}
 
 
@@ -183,6 +185,15 @@ TANGLED = """\
     pytest.param(with_another_row, {VERDICTS: [": refuses_nothing fails"]}, id="a record that is not true"),
     pytest.param(edit(YAML, "points: 4", "points: 5"),
         {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
+    pytest.param(both(edit(YAML, "points: 4", "points: 5"), add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values"))),
+        {POINTS: ["course.yaml says 5; test_running_mean.py has two checks test_values, on lines "],
+        CHECK_NAMES: ["two checks test_values"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check that replaces another"),
+    pytest.param(both(add(CHECKS, ALWAYS_PASSES), add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+        {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check twice, where points add up"),
+    pytest.param(add("grader/checks/test_runing_mean.py", "x = 1\n"),
+        {STRAYS: ["grader/checks/test_runing_mean.py is of no exercise in course.yaml"]}, id="checks of no exercise"),
+    pytest.param(both(lambda folder: (folder / "grader/right/mean").mkdir(), add("grader/misconceptions/mean.py", "MUTANTS = ()\n")),
+        {STRAYS: ["grader/misconceptions/mean.py is of no", "grader/right/mean is of no"]}, id="a bank and attempts of no exercise"),
     pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
         {RIGHT: ["lossy.py, float32: "], CHECKED: ["lossy.py: "],
         RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},

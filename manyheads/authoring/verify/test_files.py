@@ -17,13 +17,14 @@ from ...checks.local import namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.recording_file import read
-from ...judge.run_checks import points_fault
+from ...judge.run_checks import points_fault, repeated_checks
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
 from ..stub import leaks, stub_of
 from ..stub_notebook import CHECK, LOCKED, PREDICT, NotebookNode, jupytext
+from .claims import NOTHING
 from .plugin import Report, Verified
 
 claim = pytest.mark.claim
@@ -35,6 +36,35 @@ def test_points(verified: Verified, exercise: Exercise) -> None:
     """The checks' points sum to course.yaml's."""
     fault = points_fault(exercise, verified.catalogue.checks(exercise))
     assert not fault, fault
+
+
+@claim("give one of them another name, then mend `points` in course.yaml", about="points")
+def test_check_names(exercise: Exercise) -> None:
+    """No check replaces another one of its name."""
+    repeated = repeated_checks(exercise.checks)
+    assert not repeated, "; ".join(repeated)
+
+
+@claim("give it a row in course.yaml, rename it, or remove it", about="files")
+def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
+    """Every file of solutions/ and grader/ is of an exercise."""
+    exercises = verified.course.exercises
+    if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
+        pytest.skip(NOTHING)  # it is asked once, of all
+    known = {path for each in exercises for path in (each.solution, each.checks, each.misconceptions)}
+    known |= {path.parent for each in exercises for path in (*each.right_attempts(), *each.wrong_attempts())}
+    places = (
+        "solutions/*/*.py",
+        "grader/checks/test_*.py",
+        "grader/misconceptions/*.py",
+        "grader/right/*/",
+        "grader/wrong/*/",
+    )
+    paths = [
+        path for place in places for path in sorted(exercise.root.glob(place)) if not path.name.startswith(("_", "."))
+    ]
+    strays = [path for path in paths if path not in known]
+    report(len(paths), [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays])
 
 
 @claim("write them, then course release", about="words")
