@@ -298,6 +298,8 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
 @pytest.mark.parametrize(("fault", "error", "says"), [
     pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"), CourseError,
         "the reference of running_mean fails values: ", id="a reference that is wrong"),
+    pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n"), CourseError,
+        "grader/right/running_mean/lossy.py fails values: the output (", id="a right attempt that is wrong"),
     pytest.param(both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")), CourseError, "it asks the attempt nothing",
         id="a check that asks nothing"),
     pytest.param(edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"), CourseError,
