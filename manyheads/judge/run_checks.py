@@ -12,6 +12,7 @@ import inspect
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -339,8 +340,16 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="skipped", evidence=str(error))
     if differs := compare_with_reference(run.asked_by(check.id), run.reference):
         return outcome_of(check, differs, run)
-    fault = f"{check.id}: {type(error).__name__}: {error}"
+    fault = f"{check.id}: {type(error).__name__}: {error}{_line_in_checks(error)}"
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
+
+
+def _line_in_checks(error: BaseException) -> str:
+    """Return the innermost line of the course's checks at which the error was raised, in brackets; "" if there is none."""
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parts[-3:-1] == ("grader", "checks")
+    ]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
 
 
 def _without_what_says_nothing(
