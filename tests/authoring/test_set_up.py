@@ -1,9 +1,11 @@
 """Set-up with make: it builds the environment anew where it must, and says in one sentence why it cannot."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -85,6 +87,43 @@ def test_an_index_that_is_reached_and_has_no_build_is_told_apart(folder: Path, e
     assert done.returncode == 2
     assert f"torch could not be installed: {empty_index} can be reached, but may have no build for" in done.stderr
     assert "Next: make PYTHON=/path/to/another/python3, or make TORCH_INDEX=URL with another index" in done.stderr
+
+
+def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
+    """A wheel of one empty module."""
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
+    about = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files = {f"{name}.py": "", f"{name}-1.0.dist-info/METADATA": metadata, f"{name}-1.0.dist-info/WHEEL": about}
+    files[f"{name}-1.0.dist-info/RECORD"] = "".join(f"{file},,\n" for file in files)
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+    return path
+
+
+def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path, "torch")
+    engine = write_wheel(folder, "manyheads", "Requires-Dist: torch\n")
+    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "constraints.txt").write_text("torch==1.0\n")
+    done = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("torch is there; now the rest.\n")
+    import_both = [folder / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
+    assert subprocess.run(import_both, check=False).returncode == 0
+    again = set_up(folder, PIP_NO_INDEX="1")
+    assert again.stdout == "make: Nothing to be done for 'setup'.\n"
+
+
+def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(folder: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path, "torch")
+    engine = write_wheel(folder, "manyheads", "Requires-Dist: einops\n")
+    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "constraints.txt").write_text("torch==1.0\n")
+    done = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
+    assert done.returncode == 2
+    assert f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached" in done.stderr
 
 
 @pytest.mark.parametrize("system", ["Darwin", "Linux"])
