@@ -1,4 +1,4 @@
-# make grade   set up, then grade the class in examples/submitted/
+# make grade   set up, then grade the class in examples/submitted/, apart from results/ of a class of your own
 # make test    set up, then run the linters and the test suite of this repository
 # make journeys  set up, then run the tests of whole ways: nbgrader, a cluster, a workflow's runner, a killed run
 # make processors  set up, then run the tests that touch recordings as other processors would: without AVX-512, without
@@ -18,10 +18,10 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test journeys processors verify docs lint soak bench gpu setup clean
+.PHONY: grade test journeys processors verify docs lint soak bench gpu setup clean FORCE
 
 grade: setup
-	@$(RUN)/course grade examples/submitted --out results
+	@$(RUN)/course grade examples/submitted --out results-examples
 
 # Four at a time: tests wait as long as they work, for ends of time, for processes, for a browser.
 # With one thread each; "processors" has two.
@@ -67,9 +67,9 @@ gpu: setup
 setup: $(READY)
 	@sh tools/need-bwrap
 
-$(READY): pyproject.toml constraints.txt tools/build-venv
+$(READY): pyproject.toml constraints.txt tools/build-venv $(shell sh tools/moved-venv "$(VENV)")
 	@sh tools/build-venv "$(PYTHON)" "$(VENV)" "$(TORCH_INDEX)"
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) results
+	rm -rf $(VENV) results-examples

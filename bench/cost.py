@@ -23,7 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from .graders import GRADERS, REPOSITORY
+from .graders import GRADERS, LOG, REPOSITORY, run_into_log
 from .mixed_class import class_of
 from .six_checks import RIGHT, WRONG, WRONG_EARNS, plain
 
@@ -42,12 +42,8 @@ class Cost:
 def measured(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
     """Run a command that grades so many submissions."""
     ticks, began = _busy(), time.perf_counter()
-    with (folder / "log.txt").open("wb") as log:
-        done = subprocess.run(command, cwd=folder, env=_environment(), stdout=log, stderr=log, check=False)
-    if done.returncode:
-        raise SystemExit(
-            f"{' '.join(command)} ended with {done.returncode}:\n{(folder / 'log.txt').read_text()[-2000:]}"
-        )
+    with (folder / LOG).open("wb") as log:
+        run_into_log(command, folder, log)
     return Cost((time.perf_counter() - began) / count, (_busy() - ticks) / os.sysconf("SC_CLK_TCK") / count)
 
 
@@ -140,10 +136,6 @@ def _busy() -> int:
     """Return the CPU time of all programs since the machine started, in ticks."""
     user, nice, system = Path("/proc/stat").read_text().split(None, 4)[1:4]
     return int(user) + int(nice) + int(system)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
 def _by_wall(one: Cost, other: Cost) -> float:

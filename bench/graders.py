@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
+import sysconfig
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
+from typing import BinaryIO
 
 from .six_checks import CHECKS, NAME, RIGHT, SETUP, hidden, plain
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+LOG = "log.txt"  # in the folder in which a command runs
+LOG_SHOWN = 2000  # characters of a failed command's log: a traceback's end and the error
 FUNCTIONS = tuple(re.findall(r"^def (\w+)", RIGHT, re.MULTILINE))
 COURSE = f"""\
 title: Six functions
@@ -81,7 +86,7 @@ class Ours(Class):
             "grader/misconceptions/texts.yaml": TEXTS,
         }
         _write(folder / "course", files)
-        _run(sys.executable, "-m", "manyheads", "release", "--course", str(folder / "course"), cwd=REPOSITORY)
+        _run(sys.executable, "-m", "manyheads", "release", "--course", str(folder / "course"), cwd=folder)
         _write(folder, {f"submitted/{name}/attention/01_{NAME}.py": text for name, text in attempts.items()})
         grade = (sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--seed", "0")
         return cls(folder, grade, tuple(attempts))
@@ -171,4 +176,18 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _run(*command: str, cwd: Path) -> None:
-    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (cwd / LOG).open("wb") as log:
+        run_into_log(command, cwd, log)
+
+
+def run_into_log(command: Sequence[str], folder: Path, log: BinaryIO) -> None:
+    """Run a command as in an activated environment: programs start others by their bare names, as nbgrader does alembic.
+
+    Raises SystemExit with the last lines of the log if the command fails.
+    """
+    search_path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PATH": search_path}
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
+    if done.returncode:
+        last_lines = Path(log.name).read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:]
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{last_lines}")

@@ -26,14 +26,22 @@ def functions(folder: str) -> list[tuple[str, ast.FunctionDef]]:
 def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
     names = {*FORMATS, "gradescope"}
     assert {*get_args(command.Format)} == names
-    for text in (command.export.__doc__ or "", (DOCS / "reports.md").read_text()):
-        assert [name for name in names if name not in text.lower()] == []
+    texts = {"the help of export": command.export.__doc__ or "", "docs/reports.md": (DOCS / "reports.md").read_text()}
+    missing = {where: names_missing_in(text, names) for where, text in texts.items()}
+    assert not any(missing.values()), missing
+
+
+def names_missing_in(text: str, names: set[str]) -> list[str]:
+    """The names that the text does not have."""
+    return sorted(name for name in names if name not in text.lower())
 
 
 def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
+    platforms = [row.platform for row in ROWS]
     table = re.findall(r"^\| (\w+) ", (DOCS / "collect.md").read_text(), re.MULTILINE)
     cases = "".join((ROOT / "tests" / "submission" / name).read_text() for name in ("conftest.py", "test_platforms.py"))
-    assert [row.platform for row in ROWS if row.platform not in table or f'"{row.platform}"' not in cases] == []
+    assert [name for name in platforms if name not in table] == [], "these have no row in docs/collect.md"
+    assert [name for name in platforms if f'"{name}"' not in cases] == [], "these have no case in tests/submission"
 
 
 def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_rule() -> None:
@@ -51,8 +59,9 @@ def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> N
     page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "explain_row.py")
     asked = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
     assert rules
-    assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == []
-    assert [file for file, _ in rules if file not in callers and f"from .{file[:-3]} import" not in asked] == []
+    assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == [], "docs/diagnosis.md names no such file"
+    unasked = [file for file, _ in rules if file not in callers and f"from .{file[:-3]} import" not in asked]
+    assert unasked == [], f"{' and '.join(callers)} import nothing of these"
 
 
 def test_the_worker_fills_every_field_of_a_reply() -> None:
@@ -73,5 +82,6 @@ def test_the_worker_fills_every_field_of_a_reply() -> None:
 def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    for names in ({re.split(r"[<>=]", each)[0] for each in needed}, pinned):
-        assert [package for package in PACKAGES if package not in names] == []
+    required = {re.split(r"[<>=]", requirement)[0] for requirement in needed}
+    assert [package for package in PACKAGES if package not in required] == [], "pyproject.toml does not need these"
+    assert [package for package in PACKAGES if package not in pinned] == [], "constraints.txt does not pin these"

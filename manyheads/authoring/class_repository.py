@@ -234,10 +234,16 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
-    if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
+    if content is not None and (content == new or _is_as_released(content, released)):
         return
     said = f"{path} has changed since it was released: nothing is written, because it may be somebody's work"
     raise CourseFault(f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}")
+
+
+def _is_as_released(content: bytes, digest: str | None) -> bool:
+    """Return whether this content has the digest, or has it once git's Windows line endings are undone."""
+    with_unix_endings = content.replace(b"\r\n", b"\n")
+    return digest in {hashlib.sha256(text).hexdigest() for text in (content, with_unix_endings)}
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:

@@ -14,7 +14,7 @@ from ..checks.explain import KINDS
 from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner, as_an_attempts, namespace_of
 from ..checks.transcript import Exchange
-from ..course import Exercise
+from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, has_no_numbers
@@ -124,6 +124,7 @@ def without_rounding(
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
+    demand_right_attempts(catalogue, exercise)
     hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
     known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
 
@@ -172,6 +173,24 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         conditions=recorded.conditions,
     )
     return save(recording)
+
+
+def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
+    """Raise CourseError, with the attempt's file, if a right attempt fails a hidden check.
+
+    Visible checks compare only what all right attempts share. A wrong one among them makes these checks blind, and mutants lose
+    their names: so nothing is recorded.
+    """
+    reference = catalogue.remembering(exercise)
+    for path in exercise.right_attempts():
+        attempt = LocalRecordingRunner(namespace_of(path))
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
+        failed = next((outcome for outcome in outcomes if outcome.outcome != "passed"), None)
+        if failed is not None:
+            problem = f"{path.relative_to(exercise.root)} fails {failed.id}: {failed.fault or failed.evidence}"
+            mend = f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in {exercise.checks.name}"
+            raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:

@@ -193,9 +193,13 @@ def right_answers(
     subject = LocalRecordingRunner(reference.namespace)
     outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
     if failed := next((each for each in outcomes if each.outcome != "passed"), None):
-        said = f"the reference of {exercise.id} fails {failed.id}: {failed.fault or failed.evidence}"
+        again = f"then course release {exercise.id}"
+        if failed.fault:
+            said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
+            raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
+        said = f"the reference of {exercise.id} fails {failed.id}: {failed.evidence}"
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
-        raise CourseError(f"{said}. Next: {mend}, then course release {exercise.id}")
+        raise CourseError(f"{said}. Next: {mend}, {again}")
     return outcomes, subject.transcript
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import shutil
+import symtable
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -38,6 +40,9 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     if wrong := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
         raise CourseError(f"{said}. Next: course new averages/median")
+    if exercise in _names_taken(library):
+        said = f"no function can be called {exercise} here: Python or the skeleton has that name already"
+        raise CourseError(f"{said}. Next: course new {assignment}/{exercise}_of")
     if any(other.id == exercise for other in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
     there = next((other for other in course.assignments if other.id == assignment), None)
@@ -67,6 +72,27 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     for path, text in files.items():
         write_whole(path, text.encode())
     return list(files)
+
+
+def _names_taken(library: str) -> set[str]:
+    """Return the names that an exercise's function must not have: Python's words, and what a skeleton's files call theirs.
+
+    A skeleton that used one of them for the function would not run, or would call the function in place of, say, `print`.
+    """
+    own_name = "the_function"
+    words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
+    taken = {*keyword.kwlist}
+    for name, content in filled("exercise", {**words, "id": own_name, **LIBRARIES[library]}):
+        if name.endswith(".py"):
+            taken |= _names_in(symtable.symtable(content.decode(), name, "exec"))
+    return taken - {own_name}
+
+
+def _names_in(scope: symtable.SymbolTable) -> set[str]:
+    names = {*scope.get_identifiers()}
+    for inner_scope in scope.get_children():
+        names |= _names_in(inner_scope)
+    return names
 
 
 def remove_assignment(course: Course, assignment: Assignment) -> None:

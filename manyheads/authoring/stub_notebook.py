@@ -35,7 +35,8 @@ finally:
 __all__ = ["NotebookNode", "jupytext", "nbformat", "new_code_cell"]
 
 PREDICT = "predict"  # tags a cell that answers a question which its reader has guessed at
-LOCKED = frozenset(("check", PREDICT))
+CHECK = "check"  # tags a cell that shows a student whether a function is right
+LOCKED = frozenset((CHECK, PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 # One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/read.py`). Short,

@@ -79,7 +79,7 @@ def grade(
 
     Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out grades everything anew.
 
-    Example: `course grade examples/submitted --out results`
+    Example: `course grade submitted --out results`
     """
     loaded, console = instructors_course_of(course, "grade"), open_console()
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)

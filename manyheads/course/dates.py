@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from .written_form import written_as
+
 # A clock, then its zone.
 _MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")
 _FIRST, _END = datetime(1990, 1, 1, tzinfo=UTC), datetime(2101, 1, 1, tzinfo=UTC)
@@ -89,4 +91,8 @@ def _zone(name: str) -> str:
 _PATTERN = "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$"
 Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
-Duration = Annotated[str, Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days")]
+Duration = Annotated[
+    str,
+    Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days"),
+    written_as(_PATTERN, "a time such as 30 min, 2 h or 7 days"),
+]

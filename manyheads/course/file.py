@@ -10,10 +10,21 @@ from pydantic_core import PydanticCustomError
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone, moment
 from .shapes import parse_signature
+from .written_form import written_as
 
-Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
-EarlierName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
-Share = Annotated[str, Field(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", description="such as 10%")]
+_IDENTIFIER, _EARLIER_NAME = "^[a-z][a-z0-9_]*$", "^[a-z0-9][a-z0-9_]*$"
+_SHARE = r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$"
+Identifier = Annotated[
+    str,
+    Field(pattern=_IDENTIFIER, description="lower case, digits and underscores"),
+    written_as(_IDENTIFIER, "a letter and then letters, digits and underscores, all in lower case"),
+]
+EarlierName = Annotated[
+    str,
+    Field(pattern=_EARLIER_NAME),
+    written_as(_EARLIER_NAME, "letters, digits and underscores, all in lower case"),
+]
+Share = Annotated[str, Field(pattern=_SHARE, description="such as 10%"), written_as(_SHARE, "a share such as 10%")]
 Words = Annotated[str, Field(min_length=1)]
 _SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
 Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]

@@ -88,10 +88,16 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
         first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
         line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first)
+        if first["type"] == "model_type" and not first["loc"]:
+            said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
     except (ArithmeticError, ValueError, RecursionError):
         said = "cannot be read as YAML"  # a character by a number that none has, or thousands of brackets
     where = f"{path}:{line}" if line else str(path)
     raise CourseFault(f"{where}: {said}. Next: mend that line, then {then}") from None
+
+
+def _required_keys(model: type[BaseModel]) -> str:
+    return " and ".join(f"`{name}:`" for name, field in model.model_fields.items() if field.is_required())
 
 
 def line_of(tree: Any, place: Sequence[int | str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -11,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..checks.edit import Edit, EditError
-from ..checks.local import namespace_of, namespace_of_source
+from ..checks.local import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from .directions import Direction
 from .family import Family, Namespace
@@ -84,7 +85,7 @@ class Bank:
             path, source = self.reference
             try:
                 return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            except EditError:
+            except (EditError, BrokenReference):  # each of them runs by itself: together they are no attempt
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
             return None
@@ -114,14 +115,13 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
-    reference, source = bank.reference
+    _, source = bank.reference
     families = []
     for id_, change, (low, high) in listed:
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
-            families.append(
-                Family(id_, knobs, low, high, lambda edit: namespace_of_source(edit.apply(source), reference))
-            )
+            make_edited = partial(_edited_namespace, exercise, id_, source)
+            families.append(Family(id_, knobs, low, high, make_edited))
         elif bank.make is None:
             said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
             raise CourseError(said)
@@ -136,14 +136,49 @@ def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str
     if not isinstance(change, Edit):
         if bank.make is None:
             raise CourseError(f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}")
-        return Mutant(id_, change, bank.make(**change))
+        try:
+            return Mutant(id_, change, bank.make(**change))
+        except Exception as error:
+            knobs = ", ".join(f"{name}={value!r}" for name, value in change.items())
+            problem = f"make({knobs}) raises {type(error).__name__}: {error}"
+            raise CourseError(f"{path}: the mutant {id_}: {problem}. Next: mend make or the knobs, {again}") from error
     try:
         edited = change.apply(source)
     except EditError as error:
         raise CourseError(
             f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with more of its line, {again}"
         ) from None
-    return Mutant(id_, change, namespace_of_source(edited, reference), edited)
+    return Mutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
+
+
+def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
+    """Return the names of the edited reference. Raises CourseError, which blames the mutant, if it cannot be imported.
+
+    The reference itself may be what fails: then BrokenReference is raised, which blames the reference.
+    """
+    reference, edited = exercise.solution, edit.apply(source)
+    try:
+        return namespace_of_source(edited, reference)
+    except BrokenReference as broken:
+        namespace_of_source(source, reference)
+        cause = broken.__cause__
+        line = _line_of(cause, reference)
+        lines = edited.splitlines()
+        shown = f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
+        message = cause.msg if isinstance(cause, SyntaxError) else cause  # without file and line, which stand here
+        problem = f"{reference.name} with its edit{shown} raises {type(cause).__name__}: {message}"
+        again = f"then course verify {exercise.id}"
+        raise CourseError(
+            f"{exercise.misconceptions}: the mutant {id_}: {problem}. Next: mend its edit, {again}"
+        ) from broken
+
+
+def _line_of(error: BaseException | None, path: Path) -> int | None:
+    """Return the line of this file at which the error was raised, or which Python cannot read; None if it is another file's."""
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import faulthandler
 import inspect
+import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -200,7 +202,25 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
         return ""
     where = exercise.checks.relative_to(exercise.root)
     said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
+    repeated = "".join(f"; {sentence}" for sentence in repeated_checks(exercise.checks))
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}{repeated}"
+
+
+def repeated_checks(file: Path) -> list[str]:
+    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
+    sentences, line_of = list[str](), dict[str, int]()
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    for line, statement in enumerate(text.splitlines(), 1):
+        check = re.match(r"(?:def )?(test_\w+) *[(=]", statement)
+        if check is None:
+            continue
+        name = check[1]
+        if name in line_of:
+            sentences.append(
+                f"{file.name} has two checks {name}, on lines {line_of[name]} and {line}: the first never runs"
+            )
+        line_of[name] = line
+    return sentences
 
 
 class HiddenChecks:
@@ -320,8 +340,16 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="skipped", evidence=str(error))
     if differs := compare_with_reference(run.asked_by(check.id), run.reference):
         return outcome_of(check, differs, run)
-    fault = f"{check.id}: {type(error).__name__}: {error}"
+    fault = f"{check.id}: {type(error).__name__}: {error}{_line_in_checks(error)}"
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
+
+
+def _line_in_checks(error: BaseException) -> str:
+    """Return the innermost line of the course's checks at which the error was raised, in brackets; "" if there is none."""
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parts[-3:-1] == ("grader", "checks")
+    ]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
 
 
 def _without_what_says_nothing(

@@ -60,6 +60,8 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
     pytest.param("scaled", "'scaled' names no assignment. Next: course new averages/scaled", id="no assignment"),
     pytest.param("averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores",
         id="no id"),
+    *(pytest.param(f"averages/{word}", f"no function can be called {word} here", id=f"the name {word}")
+        for word in ("class", "print", "torch", "draw")),
     pytest.param("averages/running_mean", "the exercise running_mean exists already", id="one that is there"),
 ])  # fmt: skip
 def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, name, says):

@@ -17,7 +17,7 @@ from tests.authoring.conftest import LinesOf
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
-LESSONS = "links or predictions"
+LESSONS = "test_links or test_predictions"
 PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
 MOST_WORDS = 500  # before the first function that is to be written
 HEAD = "# # 1 · The running mean\n"
@@ -102,9 +102,9 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
 
 @pytest.mark.parametrize(("old", "new", "says"), [
     pytest.param("waits", "waits", "", id="one that waits for its function"),
-    pytest.param("NotImplementedError", "KeyError", "with the stub, 'if __name__ == \"__main__\":' raises NotImplementedError", id="one that does not wait"),
-    pytest.param('print("it waits")', "pass", "with the stub, 'if __name__ == \"__main__\":' prints nothing", id="one that waits in silence"),
-    pytest.param("last}", "least}", "with the solution, 'if __name__ == \"__main__\":' raises NameError", id="one whose answer fails"),
+    pytest.param("NotImplementedError", "KeyError", "with the stub, 'try:' raises NotImplementedError", id="one that does not wait"),
+    pytest.param('print("it waits")', "pass", "with the stub, 'try:' prints nothing", id="one that waits in silence"),
+    pytest.param("last}", "least}", "with the solution, 'try:' raises NameError", id="one whose answer fails"),
 ])  # fmt: skip
 def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))

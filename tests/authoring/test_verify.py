@@ -31,6 +31,9 @@ RELEASED = "exercises/ is exactly what solutions/ yields"
 SHAPES = "the shapes of course.yaml fit the recorded calls"
 LINKS = "what a lesson links to is released, and figures have words"
 PREDICTIONS = "a prediction waits for its function, and then is answered"
+VISIBLE = "a lesson's own checks pass with the solution, and fail with the stub"
+CHECK_NAMES = "no check replaces another one of its name"
+STRAYS = "every file of solutions/ and grader/ is of an exercise"
 FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
@@ -103,7 +106,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.kept is None} == nothing
     assert {line.says: line.total for line in lines if line.kept} == {
-        POINTS: 1, WORDS: 7, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
+        POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
         VERDICTS: 28, PAIRS: 13, STUB: 1, SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11,
         EMPTY: 16, FORM: 2, LINE: 5, NO_LINE: 5}  # fmt: skip
 
@@ -111,7 +114,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf,
 @pytest.mark.recorded
 def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
     lines = lines_of(REPOSITORY, "test_files")
-    assert len(lines) == 8
+    assert len(lines) == 11
     assert {line.says: line.lines for line in lines if not line.kept} == {}
 
 
@@ -182,6 +185,15 @@ TANGLED = """\
     pytest.param(with_another_row, {VERDICTS: [": refuses_nothing fails"]}, id="a record that is not true"),
     pytest.param(edit(YAML, "points: 4", "points: 5"),
         {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
+    pytest.param(both(edit(YAML, "points: 4", "points: 5"), add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values"))),
+        {POINTS: ["course.yaml says 5; test_running_mean.py has two checks test_values, on lines "],
+        CHECK_NAMES: ["two checks test_values"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check that replaces another"),
+    pytest.param(both(add(CHECKS, ALWAYS_PASSES), add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+        {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check twice, where points add up"),
+    pytest.param(add("grader/checks/test_runing_mean.py", "x = 1\n"),
+        {STRAYS: ["grader/checks/test_runing_mean.py is of no exercise in course.yaml"]}, id="checks of no exercise"),
+    pytest.param(both(lambda folder: (folder / "grader/right/mean").mkdir(), add("grader/misconceptions/mean.py", "MUTANTS = ()\n")),
+        {STRAYS: ["grader/misconceptions/mean.py is of no", "grader/right/mean is of no"]}, id="a bank and attempts of no exercise"),
     pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
         {RIGHT: ["lossy.py, float32: "], CHECKED: ["lossy.py: "],
         RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
@@ -211,6 +223,10 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
     pytest.param(edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
         {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
         id="shapes with a parameter too many"),
+    pytest.param(edit(SOLUTION, "[2.0, 3.0, 5.0]", "[2.0, 3.0, 6.0]"),
+        {VISIBLE: ["raises AssertionError: 2, 4, 9 should give 2, 3, 5"]}, id="a lesson's check that no right answer passes"),
+    pytest.param(edit(SOLUTION, 'assert running_mean(torch.tensor([2.0, 4.0, 9.0])).tolist() == [2.0, 3.0, 5.0], "2, 4, 9 should give 2, 3, 5"', "pass"),
+        {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]}, id="a lesson's check that asks nothing"),
     pytest.param(edit(TEXTS, "only_last:", "only_the_last:"),
         {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
         id="a misconception without words"),
@@ -282,6 +298,12 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
 @pytest.mark.parametrize(("fault", "error", "says"), [
     pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"), CourseError,
         "the reference of running_mean fails values: ", id="a reference that is wrong"),
+    pytest.param(edit(CHECKS, 'want, "args.0", suspect', "want, suspect"), CourseError,
+        "a check of running_mean raises an error of its own, gradients: ValueError: ", id="an assert without names"),
+    pytest.param(edit(CHECKS, 'want, "args.0", suspect', "want, suspect"), CourseError,
+        "(test_running_mean.py, line 30: assert_gradients_match(got, want, suspect_if_cut=\"gradient_cut\")). Next: mend it in test_running_mean.py, then course release", id="and its line"),
+    pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n"), CourseError,
+        "grader/right/running_mean/lossy.py fails values: the output (", id="a right attempt that is wrong"),
     pytest.param(both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")), CourseError, "it asks the attempt nothing",
         id="a check that asks nothing"),
     pytest.param(edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"), CourseError,
@@ -293,6 +315,13 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
                  id="an edit of what stands there more than once"),
     pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
                  id="knobs without make"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x")'), CourseError,
+                 "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line 26: 'return x.cumsum(0) / len(x') "
+                 "raises SyntaxError: '(' was never closed. Next: mend its edit, then", id="a mutant that is no Python"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit("import torch\\n", "import torhc\\n")'), CourseError,
+                 "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') raises ModuleNotFoundError", id="a mutant that is not imported"),
+    pytest.param(write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')), CourseError,
+                 "the mutant counts_all: make(cuont='all') raises TypeError: ", id="a knob that make has not"),
     pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
     pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
                  "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),

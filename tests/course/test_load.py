@@ -75,7 +75,12 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
 @pytest.mark.parametrize(("old", "new", "line", "says"), [
     pytest.param("title: Averages\nl", "l", 1, "title: Field required", id="a course without a title"),
     pytest.param("_per_call: 2", "_per_cal: 2", 3, "limits.seconds_per_cal: Extra inputs are not permitted (input: 2)", id="a misspelt limit"),
-    pytest.param("id: averages", "id: ../Averages", 5, "String should match pattern '^[a-z][a-z0-9_]*$'", id="an id that is a path"),
+    pytest.param("id: averages", "id: ../Averages", 5,
+        "id: '../Averages' should be a letter and then letters, digits and underscores, all in lower case", id="an id that is a path"),
+    pytest.param("title: Averages\nl", "title: A\nlate: {per_day: 10 points}\nl", 2, "late.per_day: '10 points' should be a share such as 10%", id="points for a share"),
+    pytest.param("title: Averages\nl", "title: A\nlate: {at_most: 50}\nl", 2, "late.at_most: 50 should be a share such as 10%", id="a number for a share"),
+    pytest.param("title: Averages\nl", "title: A\nlate: {grace: soon}\nl", 2, "late.grace: 'soon' should be a time such as 30 min, 2 h or 7 days", id="a word for a time"),
+    pytest.param("points: 4", "points: 4\n        was: [Mean 1]", 12, "'Mean 1' should be letters, digits and underscores", id="an earlier name"),
     pytest.param("id: median", "id: running_mean", 13, "the exercise running_mean occurs twice", id="two equal ids"),
     pytest.param("points: 4", "points: !!int ''", 11, "'' cannot be read as int", id="an empty int"),
     pytest.param("hint: Sort first.", "hint: \"\\U00110000\"", None, "cannot be read as YAML", id="a character that there is not"),
@@ -99,7 +104,9 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str,
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    pytest.param("", ":1: the file: ", id="an empty file"),
+    pytest.param("", ":1: the file: it is empty, and needs `title:` and `assignments:`", id="an empty file"),
+    pytest.param("# to do\n", ":1: the file: it is empty, and needs `title:`", id="remarks alone"),
+    pytest.param("- title: T\n", ":1: the file: it has no keys, and needs `title:`", id="a list"),
     pytest.param("title: T\nassignments:\n  - {id: a, title: A, exercises: []}\n", ":3: exercises: ", id="an assignment without exercises"),
     pytest.param(b"title: T\nwhy: caf\xe9\n", ":2: is not UTF-8 (byte 17)", id="Latin-1"),
     pytest.param("title: a\n\0b\n", ":2: a character that YAML does not know", id="a NUL byte"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
 
@@ -16,13 +17,14 @@ from ...checks.local import namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.recording_file import read
-from ...judge.run_checks import points_fault
+from ...judge.run_checks import points_fault, repeated_checks
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
 from ..stub import leaks, stub_of
-from ..stub_notebook import PREDICT, NotebookNode, jupytext
+from ..stub_notebook import CHECK, LOCKED, PREDICT, NotebookNode, jupytext
+from .claims import NOTHING
 from .plugin import Report, Verified
 
 claim = pytest.mark.claim
@@ -34,6 +36,35 @@ def test_points(verified: Verified, exercise: Exercise) -> None:
     """The checks' points sum to course.yaml's."""
     fault = points_fault(exercise, verified.catalogue.checks(exercise))
     assert not fault, fault
+
+
+@claim("give one of them another name, then mend `points` in course.yaml", about="points")
+def test_check_names(exercise: Exercise) -> None:
+    """No check replaces another one of its name."""
+    repeated = repeated_checks(exercise.checks)
+    assert not repeated, "; ".join(repeated)
+
+
+@claim("give it a row in course.yaml, rename it, or remove it", about="files")
+def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
+    """Every file of solutions/ and grader/ is of an exercise."""
+    exercises = verified.course.exercises
+    if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
+        pytest.skip(NOTHING)  # it is asked once, of all
+    known = {path for each in exercises for path in (each.solution, each.checks, each.misconceptions)}
+    known |= {path.parent for each in exercises for path in (*each.right_attempts(), *each.wrong_attempts())}
+    places = (
+        "solutions/*/*.py",
+        "grader/checks/test_*.py",
+        "grader/misconceptions/*.py",
+        "grader/right/*/",
+        "grader/wrong/*/",
+    )
+    paths = [
+        path for place in places for path in sorted(exercise.root.glob(place)) if not path.name.startswith(("_", "."))
+    ]
+    strays = [path for path in paths if path not in known]
+    report(len(paths), [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays])
 
 
 @claim("write them, then course release", about="words")
@@ -97,24 +128,74 @@ def _cells(exercise: Exercise) -> list[NotebookNode]:
 @claim("catch NotImplementedError in that cell, and print one line in any case", about="lessons")
 def test_predictions(exercise: Exercise, report: Report) -> None:
     """A prediction waits for its function, and then is answered."""
-    asked = [str(cell.source) for cell in _cells(exercise) if PREDICT in cell.metadata.get("tags", [])]
-    report(len(asked), [f"{exercise.stem}: {said}" for cell in asked if (said := _unanswered(exercise, cell))])
+    broken, cells = list[str](), _cell_runs(exercise, PREDICT)
+    for runs in cells:
+        for run in runs:
+            if run.error is not None:
+                broken.append(f"{run.label} {run.raised}")
+            elif not run.printed.strip():
+                broken.append(f"{run.label} prints nothing")
+    report(len(cells), broken)
 
 
-def _unanswered(exercise: Exercise, cell: str) -> str:
-    """Return what goes wrong when a prediction is run with the stub, or with the solution; empty if nothing does."""
-    first = cell.strip().splitlines()[0] if cell.strip() else ""
-    for whose, source in (("stub", stub_of(exercise)), ("solution", exercise.solution.read_text(encoding="utf-8"))):
-        namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
-        printed = io.StringIO()
-        try:
-            with redirect_stdout(printed):
-                exec(compile(cell, str(exercise.solution), "exec", dont_inherit=True), namespace)
-        except Exception as error:
-            return f"with the {whose}, {first!r} raises {type(error).__name__}: {error}"
-        if not printed.getvalue().strip():
-            return f"with the {whose}, {first!r} prints nothing"
-    return ""
+@claim("mend that cell or the solution, then course release", about="lessons")
+def test_visible_checks(exercise: Exercise, report: Report) -> None:
+    """A lesson's own checks pass with the solution, and fail with the stub."""
+    broken, cells = list[str](), _cell_runs(exercise, CHECK)
+    for with_stub, with_solution in cells:
+        if with_solution.error is not None:
+            broken.append(f"{with_solution.label} {with_solution.raised}")
+        elif with_stub.error is None and with_stub.printed == with_solution.printed:
+            broken.append(f"{with_stub.label} passes")
+    report(len(cells), broken)
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it, if any.
+
+    label: the exercise, whether its stub or its solution ran, and the first line of the cell.
+    """
+
+    label: str
+    printed: str
+    error: Exception | None
+
+    @property
+    def raised(self) -> str:
+        """The exception, as the end of a sentence about the cell."""
+        return f"raises {type(self.error).__name__}: {self.error}"
+
+
+def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
+    """Run the lesson with the stub and with the solution. Returns both runs of each cell with this tag."""
+    with_stub = _run_cells(exercise, "stub", stub_of(exercise), tag)
+    with_solution = _run_cells(exercise, "solution", exercise.solution.read_text(encoding="utf-8"), tag)
+    return list(zip(with_stub, with_solution, strict=True))
+
+
+def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[CellRun]:
+    """Run the check and prediction cells in their order, as a notebook does: later ones may use names of earlier ones."""
+    namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
+    runs = []
+    for cell in _cells(exercise):
+        tags = cell.metadata.get("tags", [])
+        if not LOCKED.isdisjoint(tags):
+            run = _run_cell(exercise, whose, str(cell.source), namespace)
+            runs += [run] if tag in tags else []
+    return runs
+
+
+def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, object]) -> CellRun:
+    lines = [line.strip() for line in cell.splitlines()]
+    first_line = next((line for line in lines if line and not line.startswith(("if __name__", "#"))), "")
+    printed, raised = io.StringIO(), None
+    try:
+        with redirect_stdout(printed):
+            exec(compile(cell, str(exercise.solution), "exec", dont_inherit=True), namespace)
+    except Exception as error:
+        raised = error
+    return CellRun(f"{exercise.stem}: with the {whose}, {first_line!r}", printed.getvalue(), raised)
 
 
 @claim("course release", about="release")

@@ -1,0 +1,78 @@
+"""Git for Windows converts line endings by default: what is released stays as it was released, and scripts run."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.class_repository import hand_over
+from manyheads.authoring.templates import as_they_are
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from tests.authoring.test_hand_over import SCRIPT, listed
+from tests.make import REPOSITORY, TINY, content, git
+
+RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
+
+
+@pytest.fixture
+def files() -> dict[str, bytes]:
+    """A class repository without its engine: everything in it that git could convert."""
+    tiny_files = {name: (TINY / name).read_bytes() for name in (SCRIPT, RECORDING)}
+    return listed({**dict(as_they_are("shared")), **tiny_files})
+
+
+@pytest.fixture
+def released(tiny: Course, files: dict[str, bytes], tmp_path: Path) -> Path:
+    """The class repository, committed."""
+    folder = tmp_path / "class"
+    hand_over(tiny, folder, files)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "as released")
+    return folder
+
+
+def windows_clone(folder: Path) -> Path:
+    """A clone with the default of Git for Windows."""
+    clone = folder.with_name("windows")
+    git(folder.parent, "clone", "--quiet", "-c", "core.autocrlf=true", str(folder), str(clone))
+    return clone
+
+
+def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
+    tiny: Course, files: dict[str, bytes], released: Path
+) -> None:
+    clone = windows_clone(released)
+    assert content(clone) == files
+    assert hand_over(tiny, clone, files) == []
+    script = clone / "tools" / "find-python"
+    assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 0
+
+
+def test_an_attempt_with_windows_line_endings_is_committed_without_them(released: Path) -> None:
+    attempt = (released / SCRIPT).read_bytes().replace(b"\n", b"\r\n")
+    (released / SCRIPT).write_bytes(attempt + b"mine = 1\r\n")
+    git(released, "commit", "--quiet", "--all", "--message", "from an editor of Windows")
+    changed_lines = git(released, "show", "--numstat", "--format=", "HEAD")
+    assert changed_lines.split() == ["1", "0", SCRIPT]
+
+
+def test_a_class_that_was_converted_before_is_brought_up_to_date(
+    tiny: Course, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Line endings alone are nobody's work."""
+    hand_over(tiny, tmp_path, files)
+    for name in ("tools/build-venv", SCRIPT):
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert sorted(hand_over(tiny, tmp_path, files)) == [SCRIPT, "tools/build-venv"]
+    assert content(tmp_path) == files
+    (tmp_path / SCRIPT).write_bytes(b"mine = 1\r\n")
+    with pytest.raises(CourseFault, match="somebody's work"):
+        hand_over(tiny, tmp_path, files)
+
+
+def test_this_repository_has_no_file_that_git_may_convert() -> None:
+    attributes = git(REPOSITORY, "check-attr", "text", "README.md", "tools/build-venv", SCRIPT)
+    assert {line.rpartition(": ")[2] for line in attributes.splitlines()} == {"unset"}

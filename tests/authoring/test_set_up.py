@@ -1,0 +1,187 @@
+"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it cannot."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from manyheads.authoring.templates import HERE
+from tests.make import REPOSITORY
+
+MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
+UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
+
+
+def set_up(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `make setup` in a folder, by this Python and without pip's five retries."""
+    known = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    known |= {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull, **environment}
+    command = ["make", "setup", f"PYTHON={sys.executable}", *options]
+    return subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
+
+
+def with_tools(makefile: Path, folder: Path) -> Path:
+    """Make a folder of what set-up reads."""
+    shutil.copytree(HERE / "shared" / "tools", folder / "tools")
+    shutil.copy(makefile, folder)
+    shutil.copy(HERE / "shared" / "constraints.txt", folder)
+    for name in ("engine.sha256", "pyproject.toml"):
+        (folder / name).touch()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A class repository, as far as set-up reads it."""
+    return with_tools(HERE / "class" / "Makefile", tmp_path / "class")
+
+
+@pytest.fixture
+def environment_of_nothing(folder: Path) -> Path:
+    """An environment that make takes for complete."""
+    command = [sys.executable, "-m", "venv", "--without-pip", ".venv"]
+    subprocess.run(command, cwd=folder, check=True)
+    (folder / ".venv" / ".ready").touch()
+    return folder / ".venv"
+
+
+def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder: Path) -> None:
+    done = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if line.startswith("torch could not be installed: ")]
+    assert said == [
+        f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] Connection refused). "
+        "Next: check the network, then make again; behind a proxy, first export HTTPS_PROXY=http://HOST:PORT"
+    ]
+    assert "secret" not in said[0]
+
+
+@pytest.fixture
+def empty_index(tmp_path: Path) -> Iterator[str]:
+    """The address of an index that has nothing."""
+    (tmp_path / "index" / "simple").mkdir(parents=True)
+    serve_folder = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), serve_folder)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/simple"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
+    done = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=UNREACHABLE)
+    assert "http://index.example/simple cannot be reached ([Errno 111] Connection refused)" in done.stderr
+
+
+def test_an_index_that_is_reached_and_has_no_build_is_told_apart(folder: Path, empty_index: str) -> None:
+    done = set_up(folder, f"TORCH_INDEX={empty_index}")
+    assert done.returncode == 2
+    assert f"torch could not be installed: {empty_index} can be reached, but may have no build for" in done.stderr
+    assert "Next: make PYTHON=/path/to/another/python3, or make TORCH_INDEX=URL with another index" in done.stderr
+
+
+def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
+    """A wheel of one empty module."""
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
+    about = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files = {f"{name}.py": "", f"{name}-1.0.dist-info/METADATA": metadata, f"{name}-1.0.dist-info/WHEEL": about}
+    files[f"{name}-1.0.dist-info/RECORD"] = "".join(f"{file},,\n" for file in files)
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+    return path
+
+
+def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path, "torch")
+    engine = write_wheel(folder, "manyheads", "Requires-Dist: torch\n")
+    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "constraints.txt").write_text("torch==1.0\n")
+    done = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("torch is there; now the rest.\n")
+    import_both = [folder / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
+    assert subprocess.run(import_both, check=False).returncode == 0
+    again = set_up(folder, PIP_NO_INDEX="1")
+    assert again.stdout == "make: Nothing to be done for 'setup'.\n"
+
+
+def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(folder: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path, "torch")
+    engine = write_wheel(folder, "manyheads", "Requires-Dist: einops\n")
+    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "constraints.txt").write_text("torch==1.0\n")
+    done = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
+    assert done.returncode == 2
+    assert f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached" in done.stderr
+
+
+@pytest.mark.parametrize("system", ["Darwin", "Linux"])
+def test_a_python_for_intel_macs_is_told_before_anything_is_built(folder: Path, tmp_path: Path, system: str) -> None:
+    this_machine = f'import platform\nplatform.system = lambda: "{system}"\nplatform.machine = lambda: "x86_64"\n'
+    (tmp_path / "sitecustomize.py").write_text(this_machine)
+    done = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
+    is_refused = "This Python is for Macs with an Intel processor" in done.stderr
+    assert (done.returncode, is_refused) == (2, system == "Darwin")
+    assert (folder / ".venv").exists() is (system == "Linux")
+
+
+def test_an_environment_is_built_once(folder: Path, environment_of_nothing: Path) -> None:
+    assert set_up(folder, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
+    assert (environment_of_nothing / ".ready").exists()
+
+
+@pytest.mark.parametrize("move", [shutil.move, lambda old, new: shutil.copytree(old, new, symlinks=True)])
+def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(folder, environment_of_nothing, tmp_path, move):
+    move(folder, tmp_path / "class of 2027")
+    done = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
+    assert ".venv was built in another folder, and its programs work only there: it is built anew." in done.stdout
+    assert done.returncode == 2
+
+
+def test_an_environment_that_another_program_made_is_kept(folder: Path) -> None:
+    """A workflow's runner links one."""
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / ".ready").touch()
+    assert set_up(folder, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
+def test_every_makefile_asks_whether_its_environment_was_moved(makefile: Path) -> None:
+    text = makefile.read_text(encoding="utf-8")
+    assert 'tools/build-venv $(shell sh tools/moved-venv "$(VENV)")' in text
+    assert " FORCE\n" in text
+
+
+@pytest.mark.parametrize(("makefile", "options", "results"), [
+    pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
+    pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
+    pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
+])  # fmt: skip
+def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
+    grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
+    submitted = options[0].partition("=")[2] if options else "examples/submitted"
+    assert f".venv/bin/course grade {submitted} --out {results}\n" in grades
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
+def test_clean_removes_no_results_of_a_class(tmp_path: Path, makefile: Path) -> None:
+    removal = commands_of_make(with_tools(makefile, tmp_path / "course"), "clean")
+    assert removal.startswith("rm -rf .venv")
+    assert "results" not in removal.split()
+
+
+def commands_of_make(folder: Path, *arguments: str) -> str:
+    """Return the commands that make would run."""
+    command = ["make", "--dry-run", "PYTHON=python3", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
