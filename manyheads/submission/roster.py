@@ -82,6 +82,25 @@ class Roster:
 
     def of(self, person: Person) -> list[Student]:
         """Return the person's row, where there is one and only one; of a group, those of its members."""
+        student = self._one_student(person)
+        group = self._group_named(person)
+        if student is None:
+            return group
+        # Canvas writes a group's name with the number of one member. Of a student who took the name of another group, the
+        # number counts.
+        is_a_members_number = student in group and letters(person.name) not in _spellings(student.name)
+        return group if is_a_members_number else [student]
+
+    def _group_named(self, person: Person) -> list[Student]:
+        """Return the members of the group that has this name; GitHub Classroom has it in the repository's."""
+        accounts = [value for column, value in person.ids if column == "github"]
+        for name in (person.name, *(accounts if not person.name else ())):
+            if members := self._rows.get(("group", letters(name))):
+                return members
+        return []
+
+    def _one_student(self, person: Person) -> Student | None:
+        """Return the person's row, where there is one and only one."""
         found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         found = found or next(filter(None, map(self._with_login, person.logins)), None)
         # What ends with a login begins with that student's name, and the longest login is tried first: m_al1 is not al1.
@@ -90,7 +109,7 @@ class Roster:
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
                     found = student
-        if found is None and len(named := self._rows.get(("name", letters(person.name)), [])) == 1:
+        if found is None and len(named := self._rows.get(("name", letters(self._without_group(person.name))), [])) == 1:
             found = named[0]
         if found is None:
             # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
@@ -99,7 +118,15 @@ class Roster:
             student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
             found = student if words.issuperset(map(letters, rest.split())) else None
-        return [found] if found else self._rows.get(("group", letters(person.name)), [])
+        return found
+
+    def _without_group(self, name: str) -> str:
+        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a group; else the name."""
+        for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
+            for member in self._rows.get(("group", letters(name[:hyphen])), []):
+                if letters(name[hyphen + 1 :]) in _spellings(member.name):
+                    return name[hyphen + 1 :]
+        return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
