@@ -491,3 +491,27 @@ def test_it_holds_where_the_empty_folder_was_not_copied_along(canvas_class: Run,
     shutil.rmtree(tmp_path / "in" / "bela")
     grade_all(canvas_class)
     assert canvas(canvas_class)["bela"] == ""
+
+
+@pytest.mark.parametrize("name", ["1_running_mean.py", "src/01_running_mean.py", "work.zip"])
+def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, tmp_path, name):
+    for path in ("ada/averages/01_running_mean.py", f"bela/averages/{name}"):
+        (tmp_path / "in" / path).parent.mkdir(parents=True)
+        (tmp_path / "in" / path).write_text(MEAN)
+    named = f"bela/averages/{name.partition('/')[0]}"
+    done = canvas_class(
+        "grade", "IN", "--out", "OUT", "--jobs", "1", "--no-lines", "--gradebook", f"sqlite:///{tmp_path}/g.db"
+    )
+    assert done.returncode == 1
+    assert f"not graded: bela: handed in, not graded as it is: {named}" in done.stdout
+    for format_ in ("canvas", "moodle", "csv"):
+        for source in (["OUT"], ["OUT", "--gradebook", f"sqlite:///{tmp_path}/g.db"]):
+            done = canvas_class("export", *source, "--format", format_)
+            (row,) = [row for row in csv.reader(io.StringIO(done.stdout)) if "bela" in row]
+            assert (done.returncode, "0" in row) == (1, False), (format_, source)
+            assert "not graded: bela: " in done.stderr
+    page = canvas_class("report", "OUT") and (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
+    assert f"cannot be graded as it is: {named}" in page
+    (tmp_path / "in" / "bela" / "averages" / "01_running_mean.py").write_text(MEAN)
+    assert grade_all(canvas_class).returncode == 1  # the other is still named
+    assert canvas(canvas_class)["bela"] == "0"
