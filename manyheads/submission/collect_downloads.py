@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
+from ..result import NOT_AS_IT_IS
 from . import ENDINGS, is_archive, shown
 from .archives import Reader, own_name
 from .find import plain
@@ -137,6 +138,7 @@ class _Run:
         if whole and not is_ones:  # it may be of a whole class
             done.tell(path, whole)
             return
+        not_placed = list[tuple[str, str]]()
         made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
         if made.platforms:
             done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
@@ -150,8 +152,9 @@ class _Run:
             except NoFolder as error:
                 done.tell(path, [(each.member.path, str(error)) for each in files])
                 continue
-            candidates, unread = self._of_person(path, files)
+            candidates, unread, unplaced = self._of_person(path, files)
             closed += [(student, each) for each in unread for student in students]
+            not_placed += [(student, name) for name in unplaced for student in students]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, done)
             beside |= {each.assignment for each in candidates}
@@ -159,11 +162,16 @@ class _Run:
             for student in students if candidates else ():
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
-        self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
+        likely = [self.only] if self.only else [*beside]
+        self._note_unread(closed, shown(path.name), likely)
+        for student, name in not_placed:
+            for assignment in likely or self.exercises.course.assignments:
+                self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
-    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
-        """Return what may be laid out of one person's files, and what cannot be read."""
+    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn], list[str]]:
+        """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
+        unplaced = list[str]()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
         plain_files = [each for each in files if not is_archive(each.member.name)]
@@ -182,6 +190,7 @@ class _Run:
                     candidate = self._candidate(own, content, path, budget, committed)
                 except NotPlaced as error:
                     self.done.tell(path, [(own.member.path, str(error))])
+                    unplaced.append("/".join(map(shown, own.member.path)))
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
                 candidates += [candidate] * is_wanted
@@ -190,7 +199,7 @@ class _Run:
             first, more = left_out[0], len(left_out) - 1
             why = f"{f'and {more:,} more: each ' if more else ''}{self.reader.too_much}"
             closed.append(replace(first, member=replace(first.member, closed=why)))
-        return candidates, closed
+        return candidates, closed, unplaced
 
     def _files_of(self, path: Path, hand_in: HandIn, budget: Limits) -> Iterator[tuple[HandIn, bytes]]:
         """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""

@@ -144,3 +144,13 @@ def test_an_empty_folder_is_nothing_that_was_handed_in(course, out):
     (out / "ada" / ONE / "src").mkdir(parents=True)
     (out / "bela" / ONE).mkdir(parents=True)
     assert to_grade(course, out, course.assignments, ()).not_readable == {}
+
+
+@pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
+def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zipped, out, name):
+    files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
+    (said,) = run(zipped(files), roster=ROSTER).not_taken
+    assert f"download.zip: bela_2_12_{name} " in said
+    work = to_grade(course, out, course.assignments, ())
+    unread = {each.student: names for each, names in work.not_readable.items()}
+    assert unread == {"B": (f"bela_2_12_{name}, which is not graded as it is",)}
