@@ -19,7 +19,15 @@ from ..course.decisions import NAME, Decision, Decisions
 from ..errors import CourseFault
 from ..judge.record_results import read_changed_points
 from ..report.class_view import sentences
-from ..report.exports import FOLDER, FORMATS, TELLS_NOTHING, folders, gradescope_files, zips
+from ..report.exports import (
+    FOLDER,
+    FORMATS,
+    TELLS_NOTHING,
+    excuses_without_a_word,
+    folders,
+    gradescope_files,
+    zips,
+)
 from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
@@ -140,6 +148,7 @@ def export(
         strangers = view.members.strangers(view.by_student)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
+    _say("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
         raise CourseFault("Gradescope reads a file for each submission. Next: the same with --out FOLDER")
     texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}

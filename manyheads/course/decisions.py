@@ -218,6 +218,12 @@ def final(result: Result, decisions: Decisions) -> Result:
     return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
 
 
+def with_excuses(result: Result, decisions: Decisions) -> Result:
+    """Return the result with what is excused, and nothing else of what is decided: the rest stands in a gradebook's points."""
+    excuses = tuple(row for row in decisions.rows if row.override.kind == "excused")
+    return final(result, Decisions(decisions.zone, {}, excuses))
+
+
 def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
     """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
 

@@ -174,13 +174,27 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
+# What an excuse is in formats that have no word for it, and what an instructor can do in that system.
+_WITHOUT_EXCUSES = {
+    "moodle": (MOODLE, "its cell is blank. Next: exclude that grade in Moodle's grader report"),
+    "gradescope": ("Gradescope", "no score is entered. Next: leave it out where you add up"),
+}
+
+
+def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
+    """Yield a sentence for each assignment that is excused as a whole, where the format has no word for that."""
+    if format_ in _WITHOUT_EXCUSES:
+        system, instead = _WITHOUT_EXCUSES[format_]
+        for result in (result for result in view.results if result.is_excused):
+            title = view.labels.assignment(result.assignment)
+            yield f"{result.student}: {title} is excused, and {system} has no word for that: {instead}"
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
     """Gradescope's results.json of one submission, as a value.
 
-    Of one that is not graded in part it has no score at all, neither its own nor a test's, of which Gradescope would make
-    a total: then Gradescope says that the autograder failed, and enters no points.
+    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its own nor a test's, of
+    which Gradescope would make a total: then Gradescope says that the autograder failed, and enters no points.
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
@@ -201,7 +215,7 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
             tests.append(test)
     said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
     said += [*sentences(result, labels), f"isolation: {result.isolation}"]
-    if result.score is None:
+    if result.score is None or result.is_excused:
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
         return {"output": visible("\n".join(output)), "output_format": "text"}
     whole = visible("\n".join(said))

@@ -89,6 +89,23 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
     assert moodle == {"Username": "Averages", "ada": "7.2", "bela": "9", "chen": "6", "dara": "", "'=ewa": "6.3"}
 
 
+NO_WORD = "dara: Averages is excused, and {} has no word for that"
+
+
+def test_an_excuse_means_the_same_in_every_book_or_it_is_said(run_course: Run, here: Path) -> None:
+    done = run_course("export", "results", "--format", "gradescope", "--out", here / "files")
+    assert f"excused: {NO_WORD.format('Gradescope')}: no score is entered. Next: " in done.stderr
+    gradescope = json.loads((here / "files" / "dara" / "averages" / "results.json").read_text(encoding="utf-8"))
+    assert (gradescope.keys(), done.returncode) == ({"output", "output_format"}, 0)
+    assert "excused: counts for nothing" in gradescope["output"]
+    done = run_course("export", "results", "--format", "moodle")
+    assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in done.stderr
+    rows = [row for row in csv.DictReader(io.StringIO(exported(run_course, "csv"))) if row["student"] == "dara"]
+    assert {(row["score"], row["max_score"]) for row in rows} == {("", "")}
+    assert all("excused: counts for nothing" in row["decided"] for row in rows)
+    assert "no word" not in run_course("export", "results", "--format", "canvas").stderr
+
+
 def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
     assert run_course("export", "results", "--format", "gradescope", "--out", here / "files").returncode == 0
     gradescope = json.loads((here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8"))
