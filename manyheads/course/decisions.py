@@ -184,7 +184,11 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
         raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
     if override.due is not None and assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
-    due = None if override.due is None else moment(override.due, course.file.time_zone or "")
+    zone = course.file.time_zone or ""
+    due = None if override.due is None else moment(override.due, zone)
+    if due is not None and assignment.row.due is not None and due < (for_all := moment(assignment.row.due, zone)):
+        said = f"{shown_moment(due, zone)} is before the due date of {assignment.id}, {shown_moment(for_all, zone)}"
+        raise ValueError(f"{said}: a student's own date gives more time, and takes none")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
 
 
