@@ -61,6 +61,7 @@ _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in 
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 _NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
+_OPEN_QUOTE = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -206,20 +207,50 @@ def read_roster(path: Path) -> Roster:
         raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
     if len(data) > LARGEST:
         raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
-    rows = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
-    try:
-        header = [name.strip() for name in next(rows, [])]
-        names = [name.casefold().replace(" ", "_") for name in header]
-        # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-        own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
-        columns = [(_CALLED | own).get(name, "") for name in names]
-        columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
-        students = tuple(_students(((rows.line_num, row) for row in rows), columns, path))
-    except csv.Error as error:
-        raise _fault(path, f"is not CSV ({error})") from None
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    rows = _rows(text, delimiter, path)
+    header = [name.strip() for name in next(rows, (1, []))[1]]
+    names = [name.casefold().replace(" ", "_") for name in header]
+    # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
+    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+    columns = [(_CALLED | own).get(name, "") for name in names]
+    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+    whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
+    students = tuple(_students(whole_rows, columns, path))
     said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
+
+
+def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line in which it begins. Raises CourseFault."""
+    rows, line = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            is_about_a_quote = "expected after" in str(error) or "unexpected end" in str(error)
+            raise _fault(path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line) from None
+        yield line, row
+        line = rows.line_num + 1
+
+
+def _without_line_breaks(
+    line: int, row: list[str], columns: Sequence[str], delimiter: str, path: Path
+) -> tuple[int, list[str]]:
+    """Return a row and its line. Raises CourseFault where a cell has swallowed the lines of other students.
+
+    A note may have line breaks, but neither has what is read here, nor has a note lines with as many cells as the table.
+    """
+    for index, cell in enumerate(row):
+        lines = cell.splitlines()
+        is_read = index < len(columns) and bool(columns[index])
+        has_rows = any(part.count(delimiter) >= len(columns) - 1 > 0 for part in lines)
+        if len(lines) > 1 and (is_read or has_rows):
+            raise _fault(path, _OPEN_QUOTE, line)
+    return line, row
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
