@@ -21,13 +21,35 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS
-from . import ENDINGS, is_archive, shown
+from . import ENDINGS, Unreadable, is_archive, read_text, shown
 from .archives import Reader, own_name
 from .find import plain
 from .intake_limits import Limits
 from .kept_contents import KeptContents
-from .lay_out import Candidate, LayingOut, Memory, held, is_opened, paths_of, read_memory, refuse_links
-from .platforms import CLONES, FOLDERS, Download, HandIn, Person, all_ids, depth_of, understood, unwrapped
+from .lay_out import (
+    TIMESTAMP,
+    Candidate,
+    LayingOut,
+    Memory,
+    Origin,
+    held,
+    is_opened,
+    paths_of,
+    read_memory,
+    refuse_links,
+)
+from .platforms import (
+    CLONES,
+    FOLDERS,
+    Download,
+    HandIn,
+    Person,
+    all_ids,
+    depth_of,
+    person_called,
+    understood,
+    unwrapped,
+)
 from .read import largest
 from .roster import NoFolder, People, Roster
 from .which_exercise import Exercises, NotPlaced, place_of
@@ -139,6 +161,7 @@ class _Run:
             done.tell(path, whole)
             return
         not_placed = list[tuple[str, str]]()
+        source = None if download.is_of_one or is_known else _source_memory(path)
         made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
         if made.platforms:
             done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
@@ -153,6 +176,8 @@ class _Run:
                 done.tell(path, [(each.member.path, str(error)) for each in files])
                 continue
             candidates, unread, unplaced = self._of_person(path, files)
+            if person.platform == FOLDERS:
+                candidates = _with_times(candidates, path, source)
             closed += [(student, each) for each in unread for student in students]
             not_placed += [(student, name) for name in unplaced for student in students]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
@@ -163,10 +188,28 @@ class _Run:
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
         likely = [self.only] if self.only else [*beside]
+        self._keep_unread(path, source)
         self._note_unread(closed, shown(path.name), likely)
-        for student, name in not_placed:
+        self._note_unplaced(not_placed, likely)
+
+    def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
+        """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
+        for student, name in files:
             for assignment in likely or self.exercises.course.assignments:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
+
+    def _keep_unread(self, path: Path, source: Memory | None) -> None:
+        """Note what an earlier run could not read: of that nothing but its names lies in the folder."""
+        if source is None:
+            return
+        for name, by_assignment in source.not_readable.items():
+            with suppress(NoFolder):
+                students = self.people.of(person_called(name))
+                for assignment in self.exercises.course.assignments:
+                    names = by_assignment.get(assignment.id, [])
+                    is_wanted = self.only in (None, assignment) and not is_opened(path, name, assignment.id, source)
+                    for student in students if is_wanted and names else ():
+                        self.unread[student, assignment.id] += names
 
     def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn], list[str]]:
         """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
@@ -284,6 +327,38 @@ class _Run:
         done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
         done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(self.elsewhere)
         return done
+
+
+def _source_memory(download: Path) -> Memory | None:
+    """Return what `course collect` remembers of a folder; None where that is none that it has filled or may have."""
+    with suppress(CourseFault):
+        return read_memory(download) if download.is_dir() else None
+    return None
+
+
+def _with_times(candidates: Sequence[Candidate], download: Path, source: Memory | None) -> list[Candidate]:
+    """Return the candidates with what the folder that is read says of their times."""
+    if source is None:
+        return [*candidates]
+    return [replace(each, origin=_with_time(each, download, source)) for each in candidates]
+
+
+def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
+    """Return the candidate's origin with what the folder that is read says of its time.
+
+    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of this very file.
+    """
+    origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
+    for depth in range(1, len(folders) + 1):
+        with suppress(Unreadable):
+            stamp = read_moment(read_text(download.joinpath(*folders[:depth], TIMESTAMP), 1), "UTC")
+            if stamp is not None:
+                return origin.model_copy(update={"handed_in": stamp.isoformat()})
+    known = source.files.get(origin.path)
+    if known is None or known.digest != origin.digest:
+        return origin
+    kept = known.model_dump(include={"platform", "order", "handed_in", "late", "named"})
+    return origin.model_copy(update=kept)
 
 
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
