@@ -37,7 +37,7 @@ from ..submission.lay_out import read_memory
 from ..visible import visible_line
 from ..whole import told_where, write_whole
 from . import options
-from .class_results import class_of, course_near, gradebooks, name_not_graded, tell
+from .class_results import class_of, course_near, gradebooks, known_students, name_not_graded, tell
 from .options import Console, assignment_of, course_of, instructors_course_of, open_console
 from .progress import progress
 
@@ -82,7 +82,9 @@ def report(
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
-    page = write_pages(view, folder, drawn, [str(error) for error in broken], others)
+    is_part = section is not None or assignment is not None
+    everybody = class_of(found, near, roster).by_student if is_part else ()
+    page = write_pages(view, folder, drawn, [str(error) for error in broken], others, everybody)
     console.say(f"Pages: {page}")
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
@@ -212,6 +214,7 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
     Example: `course overrides`
     """
     loaded, console = instructors_course_of(course, "overrides"), open_console()
+    known = known_students(loaded)
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
     for each in wanted:
@@ -222,6 +225,10 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
     console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+    unknown = decisions.of_nobody(known, {each.id for each in wanted}) if known else []
+    console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
+    if unknown:
+        raise Exit(2)
 
 
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:

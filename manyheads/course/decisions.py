@@ -162,7 +162,7 @@ class Decisions:
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
         """Return a sentence for each row about these assignments whose student has none of these names."""
-        said, following = [], "Next: mend that line, or give --roster a file with everybody"
+        said, following = [], "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody in FILE"
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:
                 near = get_close_matches(student, list(names), 1)

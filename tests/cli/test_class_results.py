@@ -532,3 +532,50 @@ def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, t
     (tmp_path / "in" / "bela" / "averages" / "01_running_mean.py").write_text(MEAN)
     assert grade_all(canvas_class).returncode == 1  # the other is still named
     assert canvas(canvas_class)["bela"] == "0"
+
+
+def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
+    canvas_class: Run, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", MEAN)
+    assert canvas_class("collect", "ZIP", "--out", "IN").returncode == 0
+    (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").write_text(f"{MEAN}# mended\n")
+    again = canvas_class("collect", "ZIP", "--out", "IN")
+    assert again.returncode == 1
+    said = "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was changed since. Next: "
+    assert said in " ".join(again.stdout.split())
+
+
+def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path) -> None:
+    assert run_course("overrides", cwd=here).returncode == 0
+    (here / "overrides.yaml").write_text(f"{OVERRIDES}- {{student: belaa, exercise: mean, score: 1}}\n")
+    done = run_course("overrides", cwd=here)
+    assert done.returncode == 2
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in said
+    assert re.search(r"belaa .*score 1", done.stdout)
+
+
+def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: Path) -> None:
+    shutil.rmtree(here / "results")
+    assert run_course("overrides", cwd=here).returncode == 0
+    (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
+    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    done = run_course("overrides", cwd=here)
+    assert (done.returncode, "there is no student '=ewa'" in " ".join((done.stdout + done.stderr).split())) == (2, True)
+
+
+def test_a_report_of_one_section_keeps_the_pages_of_the_others(run_course: Run, here: Path) -> None:
+    (here / "roster.csv").write_text("id,section\nada,A\nbela,B\nchen,A\ndara,B\n=ewa,B\n")
+    for section in ((), ("--section", "A")):
+        assert run_course("report", "results", "--roster", "roster.csv", *section, cwd=here).returncode == 0
+        pages = {path.stem for path in (here / "results" / "report" / "students").glob("*.html")}
+        assert {"ada", "bela", "chen", "dara"} <= pages, section
+
+
+def test_an_unknown_time_leads_in_no_circle(run_course: Run, here: Path) -> None:
+    write_result(found("ada").model_copy(update={"handed_in": None}), here / "results")
+    done = " ".join(run_course("report", "results", cwd=here).stdout.split())
+    assert "none of them counts as late: ada. Next: a score in overrides.yaml for whoever was late" in done
+    assert "course collect" not in done

@@ -183,7 +183,7 @@ def test_without_a_file_nothing_is_decided(course: Path) -> None:
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
     known = decide("- {student: adda, exercise: mean, score: 4}\n")
     (said,) = known.of_nobody({"ada"}, {"averages"})
-    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or give --roster" in said
+    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`" in said
     assert known.of_nobody({"ada"}, {"spread"}) == []
 
 

@@ -395,7 +395,7 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Pa
     done = run_course("grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded)
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
-    assert "none of them counts as late: unknown. Next: course collect, or a score in overrides.yaml" in done.stdout
+    assert "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late" in done.stdout
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
     assert {student: float(rows[student]) for student in STAMPS} == DECIDED
