@@ -19,6 +19,7 @@ from ..visible import visible_line
 from .find import is_noise, is_reserved, is_student, plain
 from .platforms import ALONE, Person, person_called
 
+_MOST_COLUMNS = 12  # that one sentence names
 LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
 
@@ -216,6 +217,9 @@ def read_roster(path: Path) -> Roster:
     columns = [(_CALLED | own).get(name, "") for name in names]
     columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
+    if not {"id", *_FOLDERS} & {*columns}:
+        named = ", ".join(ascii(name) for name in header[:_MOST_COLUMNS] if name)
+        raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
     students = tuple(_students(whole_rows, columns, path))
     said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
@@ -245,7 +249,7 @@ def _without_line_breaks(
     A note may have line breaks, but neither has what is read here, nor has a note lines with as many cells as the table.
     """
     for index, cell in enumerate(row):
-        lines = cell.splitlines()
+        lines = re.split(r"\r\n|[\r\n]", cell)
         is_read = index < len(columns) and bool(columns[index])
         has_rows = any(part.count(delimiter) >= len(columns) - 1 > 0 for part in lines)
         if len(lines) > 1 and (is_read or has_rows):
@@ -254,8 +258,6 @@ def _without_line_breaks(
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
-    if not {"id", *_FOLDERS} & {*columns}:
-        raise _fault(path, f"has no column `id`. {FORM}")
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.

@@ -1,5 +1,6 @@
 """A class by its results, as every command shows it: titles, dates, decisions and roster are one truth, and what is not readable no 0."""
 
+import codecs
 import csv
 import io
 import json
@@ -87,6 +88,12 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in done.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
     assert moodle == {"Username": "Averages", "ada": "7.2", "bela": "9", "chen": "6", "dara": "", "'=ewa": "6.3"}
+
+
+def test_a_file_of_csv_says_to_spreadsheets_that_it_is_utf_8(run_course: Run, here: Path) -> None:
+    for format_, starts_with_mark in (("csv", True), ("canvas", False), ("moodle", False)):
+        assert run_course("export", "results", "--format", format_, "--out", here / "grades.csv").returncode == 0
+        assert (here / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is starts_with_mark, format_
 
 
 NO_WORD = "dara: Averages is excused, and {} has no word for that"

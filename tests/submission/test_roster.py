@@ -65,6 +65,13 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
     assert f"roster.csv:{line}: {said}. Next: mend " in str(raised.value)
 
 
+def test_columns_of_another_language_are_named(tmp_path):
+    with pytest.raises(CourseFault) as raised:
+        read(tmp_path, "Matrikelnummer;Nachname;Vorname\n1;Lovelace;Ada\n")
+    said = "has no column `id`; its columns are 'Matrikelnummer', 'Nachname', 'Vorname'. Its first line names its columns: id"
+    assert said in str(raised.value)
+
+
 def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):
     text = 'id,Notes,name\nada,"late\nagain",Ada\nbela,,Bela\n'
     assert [each.name for each in read(tmp_path, text).students] == ["Ada", "Bela"]
