@@ -209,7 +209,9 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
     pytest.param("ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
                  ("2026-12-01T19:00:00", "nbgrader"), id="a time"),
 ])  # fmt: skip
-def test_what_was_collected_keeps_its_time_when_it_is_collected_again(course, run, zipped, tmp_path, out, when, name, said):
+def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
+    course, run, zipped, tmp_path, out, when, name, said
+):
     collect(course, [zipped([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])], tmp_path / "first")
     run(tmp_path / "first")
     assert set(when().values()) == {said}
