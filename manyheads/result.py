@@ -219,11 +219,24 @@ class Result(_Model):
         return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
 
 
+# Behind the name of something that could be read, but whose name or place says of no exercise that it is an attempt at it.
+NOT_AS_IT_IS = ", which is not graded as it is"
+
+
+def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
+    """Return the names of what was handed in and has no points, and why: "not readable" or "not graded as it is"."""
+    names = list(not_readable)
+    if names and all(name.endswith(NOT_AS_IT_IS) for name in names):
+        return ", ".join(name.removesuffix(NOT_AS_IT_IS) for name in names), "not graded as it is"
+    return ", ".join(names), "not readable"
+
+
 def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
     """Return the result without points for what is missing, where files of these names cannot be read: it may be in them."""
     if not names:
         return result
-    evidence = f"What was handed in cannot be read: {', '.join(names)}."
+    listed, reason = names_and_reason(names)
+    evidence = f"What was handed in is {reason}: {listed}."
     exercises = []
     for each in result.exercises:
         if all(check.outcome == "missing" for check in each.checks):

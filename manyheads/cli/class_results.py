@@ -17,9 +17,9 @@ from ..judge.record_results import ChangedPoints
 from ..report.class_view import NOBODY, ClassList, ClassView, sentences
 from ..report.labels import labels_of
 from ..report.words import score_words
-from ..result import Result
+from ..result import Result, students_in
 from ..submission.roster import read_roster
-from .options import Console, assignment_of
+from .options import RESULTS, Console, assignment_of
 
 MOST_NAMED = 40  # the most of a kind that are named on a terminal
 ON_THE_PAGE = "Next: course report, whose class page has them all"
@@ -62,6 +62,14 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
         following = "give --roster the file that course collect had, or --roster none"
         raise CourseFault(f"{roster.knows_nobody(students)}. Next: {following}")
     return members
+
+
+def known_students(course: Course) -> set[str]:
+    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises CourseFault."""
+    path, submitted = roster_of(course, None), course.root / "submitted"
+    on_roster = {student.id for student in read_roster(path).students} if path is not None else set()
+    handed_in = {folder.name for folder in submitted.iterdir() if folder.is_dir()} if submitted.is_dir() else set()
+    return on_roster | handed_in | {*students_in(course.root / RESULTS)}
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
@@ -160,7 +168,7 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
     untimed = [r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)]
     if untimed:
         unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
-        console.say(f"{unknown}. Next: course collect, or a score in overrides.yaml", style="yellow")
+        console.say(f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow")
     for part in (part for part in view.parts if part.changed):
         said = [f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in part.changed]
         console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")

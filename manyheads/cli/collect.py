@@ -42,6 +42,7 @@ def collect(
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
     from ..submission.collect_downloads import collect as collect_all
+    from ..submission.lay_out import State
 
     loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)
@@ -62,10 +63,13 @@ def collect(
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
     name(console, "note", done.said, more, "bright_black", most)
-    name(console, "not taken", done.not_taken, more, most=most)
+    changed = [f"{each.path}: {each.state.removeprefix('not taken: ')}" for each in laid if each.state is State.BY_HAND]
+    following = "Next: remove what is there, then the same command again, if the download's is to count"
+    not_taken = [*done.not_taken, *(f"{sentence}. {following}" for sentence in changed)]
+    name(console, "not taken", not_taken, more, most=most)
     again = f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
     console.say(f"Next: course {f'grade {quote(str(out))}' if laid else again}")
-    if done.not_taken:
+    if not_taken:
         raise Exit(1)
 
 

@@ -26,7 +26,7 @@ from ..result import students_in
 from ..submission import Submission, write_not_graded
 from ..submission.lay_out import to_grade
 from . import options
-from .class_results import class_list, gradebooks, name, of_absent, tell
+from .class_results import class_list, gradebooks, name, of_absent, some, tell
 from .options import RESULTS, Console, assignment_of, exercises_named, instructors_course_of, open_console
 from .progress import progress
 
@@ -117,6 +117,10 @@ def grade(
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.others, out)
+    excused = sorted({result.student for result in results if result.is_excused}) if gradebook is not None else []
+    if excused:
+        said = "excused from all of it, for which nbgrader has no word: no points are entered, and formgrader asks for them"
+        console.say(f"{some(excused)}: {said}", style="yellow")
     report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
     console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
     if len(students) > MOST_ROWS:

@@ -19,7 +19,15 @@ from ..course.decisions import NAME, Decision, Decisions
 from ..errors import CourseFault
 from ..judge.record_results import read_changed_points
 from ..report.class_view import sentences
-from ..report.exports import FOLDER, FORMATS, TELLS_NOTHING, folders, gradescope_files, zips
+from ..report.exports import (
+    FOLDER,
+    FORMATS,
+    TELLS_NOTHING,
+    excuses_without_a_word,
+    folders,
+    gradescope_files,
+    zips,
+)
 from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
@@ -29,7 +37,7 @@ from ..submission.lay_out import read_memory
 from ..visible import visible_line
 from ..whole import told_where, write_whole
 from . import options
-from .class_results import class_of, course_near, gradebooks, name_not_graded, tell
+from .class_results import class_of, course_near, gradebooks, known_students, name_not_graded, tell
 from .options import Console, assignment_of, course_of, instructors_course_of, open_console
 from .progress import progress
 
@@ -74,7 +82,9 @@ def report(
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
-    page = write_pages(view, folder, drawn, [str(error) for error in broken], others)
+    is_part = section is not None or assignment is not None
+    everybody = class_of(found, near, roster).by_student if is_part else ()
+    page = write_pages(view, folder, drawn, [str(error) for error in broken], others, everybody)
     console.say(f"Pages: {page}")
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
@@ -140,6 +150,7 @@ def export(
         strangers = view.members.strangers(view.by_student)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
+    _say("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
         raise CourseFault("Gradescope reads a file for each submission. Next: the same with --out FOLDER")
     texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
@@ -148,7 +159,9 @@ def export(
     else:
         with told_where(out, "give --out another path"):
             for path, text in texts.items():
-                write_whole(out / path, text.encode())
+                write_whole(
+                    out / path, text.encode("utf-8-sig" if format == "csv" else "utf-8")
+                )  # Excel wants the mark
     if unknown := [f"{student}: {why}" for part in view.parts for student, why in part.not_graded]:
         _say("not graded", unknown)
         blank = "" if format == "gradescope" else ": its cells are blank"
@@ -203,6 +216,7 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
     Example: `course overrides`
     """
     loaded, console = instructors_course_of(course, "overrides"), open_console()
+    known = known_students(loaded)
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
     for each in wanted:
@@ -213,6 +227,10 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
     console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+    unknown = decisions.of_nobody(known, {each.id for each in wanted}) if known else []
+    console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
+    if unknown:
+        raise Exit(2)
 
 
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:

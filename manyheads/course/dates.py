@@ -42,12 +42,28 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return what `read_moment` reads. Raises ValueError where that is nothing."""
-    if (when := read_moment(text, zone)) is not None:
+    """Return what `read_moment` reads. Raises ValueError where that is nothing, or an hour that a zone's clocks skip."""
+    when = read_moment(text, zone)
+    if when is not None and (skipping := _zone_that_skips(text, zone)):
+        said = f"is an hour that {skipping} skips, where clocks go forward: write an earlier or a later time"
+        raise ValueError(f"{text:.60} {said}")
+    if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
         raise ValueError(f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
     raise ValueError(f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone")
+
+
+def _zone_that_skips(text: str, zone: str) -> str:
+    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else ""."""
+    found = _MOMENT.fullmatch(text.strip())
+    name = (found and found[2]) or zone
+    known = zone_named(name) if found and name[:1] not in ("+", "-") and name != "Z" else None
+    if found is None or known is None:
+        return ""
+    local = datetime.fromisoformat(found[1])
+    shown = local.replace(tzinfo=known).astimezone(UTC).astimezone(known).replace(tzinfo=None)
+    return "" if shown == local else name
 
 
 def zone_named(name: str) -> tzinfo | None:

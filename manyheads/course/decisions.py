@@ -162,7 +162,7 @@ class Decisions:
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
         """Return a sentence for each row about these assignments whose student has none of these names."""
-        said, following = [], "Next: mend that line, or give --roster a file with everybody"
+        said, following = [], "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody in FILE"
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:
                 near = get_close_matches(student, list(names), 1)
@@ -184,7 +184,11 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
         raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
     if override.due is not None and assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
-    due = None if override.due is None else moment(override.due, course.file.time_zone or "")
+    zone = course.file.time_zone or ""
+    due = None if override.due is None else moment(override.due, zone)
+    if due is not None and assignment.row.due is not None and due < (for_all := moment(assignment.row.due, zone)):
+        said = f"{shown_moment(due, zone)} is before the due date of {assignment.id}, {shown_moment(for_all, zone)}"
+        raise ValueError(f"{said}: a student's own date gives more time, and takes none")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
 
 
@@ -216,6 +220,12 @@ def final(result: Result, decisions: Decisions) -> Result:
         lost = sum(each.before - each.after for each in taken)
         said.append(_change("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
     return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
+
+
+def with_excuses(result: Result, decisions: Decisions) -> Result:
+    """Return the result with what is excused, and nothing else of what is decided: the rest stands in a gradebook's points."""
+    excuses = tuple(row for row in decisions.rows if row.override.kind == "excused")
+    return final(result, Decisions(decisions.zone, {}, excuses))
 
 
 def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:

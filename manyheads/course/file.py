@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from ..box.worker.limits import Limits as WorkerLimits
-from .dates import Duration, Moment, Zone, moment
+from .dates import Duration, Moment, Zone, moment, zone_named
 from .shapes import parse_signature
 from .written_form import written_as
 
@@ -122,7 +122,8 @@ class CourseFile(FileModel):
             place: tuple[int | str, ...] = ("assignments", i, "due")
             try:
                 if each.due is not None:
-                    moment(each.due, "UTC" if self.time_zone else "")
+                    zone = self.time_zone or ""
+                    moment(each.due, zone if zone_named(zone) is not None else "UTC" if zone else "")
                 ids = [("assignment", each.id), *(("exercise", exercise.id) for exercise in each.exercises)]
                 for j, (what, id_) in enumerate(ids):
                     place = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")

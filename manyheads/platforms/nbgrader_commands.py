@@ -38,6 +38,7 @@ from ..judge.run_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.lay_out import ToGrade, to_grade
+from ..submission.roster import read_roster
 from ..whole import write_whole
 from .nbgrader_gradebook import GradebookWriter, group_report, released, shown
 
@@ -113,7 +114,10 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     for other in work.others:  # a whole folder that is left out; nbgrader copies other files, and complains of none
         (log.info if "/" in other.path else log.warning)(str(other))
     decisions = Decisions.of_course(course)
-    for problem in decisions.of_nobody({each.name for each in handed_in.iterdir()}, {assignment.id}):
+    names = {each.name for each in handed_in.iterdir()}
+    if course.file.roster:
+        names |= {student.id for student in read_roster(root / course.file.roster).students}
+    for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
     source = root / SOURCE / assignment.id
     beside = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]

@@ -21,7 +21,7 @@ from sqlalchemy import Column, DateTime, MetaData, String, Table, delete, insert
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
-from ..course.decisions import dates_of
+from ..course.decisions import Decisions, dates_of, with_excuses
 from ..errors import CourseFault
 from ..report.class_view import NOT_HELD
 from ..report.words import attempt_words, own, said_of_not_graded, told
@@ -274,9 +274,12 @@ class GradebookWriter:
     def _enter_scores(
         self, result: Result, exercise: ExerciseResult, known: Released, notebook: SubmittedNotebook
     ) -> float | None:
-        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader shows that a human must."""
+        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader shows that a human must.
+
+        The same holds where all of it is excused: nbgrader has no word for that, and points would count.
+        """
         grades = {each.name: each for each in notebook.grades}
-        if not exercise.is_graded and not exercise.excused:
+        if result.is_excused or (not exercise.is_graded and not exercise.excused):
             for grade in grades.values():
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
@@ -357,7 +360,10 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission, ordered by student; its checks are the cells. Raises CourseFault."""
+    """Return a result for every submission, ordered by student; its checks are the cells. Raises CourseFault.
+
+    nbgrader knows no excuse: those of overrides.yaml are applied.
+    """
     path = url.removeprefix("sqlite:///").partition("?")[0]
     if url.startswith("sqlite:") and not Path(path).is_file():  # which opening it would make
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
@@ -369,6 +375,8 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
             raise CourseFault(f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade") from None
     if not results:
         raise CourseFault("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+    decisions = Decisions.of_course(course)
+    results = [with_excuses(result, decisions) for result in results]
     return sorted(results, key=lambda r: (r.student, r.assignment))
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..course.decisions import SHARE, UNKNOWN_TIME
 from ..judge.record_results import ChangedPoints
-from ..result import Diagnosed, ExerciseResult, Outcome, Result
+from ..result import Diagnosed, ExerciseResult, Outcome, Result, names_and_reason
 from ..submission.roster import Roster, Student
 from ..submission.standing import LOAD_ERROR
 from ..submission.unwritten import UNTOUCHED
@@ -103,7 +103,8 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
     if unread:
         every = len(unread) == len(result.exercises)
         of = "every exercise" if every else ", ".join(labels.exercise(other.id) for other in unread)
-        yield f"handed in, not readable: {', '.join(unread[0].not_readable)} ({of})"
+        names, reason = names_and_reason(unread[0].not_readable)
+        yield f"handed in, {reason}: {names} ({of})"
     for exercise in result.exercises:
         if exercise.id in result.not_graded and exercise not in unread:
             seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")

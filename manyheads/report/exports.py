@@ -23,6 +23,7 @@ import json
 import re
 import unicodedata
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -31,7 +32,7 @@ from ..course import Course
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
-from ..submission.roster import Student
+from ..submission.roster import Student, letters
 from ..visible import visible, visible_line
 from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
 from .labels import IDS, Labels, file_stems
@@ -51,6 +52,7 @@ _OF_CANVAS = re.compile(
 _OF_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
 MOODLE, CANVAS = "Moodle", "Canvas"
 FOLDER = "feedback"
+_GroupKey = tuple[str, str, tuple[str, ...]]  # the platform, the assignment, the members' names
 OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
 _IMPORTABLE = re.compile(r"[^_/\\]*_\d+_[a-z]+_[a-z]+(_.*)?")
 _WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
@@ -174,13 +176,27 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
+# What an excuse is in formats that have no word for it, and what an instructor can do in that system.
+_WITHOUT_EXCUSES = {
+    "moodle": (MOODLE, "its cell is blank. Next: exclude that grade in Moodle's grader report"),
+    "gradescope": ("Gradescope", "no score is entered. Next: leave it out where you add up"),
+}
+
+
+def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
+    """Yield a sentence for each assignment that is excused as a whole, where the format has no word for that."""
+    if format_ in _WITHOUT_EXCUSES:
+        system, instead = _WITHOUT_EXCUSES[format_]
+        for result in (result for result in view.results if result.is_excused):
+            title = view.labels.assignment(result.assignment)
+            yield f"{result.student}: {title} is excused, and {system} has no word for that: {instead}"
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
     """Gradescope's results.json of one submission, as a value.
 
-    Of one that is not graded in part it has no score at all, neither its own nor a test's, of which Gradescope would make
-    a total: then Gradescope says that the autograder failed, and enters no points.
+    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its own nor a test's, of
+    which Gradescope would make a total: then Gradescope says that the autograder failed, and enters no points.
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
@@ -201,7 +217,7 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
             tests.append(test)
     said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
     said += [*sentences(result, labels), f"isolation: {result.isolation}"]
-    if result.score is None:
+    if result.score is None or result.is_excused:
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
         return {"output": visible("\n".join(output)), "output_format": "text"}
     whole = visible("\n".join(said))
@@ -211,21 +227,64 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
 def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
     """Return an archive for each platform and assignment from which anything was collected, by its name.
 
-    Beside them stands a sentence for whoever is in none of a platform's.
+    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has nothing of one member alone.
     """
-    told, contents = list[str](), dict[str, dict[str, bytes]]()
+    said, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
+    of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
-        origins = {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
-        come_from = {origin.platform for origin in origins.values()}
-        found = {CANVAS: _for_canvas(view, result, origins), MOODLE: _for_moodle(view, result, origins)}
-        for platform, files in found.items():
-            if packed := dict(files):
-                contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {}).update(packed)
-            elif platform in come_from:
-                said = f"{result.student}: {platform} cannot find this student by what was collected"
-                told.append(f"{said}. Next: course collect the download again, then course feedback")
-    return {name: zipped(files) for name, files in sorted(contents.items())}, told
+        collected = {path: origin for path, origin in memory.files.items() if path.startswith(start)}
+        for platform, files_for in _FILES_FOR.items():
+            alone = dict[str, Origin]()
+            for path, origin in collected.items():
+                if origin.platform == platform and path in of_groups:
+                    key = (platform, result.assignment, of_groups[path])
+                    groups[key][path.removeprefix(start)] = origin
+                elif origin.platform == platform:
+                    alone[path.removeprefix(start)] = origin
+            if files := dict(files_for(view, result, alone)):
+                contents[f"{platform.lower()}-{result.assignment}.zip"].update(files)
+            elif alone:
+                cannot = f"{result.student}: {platform} cannot find this student by what was collected"
+                said.append(f"{cannot}. Next: course collect the download again, then course feedback")
+    results = {(result.student, result.assignment): result for result in view.results}
+    for (platform, assignment, members), origins in groups.items():
+        shared = _shared_result(view, [results.get((member, assignment)) for member in members])
+        if platform == CANVAS and shared is not None:
+            contents[f"{platform.lower()}-{assignment}.zip"].update(_for_canvas(view, shared, origins))
+        else:
+            following = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
+            said.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {following}")
+    return {name: zipped(files) for name, files in sorted(contents.items())}, said
+
+
+def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
+    """Return the members of the group that handed a file in as one, by the file's path in the submitted folder."""
+    handed_in: dict[tuple[str, str, str], list[str]] = {}
+    for path, origin in memory.files.items():
+        if origin.named:
+            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(path)
+    of_groups = dict[str, tuple[str, ...]]()
+    for (_, _, named), paths in handed_in.items():
+        students = tuple(sorted({path.split("/")[0] for path in paths}))
+        if len(students) > 1 or _is_named_after_group(view, students[0], named):
+            of_groups |= dict.fromkeys(paths, students)
+    return of_groups
+
+
+def _is_named_after_group(view: ClassView, student: str, named: str) -> bool:
+    """Return whether a platform's name begins with that of the student's group, and not with the student's own."""
+    row, first = view.members.row_of(student), letters(named.partition("_")[0])
+    return bool(row.group) and first == letters(row.group) and first != letters(row.name)
+
+
+def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
+    """Return what all members have alike, under their group's name; None where one has something else, or is not shown."""
+    known = [result for result in members if result is not None]
+    without_names = [result.model_copy(update={"student": ""}) for result in known]
+    if len(known) < len(members) or any(result != without_names[0] for result in without_names):
+        return None
+    return known[0].model_copy(update={"student": view.members.row_of(known[0].student).group or "Your group"})
 
 
 def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
@@ -248,6 +307,13 @@ def _for_canvas(view: ClassView, result: Result, origins: Mapping[str, Origin]) 
             yield f"{origin.named}.txt", said.encode()
         else:
             yield origin.named, _as_file(origin.named, said)
+
+
+_FILES_FOR = {CANVAS: _for_canvas, MOODLE: _for_moodle}
+_WHY_NO_GROUP = {
+    CANVAS: "Canvas gives one file to the whole group, and their feedback differs",
+    MOODLE: "Moodle's folder has the number of their group, which is no participant's",
+}
 
 
 def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:

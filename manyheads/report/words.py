@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..result import Adjustment, CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, Result, total_of
+from ..result import (
+    Adjustment,
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    Result,
+    names_and_reason,
+    total_of,
+)
 from ..student.hints import which_of
 from ..student.own_attempt import Own
 from ..submission import AttemptSource, lines_of
@@ -221,8 +231,10 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
 
 def said_of_not_graded(result: ExerciseResult) -> str:
     """Return what a student reads in place of points."""
-    if names := ", ".join(result.not_readable):
-        why = f"what you handed in cannot be read: {names}. Next: hand in the file itself, or ask your instructor"
+    if result.not_readable:
+        names, reason = names_and_reason(result.not_readable)
+        cannot = "cannot be read" if reason == "not readable" else "cannot be graded as it is"
+        why = f"what you handed in {cannot}: {names}. Next: hand in the file itself, or ask your instructor"
     else:
         why = "the grader itself failed here. That is not your fault. Your instructor can have it graded again."
     return f"Not graded: {why}"

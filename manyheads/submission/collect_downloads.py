@@ -20,13 +20,36 @@ from tempfile import TemporaryDirectory
 from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
-from . import ENDINGS, is_archive, shown
+from ..result import NOT_AS_IT_IS
+from . import ENDINGS, Unreadable, is_archive, read_text, shown
 from .archives import Reader, own_name
 from .find import plain
 from .intake_limits import Limits
 from .kept_contents import KeptContents
-from .lay_out import Candidate, LayingOut, Memory, held, is_opened, paths_of, read_memory, refuse_links
-from .platforms import CLONES, FOLDERS, Download, HandIn, Person, all_ids, depth_of, understood, unwrapped
+from .lay_out import (
+    TIMESTAMP,
+    Candidate,
+    LayingOut,
+    Memory,
+    Origin,
+    held,
+    is_opened,
+    paths_of,
+    read_memory,
+    refuse_links,
+)
+from .platforms import (
+    CLONES,
+    FOLDERS,
+    Download,
+    HandIn,
+    Person,
+    all_ids,
+    depth_of,
+    person_called,
+    understood,
+    unwrapped,
+)
 from .read import largest
 from .roster import NoFolder, People, Roster
 from .which_exercise import Exercises, NotPlaced, place_of
@@ -137,6 +160,8 @@ class _Run:
         if whole and not is_ones:  # it may be of a whole class
             done.tell(path, whole)
             return
+        not_placed = list[tuple[str, str]]()
+        source = None if download.is_of_one or is_known else _source_memory(path)
         made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
         if made.platforms:
             done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
@@ -150,8 +175,11 @@ class _Run:
             except NoFolder as error:
                 done.tell(path, [(each.member.path, str(error)) for each in files])
                 continue
-            candidates, unread = self._of_person(path, files)
+            candidates, unread, unplaced = self._of_person(path, files)
+            if person.platform == FOLDERS:
+                candidates = _with_times(candidates, path, source)
             closed += [(student, each) for each in unread for student in students]
+            not_placed += [(student, name) for name in unplaced for student in students]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, done)
             beside |= {each.assignment for each in candidates}
@@ -159,11 +187,34 @@ class _Run:
             for student in students if candidates else ():
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
-        self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
+        likely = [self.only] if self.only else [*beside]
+        self._keep_unread(path, source)
+        self._note_unread(closed, shown(path.name), likely)
+        self._note_unplaced(not_placed, likely)
 
-    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
-        """Return what may be laid out of one person's files, and what cannot be read."""
+    def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
+        """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
+        for student, name in files:
+            for assignment in likely or self.exercises.course.assignments:
+                self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
+
+    def _keep_unread(self, path: Path, source: Memory | None) -> None:
+        """Note what an earlier run could not read: of that nothing but its names lies in the folder."""
+        if source is None:
+            return
+        for name, by_assignment in source.not_readable.items():
+            with suppress(NoFolder):
+                students = self.people.of(person_called(name))
+                for assignment in self.exercises.course.assignments:
+                    names = by_assignment.get(assignment.id, [])
+                    is_wanted = self.only in (None, assignment) and not is_opened(path, name, assignment.id, source)
+                    for student in students if is_wanted and names else ():
+                        self.unread[student, assignment.id] += names
+
+    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn], list[str]]:
+        """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
+        unplaced = list[str]()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
         plain_files = [each for each in files if not is_archive(each.member.name)]
@@ -182,6 +233,7 @@ class _Run:
                     candidate = self._candidate(own, content, path, budget, committed)
                 except NotPlaced as error:
                     self.done.tell(path, [(own.member.path, str(error))])
+                    unplaced.append("/".join(map(shown, own.member.path)))
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
                 candidates += [candidate] * is_wanted
@@ -190,7 +242,7 @@ class _Run:
             first, more = left_out[0], len(left_out) - 1
             why = f"{f'and {more:,} more: each ' if more else ''}{self.reader.too_much}"
             closed.append(replace(first, member=replace(first.member, closed=why)))
-        return candidates, closed
+        return candidates, closed, unplaced
 
     def _files_of(self, path: Path, hand_in: HandIn, budget: Limits) -> Iterator[tuple[HandIn, bytes]]:
         """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""
@@ -277,6 +329,38 @@ class _Run:
         return done
 
 
+def _source_memory(download: Path) -> Memory | None:
+    """Return what `course collect` remembers of a folder; None where that is none that it has filled or may have."""
+    with suppress(CourseFault):
+        return read_memory(download) if download.is_dir() else None
+    return None
+
+
+def _with_times(candidates: Sequence[Candidate], download: Path, source: Memory | None) -> list[Candidate]:
+    """Return the candidates with what the folder that is read says of their times."""
+    if source is None:
+        return [*candidates]
+    return [replace(each, origin=_with_time(each, download, source)) for each in candidates]
+
+
+def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
+    """Return the candidate's origin with what the folder that is read says of its time.
+
+    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of this very file.
+    """
+    origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
+    for depth in range(1, len(folders) + 1):
+        with suppress(Unreadable):
+            stamp = read_moment(read_text(download.joinpath(*folders[:depth], TIMESTAMP), 1), "UTC")
+            if stamp is not None:
+                return origin.model_copy(update={"handed_in": stamp.isoformat()})
+    known = source.files.get(origin.path)
+    if known is None or known.digest != origin.digest:
+        return origin
+    kept = known.model_dump(include={"platform", "order", "handed_in", "late", "named"})
+    return origin.model_copy(update=kept)
+
+
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
     """Return those of a download's only student that are surely of one, and say what is not.
 
@@ -286,7 +370,7 @@ def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Can
     for each in candidates:
         groups[each.origin.path.rpartition("/")[0], each.stem, each.ending].append(each)
     for group in groups.values():
-        if len({each.origin.digest for each in group}) < 2 or all(each.rank for each in group):
+        if len(group) < 2 or all(each.rank for each in group):
             sure += group
         else:
             said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"

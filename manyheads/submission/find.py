@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from shlex import quote
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
@@ -54,12 +54,18 @@ class Submission:
 
 
 class NotGraded(BaseModel):
-    """A file or folder that is not graded. reason: a sentence that ends with what to do next."""
+    """A file or folder that is not graded.
+
+    reason: a sentence that ends with what to do next.
+    is_work: whether it may hold work that has no points for its name or place alone. An empty folder holds none, and what
+        `closed_in` returns is known to be an attempt.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str  # within the submitted folder, as it can be shown anywhere
     reason: str
+    is_work: bool = Field(default=True, exclude=True)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
@@ -105,7 +111,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
         submissions += found
         if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
-            others += [_said(submitted, path, _CLOSED) for path in closed]
+            named = (_said(submitted, path, _CLOSED) for path in closed)
+            others += [each.model_copy(update={"is_work": False}) for each in named]
             continue
         nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
         others += _not_known(submitted, folder, ids | nbgraders)
@@ -145,7 +152,8 @@ def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterato
 def _said(submitted: Path, path: Path, reason: str, more: int = 0) -> NotGraded:
     places = {"submitted": quote(shown(str(submitted))), "path": quote(shown(str(path)))}
     parts = map(shown, path.relative_to(submitted).parts)
-    return NotGraded(path="/".join(parts) or ".", reason=reason.format(**places, more=more))
+    said = reason.format(**places, more=more)
+    return NotGraded(path="/".join(parts) or ".", reason=said, is_work=reason != _EMPTY)
 
 
 def closed_in(submission: Submission) -> list[Path]:

@@ -24,11 +24,12 @@ from pydantic import BaseModel, ConfigDict
 from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
-from ..result import HandedIn
+from ..result import NOT_AS_IT_IS, HandedIn
 from ..whole import naming, write_whole
 from . import ENDINGS, Unreadable, read_text
-from .find import NotGraded, Submission, closed_in, find_submissions, is_student, shown
+from .find import NotGraded, Submission, closed_in, find_submissions, is_student, plain, shown
 from .kept_contents import KeptContents, digest_of
+from .which_exercise import Exercises, place_of
 
 NAME = ".collected.jsonl"
 MOST_PATHS = 4  # in one sentence
@@ -312,7 +313,8 @@ class ToGrade:
     """What one run grades.
 
     submissions: ordered by student and assignment. others: what lies there and is not graded.
-    not_readable: names of what was handed in and cannot be read. handed_in: when, as far as anything says.
+    not_readable: names of what was handed in and has no points, because it cannot be read, or is in `others`.
+    handed_in: when, as far as anything says.
     """
 
     submissions: list[Submission]
@@ -329,9 +331,10 @@ def to_grade(
     exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for everybody.
     """
     found, others = find_submissions(course, submitted)
+    misplaced = _misplaced(course, found, others)
     if student:
         found, others = [each for each in found if each.student == student], []
-        if not found:
+        if not found and student not in {name for name, _ in misplaced}:
             raise CourseFault(
                 f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
             )
@@ -342,15 +345,50 @@ def to_grade(
         for each in course.assignments if is_student(name) and student in ("", name) else ():
             if kept.get(each.id) and not is_opened(submitted, name, each.id, memory):
                 unread[Submission(name, each, submitted / name / each.id)] = tuple(map(shown, kept[each.id]))
-    found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
     # What cannot be read is told of its exercises, and not once more as an empty folder.
     told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
+    for (name, id_), names in misplaced.items():
+        if student in ("", name):
+            assignment = next(each for each in course.assignments if each.id == id_)
+            submission = Submission(name, assignment, submitted / name / id_)
+            unread[submission] = (*unread.get(submission, ()), *names)
+    found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
     elsewhere = {each.id for each in course.assignments if each not in assignments}
     others = [o for o in others if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])]
     wanted = [each for each in found if each.assignment in assignments]
     if exercises:
         wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
     return ToGrade(wanted, others, unread, handed_in(found, memory))
+
+
+def _misplaced(
+    course: Course, found: Sequence[Submission], others: Sequence[NotGraded]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return what students handed in under a name or in a place that is not graded, by student and assignment.
+
+    What lies beside the folders of assignments is of the assignment that its name says; else it may be of each one of which
+    somebody has handed in something, and where nobody has, of each.
+    """
+    by_name = {name: each.id for each in course.assignments for name in (plain(each.id), plain(each.title))}
+    present = {each.assignment.id for each in found} or {each.id for each in course.assignments}
+    exercises, misplaced = Exercises(course), defaultdict[tuple[str, str], list[str]](list)
+    for other in others:
+        student, _, rest = other.path.partition("/")
+        folder = rest.partition("/")[0]
+        if not (other.is_work and folder and is_student(student)):
+            continue
+        exercise = exercises.named(folder)
+        if folder in {each.id for each in course.assignments}:
+            ids = {folder}
+        elif plain(folder) in by_name:
+            ids = {by_name[plain(folder)]}
+        elif exercise is not None:
+            ids = {place_of(exercise)[0].id}
+        else:
+            ids = present
+        for id_ in ids:
+            misplaced[student, id_].append(other.path + NOT_AS_IT_IS)
+    return {where: tuple(names) for where, names in misplaced.items()}
 
 
 def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:

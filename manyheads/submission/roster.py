@@ -19,6 +19,7 @@ from ..visible import visible_line
 from .find import is_noise, is_reserved, is_student, plain
 from .platforms import ALONE, Person, person_called
 
+_MOST_COLUMNS = 12  # that one sentence names
 LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
 
@@ -61,6 +62,7 @@ _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in 
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 _NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
+_OPEN_QUOTE = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -82,6 +84,25 @@ class Roster:
 
     def of(self, person: Person) -> list[Student]:
         """Return the person's row, where there is one and only one; of a group, those of its members."""
+        student = self._one_student(person)
+        group = self._group_named(person)
+        if student is None:
+            return group
+        # Canvas writes a group's name with the number of one member. Of a student who took the name of another group, the
+        # number counts.
+        is_a_members_number = student in group and letters(person.name) not in _spellings(student.name)
+        return group if is_a_members_number else [student]
+
+    def _group_named(self, person: Person) -> list[Student]:
+        """Return the members of the group that has this name; GitHub Classroom has it in the repository's."""
+        accounts = [value for column, value in person.ids if column == "github"]
+        for name in (person.name, *(accounts if not person.name else ())):
+            if members := self._rows.get(("group", letters(name))):
+                return members
+        return []
+
+    def _one_student(self, person: Person) -> Student | None:
+        """Return the person's row, where there is one and only one."""
         found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         found = found or next(filter(None, map(self._with_login, person.logins)), None)
         # What ends with a login begins with that student's name, and the longest login is tried first: m_al1 is not al1.
@@ -90,7 +111,7 @@ class Roster:
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
                     found = student
-        if found is None and len(named := self._rows.get(("name", letters(person.name)), [])) == 1:
+        if found is None and len(named := self._rows.get(("name", letters(self._without_group(person.name))), [])) == 1:
             found = named[0]
         if found is None:
             # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
@@ -99,7 +120,15 @@ class Roster:
             student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
             found = student if words.issuperset(map(letters, rest.split())) else None
-        return [found] if found else self._rows.get(("group", letters(person.name)), [])
+        return found
+
+    def _without_group(self, name: str) -> str:
+        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a group; else the name."""
+        for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
+            for member in self._rows.get(("group", letters(name[:hyphen])), []):
+                if letters(name[hyphen + 1 :]) in _spellings(member.name):
+                    return name[hyphen + 1 :]
+        return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
@@ -179,25 +208,56 @@ def read_roster(path: Path) -> Roster:
         raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
     if len(data) > LARGEST:
         raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
-    rows = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
-    try:
-        header = [name.strip() for name in next(rows, [])]
-        names = [name.casefold().replace(" ", "_") for name in header]
-        # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-        own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
-        columns = [(_CALLED | own).get(name, "") for name in names]
-        columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
-        students = tuple(_students(((rows.line_num, row) for row in rows), columns, path))
-    except csv.Error as error:
-        raise _fault(path, f"is not CSV ({error})") from None
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    rows = _rows(text, delimiter, path)
+    header = [name.strip() for name in next(rows, (1, []))[1]]
+    names = [name.casefold().replace(" ", "_") for name in header]
+    # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
+    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+    columns = [(_CALLED | own).get(name, "") for name in names]
+    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+    whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
+    if not {"id", *_FOLDERS} & {*columns}:
+        named = ", ".join(ascii(name) for name in header[:_MOST_COLUMNS] if name)
+        raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
+    students = tuple(_students(whole_rows, columns, path))
     said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
 
 
+def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line in which it begins. Raises CourseFault."""
+    rows, line = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            is_about_a_quote = "expected after" in str(error) or "unexpected end" in str(error)
+            raise _fault(path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line) from None
+        yield line, row
+        line = rows.line_num + 1
+
+
+def _without_line_breaks(
+    line: int, row: list[str], columns: Sequence[str], delimiter: str, path: Path
+) -> tuple[int, list[str]]:
+    """Return a row and its line. Raises CourseFault where a cell has swallowed the lines of other students.
+
+    A note may have line breaks, but neither has what is read here, nor has a note lines with as many cells as the table.
+    """
+    for index, cell in enumerate(row):
+        lines = re.split(r"\r\n|[\r\n]", cell)
+        is_read = index < len(columns) and bool(columns[index])
+        has_rows = any(part.count(delimiter) >= len(columns) - 1 > 0 for part in lines)
+        if len(lines) > 1 and (is_read or has_rows):
+            raise _fault(path, _OPEN_QUOTE, line)
+    return line, row
+
+
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
-    if not {"id", *_FOLDERS} & {*columns}:
-        raise _fault(path, f"has no column `id`. {FORM}")
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.

@@ -1,5 +1,6 @@
 """A class by its results, as every command shows it: titles, dates, decisions and roster are one truth, and what is not readable no 0."""
 
+import codecs
 import csv
 import io
 import json
@@ -87,6 +88,29 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in done.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
     assert moodle == {"Username": "Averages", "ada": "7.2", "bela": "9", "chen": "6", "dara": "", "'=ewa": "6.3"}
+
+
+def test_a_file_of_csv_says_to_spreadsheets_that_it_is_utf_8(run_course: Run, here: Path) -> None:
+    for format_, starts_with_mark in (("csv", True), ("canvas", False), ("moodle", False)):
+        assert run_course("export", "results", "--format", format_, "--out", here / "grades.csv").returncode == 0
+        assert (here / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is starts_with_mark, format_
+
+
+NO_WORD = "dara: Averages is excused, and {} has no word for that"
+
+
+def test_an_excuse_means_the_same_in_every_book_or_it_is_said(run_course: Run, here: Path) -> None:
+    done = run_course("export", "results", "--format", "gradescope", "--out", here / "files")
+    assert f"excused: {NO_WORD.format('Gradescope')}: no score is entered. Next: " in done.stderr
+    gradescope = json.loads((here / "files" / "dara" / "averages" / "results.json").read_text(encoding="utf-8"))
+    assert (gradescope.keys(), done.returncode) == ({"output", "output_format"}, 0)
+    assert "excused: counts for nothing" in gradescope["output"]
+    done = run_course("export", "results", "--format", "moodle")
+    assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in done.stderr
+    rows = [row for row in csv.DictReader(io.StringIO(exported(run_course, "csv"))) if row["student"] == "dara"]
+    assert {(row["score"], row["max_score"]) for row in rows} == {("", "")}
+    assert all("excused: counts for nothing" in row["decided"] for row in rows)
+    assert "no word" not in run_course("export", "results", "--format", "canvas").stderr
 
 
 def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
@@ -491,3 +515,74 @@ def test_it_holds_where_the_empty_folder_was_not_copied_along(canvas_class: Run,
     shutil.rmtree(tmp_path / "in" / "bela")
     grade_all(canvas_class)
     assert canvas(canvas_class)["bela"] == ""
+
+
+@pytest.mark.parametrize("name", ["1_running_mean.py", "src/01_running_mean.py", "work.zip"])
+def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, tmp_path, name):
+    for path in ("ada/averages/01_running_mean.py", f"bela/averages/{name}"):
+        (tmp_path / "in" / path).parent.mkdir(parents=True)
+        (tmp_path / "in" / path).write_text(MEAN)
+    named = f"bela/averages/{name.partition('/')[0]}"
+    done = canvas_class(
+        "grade", "IN", "--out", "OUT", "--jobs", "1", "--no-lines", "--gradebook", f"sqlite:///{tmp_path}/g.db"
+    )
+    assert done.returncode == 1
+    assert f"not graded: bela: handed in, not graded as it is: {named}" in done.stdout
+    for format_ in ("canvas", "moodle", "csv"):
+        for source in (["OUT"], ["OUT", "--gradebook", f"sqlite:///{tmp_path}/g.db"]):
+            done = canvas_class("export", *source, "--format", format_)
+            (row,) = [row for row in csv.reader(io.StringIO(done.stdout)) if "bela" in row]
+            assert (done.returncode, "0" in row) == (1, False), (format_, source)
+            assert "not graded: bela: " in done.stderr
+    page = canvas_class("report", "OUT") and (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
+    assert f"cannot be graded as it is: {named}" in page
+    (tmp_path / "in" / "bela" / "averages" / "01_running_mean.py").write_text(MEAN)
+    assert grade_all(canvas_class).returncode == 1  # the other is still named
+    assert canvas(canvas_class)["bela"] == "0"
+
+
+def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
+    canvas_class: Run, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", MEAN)
+    assert canvas_class("collect", "ZIP", "--out", "IN").returncode == 0
+    (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").write_text(f"{MEAN}# mended\n")
+    again = canvas_class("collect", "ZIP", "--out", "IN")
+    assert again.returncode == 1
+    said = "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was changed since. Next: "
+    assert said in " ".join(again.stdout.split())
+
+
+def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path) -> None:
+    assert run_course("overrides", cwd=here).returncode == 0
+    (here / "overrides.yaml").write_text(f"{OVERRIDES}- {{student: belaa, exercise: mean, score: 1}}\n")
+    done = run_course("overrides", cwd=here)
+    assert done.returncode == 2
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in said
+    assert re.search(r"belaa .*score 1", done.stdout)
+
+
+def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: Path) -> None:
+    shutil.rmtree(here / "results")
+    assert run_course("overrides", cwd=here).returncode == 0
+    (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
+    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    done = run_course("overrides", cwd=here)
+    assert (done.returncode, "there is no student '=ewa'" in " ".join((done.stdout + done.stderr).split())) == (2, True)
+
+
+def test_a_report_of_one_section_keeps_the_pages_of_the_others(run_course: Run, here: Path) -> None:
+    (here / "roster.csv").write_text("id,section\nada,A\nbela,B\nchen,A\ndara,B\n=ewa,B\n")
+    for section in ((), ("--section", "A")):
+        assert run_course("report", "results", "--roster", "roster.csv", *section, cwd=here).returncode == 0
+        pages = {path.stem for path in (here / "results" / "report" / "students").glob("*.html")}
+        assert {"ada", "bela", "chen", "dara"} <= pages, section
+
+
+def test_an_unknown_time_leads_in_no_circle(run_course: Run, here: Path) -> None:
+    write_result(found("ada").model_copy(update={"handed_in": None}), here / "results")
+    done = " ".join(run_course("report", "results", cwd=here).stdout.split())
+    assert "none of them counts as late: ada. Next: a score in overrides.yaml for whoever was late" in done
+    assert "course collect" not in done

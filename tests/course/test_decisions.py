@@ -158,6 +158,9 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
     pytest.param("student: ada, exercise: mean, due: 2026-12-03 18:00", 3, "due is of all exercises", id="an extension of one exercise"),
     pytest.param("student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00", 3, "is no date and time of 1990 to 2100", id="the end of the calendar"),
     pytest.param("student: ada, assignment: spread, due: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
+    pytest.param("student: ada, assignment: averages, due: 2026-11-30 18:00", 3,
+                 "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 18:00 Europe/Berlin", id="earlier than the class"),
+    pytest.param("student: ada, assignment: averages, due: 2027-03-28 02:30", 3, "Europe/Berlin skips", id="an hour that is skipped"),
     pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
     pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
     pytest.param("answers: 3f2a, exercise: mean", 3, "a row with answers has an exercise and a comment", id="no comment"),
@@ -180,7 +183,7 @@ def test_without_a_file_nothing_is_decided(course: Path) -> None:
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
     known = decide("- {student: adda, exercise: mean, score: 4}\n")
     (said,) = known.of_nobody({"ada"}, {"averages"})
-    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or give --roster" in said
+    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`" in said
     assert known.of_nobody({"ada"}, {"spread"}) == []
 
 
@@ -219,7 +222,6 @@ BERLIN = "Europe/Berlin"
     ("2026-11-20 10:11:12.345678000 -08:00", "", "2026-11-20T18:11:12.345678"),
     ("2026-11-20 10:11:12 +0100", "", "2026-11-20T09:11:12"),
     ("2026-10-25 02:30", BERLIN, "2026-10-25T01:30:00"),  # shown twice: the later
-    ("2026-03-29 02:30", BERLIN, "2026-03-29T01:30:00"),  # never shown
     ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
 ])  # fmt: skip
 def test_a_date_is_a_moment(text: str, zone: str, iso: str) -> None:
@@ -239,10 +241,22 @@ def test_what_is_no_moment_is_nothing(text: str) -> None:
 @pytest.mark.parametrize(("text", "says"), [
     ("2026-12-01 18:00", "has no zone: write "),
     ("2026-12-01", "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin"),
+    ("2026-03-29 02:30 Europe/Berlin", "is an hour that Europe/Berlin skips, where clocks go forward: write an earlier or a later time"),
 ])  # fmt: skip
 def test_who_writes_none_reads_a_sentence(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         moment(text)
+
+
+def test_a_platform_may_write_an_hour_that_is_skipped() -> None:
+    assert read_moment("2026-03-29 02:30", BERLIN) == moment("2026-03-29T01:30Z")
+
+
+def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course: Path) -> None:
+    text = (course / "course.yaml").read_text()
+    (course / "course.yaml").write_text(text.replace("2026-12-01 18:00", "2026-03-29 02:30"))
+    with pytest.raises(CourseFault, match=r"course.yaml:\d+: .*is an hour that Europe/Berlin skips"):
+        load_course(course)
 
 
 def test_it_is_shown_as_the_course_reads_it() -> None:

@@ -217,6 +217,20 @@ def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Call
     assert read_gradebook(tiny, url)[0].score == 4, "what a human gave stays"
 
 
+@pytest.mark.parametrize("row", ["assignment: averages", "exercise: running_mean"])
+def test_an_excuse_has_no_points(tiny_copy, url, book, row):
+    (tiny_copy / "overrides.yaml").write_text(f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n")
+    course = load_course(tiny_copy)
+    write(course, url, *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")))
+    found = book()
+    grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
+    assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
+    assert "excused: counts for nothing by Dr. X" in found.find_comment(*COMMENT, "ada").comment
+    ada, ben = read_gradebook(course, url)
+    assert (ada.is_excused, ada.not_graded, ada.max_score) == (True, (), 0)
+    assert (ben.is_excused, ben.score) == (False, 4)
+
+
 def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, url, book):
     write(tiny, url, result("ben"), result("ada", 1))
     edited = book()
@@ -347,5 +361,3 @@ def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], l
     of = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)
     assert late_share(own) == pytest.approx(late)
-    whole = exercise(2, excused=True)  # its cells stay as found
-    assert cell_scores(whole, counted(whole, 0, 0), CELLS) == [1, 1, 0]

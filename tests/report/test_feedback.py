@@ -12,6 +12,7 @@ import pytest
 from manyheads.course import load_course
 from manyheads.result import Result, write_result
 from manyheads.submission.collect_downloads import collect
+from manyheads.submission.roster import read_roster
 from tests import make
 from tests.conftest import Run
 
@@ -192,3 +193,67 @@ def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:
         return make.content(here / "home")
 
     assert written() == written()
+
+
+ROSTER = """\
+id,name,group,canvas_id
+ada,Ada Lovelace,Red team,50020
+bela,Bela Bartok,Red team,50021
+chen,Chen Li,Solo,50022
+"""
+OF_TEAM = "redteam_50020_10_01_mean.py"
+
+
+def send_to_groups(run_course: Run, here: Path, files: list[str], overrides: str = "", *more: str) -> str:
+    """Collect a download of groups' files with a roster, grade everybody alike, and write the feedback."""
+    (here / "roster.csv").write_text(ROSTER)
+    if overrides:
+        (here / "overrides.yaml").write_text(overrides)
+    with zipfile.ZipFile(here / "download.zip", "w") as archive:
+        for name in files:
+            archive.writestr(name, MEAN)
+    collect(load_course(here), [here / "download.zip"], here / "submitted", read_roster(here / "roster.csv"))
+    for student in ("ada", "bela", "chen"):
+        if (here / "submitted" / student).is_dir():
+            write_result(graded(student), here / "results")
+    done = run_course("feedback", "results", "--out", "home", "--roster", "roster.csv", *more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_goes_to_a_group_in_canvas_names_no_member(run_course: Run, here: Path) -> None:
+    send_to_groups(run_course, here, [OF_TEAM])
+    said = archive_of(here, "canvas-averages.zip")[OF_TEAM].decode()
+    assert said.startswith("# ## Averages")
+    assert [name for name in ("ada", "bela", "lovelace", "bartok") if name in said.lower()] == []
+
+
+def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(run_course: Run, here: Path) -> None:
+    decided = "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
+    said = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
+    assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
+    assert (
+        "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback differs. "
+        "Next: give each member the page in feedback/STUDENT/averages/"
+    ) in said
+    assert "was ill" in (here / "home" / "feedback" / "ada" / "averages" / "averages.md").read_text()
+    assert "was ill" not in (here / "home" / "feedback" / "bela" / "averages" / "averages.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["Red team", "Solo"])
+def test_the_number_of_a_group_in_moodle_is_no_participants(run_course: Run, here: Path, name: str) -> None:
+    said = send_to_groups(run_course, here, [f"{name}_7_assignsubmission_file_/01_mean.py"])
+    members = "ada, bela" if name == "Red team" else "chen"
+    assert not (here / "home" / "moodle-averages.zip").exists()
+    assert (
+        f"not in a zip: {members}: Moodle's folder has the number of their group, which is no participant's. Next: "
+        in said
+    )
+
+
+def test_moodles_folder_for_each_member_goes_back_to_each(run_course: Run, here: Path) -> None:
+    names = [f"Red team-{name}_{number}" for name, number in (("Ada Lovelace", 7), ("Bela Bartok", 8))]
+    send_to_groups(run_course, here, [f"{name}_assignsubmission_file_/01_mean.py" for name in names])
+    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
+        f"{name}_assignsubmission_file_" for name in names
+    }

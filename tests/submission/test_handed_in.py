@@ -19,7 +19,7 @@ from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import handed_in, read_memory
 from tests.make import git
 
-from .conftest import DANCE
+from .conftest import DANCE, FILE, zip_bytes
 
 TIMES = ("2026-11-20 10:11:12.345678000 -08:00", "2026-11-20 10:11:12", "2026-11-20 18:11:12.345678000 Z")
 ROW = "submission_{}:\n  :submitters:\n  - :sid: {}\n  :created_at: {}\n"
@@ -193,3 +193,35 @@ def test_a_committers_date_that_is_none_stops_nobody(run, clone, when, date):
     forged(clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text))
     assert run(clone.parent).not_taken == []
     assert when() == {}
+
+
+def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
+    """As `course grade` says where an archive lies beside what was handed in."""
+    folder = hand_in(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
+    (folder / "work.zip").write_bytes(zip_bytes({"work/02_causal_mask.py": "def causal_mask(T):\n    pass\n"}))
+    hand_in(tmp_path / "tree", "bela")
+    run(tmp_path / "tree")
+    assert when() == {"ada": ("2026-12-01T19:00:00", "folders")}
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    pytest.param("lovelaceada_LATE_1_11_04_reshape_dance.py", ("late", "Canvas"), id="a mark"),
+    pytest.param("ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
+                 ("2026-12-01T19:00:00", "nbgrader"), id="a time"),
+])  # fmt: skip
+def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
+    course, run, zipped, tmp_path, out, when, name, said
+):
+    collect(course, [zipped([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])], tmp_path / "first")
+    run(tmp_path / "first")
+    assert set(when().values()) == {said}
+    named = {path: origin.named for path, origin in read_memory(tmp_path / "first").files.items()}
+    assert {path: origin.named for path, origin in read_memory(out).files.items()} == named
+
+
+def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(course, run, zipped, tmp_path, out):
+    files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
+    collect(course, [zipped(files)], tmp_path / "first")
+    run(tmp_path / "first")
+    kept = read_memory(out).not_readable
+    assert kept == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}

@@ -151,10 +151,11 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(run, tmp_path, 
     pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
     pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
 ])  # fmt: skip
-def test_loose_files_of_several_students_are_not_taken_for_one(run, tmp_path, there, names):
+@pytest.mark.parametrize("are_alike", [False, True])
+def test_loose_files_of_several_students_are_not_taken_for_one(run, tmp_path, there, names, are_alike):
     with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
         for day, name in enumerate(names, 1):
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)), f"{DANCE}# {day}")
+            archive.writestr(zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)), DANCE + f"# {day}" * (not are_alike))
     done = run(tmp_path / "download.zip")
     assert there() == []
     assert [said.partition(" are of ")[2] for said in done.not_taken] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.lay_out import read_memory
+from manyheads.submission.lay_out import read_memory, to_grade
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, download, zip_bytes
@@ -115,3 +115,42 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     with as_nobody(tmp_path):
         done = collect(course, [Path("all")], Path("out/in"))
     assert (len(done.laid), done.not_taken) == (2, [])
+
+
+@pytest.mark.parametrize(("entry", "names"), [
+    pytest.param(f"{ONE}/4_reshape_dance.py", [f"ada/{ONE}/4_reshape_dance.py"], id="another number"),
+    pytest.param(f"{ONE}/04-reshape-dance.py", [f"ada/{ONE}/04-reshape-dance.py"], id="another sign"),
+    pytest.param(f"{ONE}/04_reshape_dance.PY", [f"ada/{ONE}/04_reshape_dance.PY"], id="capitals"),
+    pytest.param(f"{ONE}/Copy of {FILE}", [f"ada/{ONE}/Copy of {FILE}"], id="a copy"),
+    pytest.param(f"{ONE}/src/{FILE}", [f"ada/{ONE}/src"], id="a folder deeper"),
+    pytest.param(f"{ONE}/work.zip", [f"ada/{ONE}/work.zip"], id="an archive"),
+    pytest.param("Multi-Head Attention/04_reshape_dance.py", ["ada/Multi-Head Attention"], id="another folder's name"),
+    pytest.param(FILE, [f"ada/{FILE}"], id="no folder"),
+    pytest.param("work.zip", ["ada/work.zip"], id="an archive beside the folder"),
+])  # fmt: skip
+@pytest.mark.parametrize("only", ["", "ada"])
+def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entry, names, only):
+    for path in (f"ada/{entry}", f"bela/{DANCED}"):
+        (out / path).parent.mkdir(parents=True)
+        (out / path).write_text(DANCE)
+    work = to_grade(course, out, course.assignments, (), only)
+    unread = {(each.student, each.assignment.id): kept_names for each, kept_names in work.not_readable.items()}
+    assert unread == {("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)}
+    assert ("ada", ONE) in {(each.student, each.assignment.id) for each in work.submissions}
+    assert [each.path for each in work.others] == ([] if only else names)
+
+
+def test_an_empty_folder_is_nothing_that_was_handed_in(course, out):
+    (out / "ada" / ONE / "src").mkdir(parents=True)
+    (out / "bela" / ONE).mkdir(parents=True)
+    assert to_grade(course, out, course.assignments, ()).not_readable == {}
+
+
+@pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
+def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zipped, out, name):
+    files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
+    (said,) = run(zipped(files), roster=ROSTER).not_taken
+    assert f"download.zip: bela_2_12_{name} " in said
+    work = to_grade(course, out, course.assignments, ())
+    unread = {each.student: names for each, names in work.not_readable.items()}
+    assert unread == {"B": (f"bela_2_12_{name}, which is not graded as it is",)}

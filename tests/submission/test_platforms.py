@@ -224,6 +224,55 @@ def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
     assert done.not_taken == []
 
 
+TEAM = tuple(
+    Student(
+        f"s{number}", name=name, group="Red team", email=f"{login}@x.org", login=login, sis_id=f"S{number}",
+        canvas_id=f"5002{number}", github=login,
+    )
+    for number, name, login in ((0, "Ada Lovelace", "al1"), (1, "Ben Okri", "bo2"))
+)  # fmt: skip
+OTHER = Student("s2", name="Cleo Dane", group="Blue team", login="cd3", sis_id="S2", canvas_id="50022", github="cd3")
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param("{compact}_{number}_1_04_reshape_dance.py", id="Canvas, where the number is one member's"),
+    pytest.param("{name}_7{number}_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
+    pytest.param("{name}(7a{number})/Submission attachment(s)/04_reshape_dance.py", id="Sakai"),
+    pytest.param("7-{number} - {name} - Nov 20, 2026 1102 AM - 04_reshape_dance.py", id="Brightspace"),
+    pytest.param("hw_{name}_attempt_2026-11-20-10-11-12_04_reshape_dance.py", id="Blackboard"),
+    pytest.param("{name}/2_submissions/04_reshape_dance.py", id="OpenOLAT"),
+    pytest.param("HW1/Abgaben/{name}/Okri_Ben_bo2_{number}/04_reshape_dance.py", id="ILIAS"),
+    pytest.param("hw1-{slug}/exercises/multi_head_attention/04_reshape_dance.py", id="GitHub Classroom"),
+    pytest.param("{name}/04_reshape_dance.py", id="folders"),
+])  # fmt: skip
+def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, zipped, there, name):
+    groups = [
+        {"name": "Red team", "compact": "redteam", "slug": "red-team", "number": 50020},
+        {"name": "Blue team", "compact": "blueteam", "slug": "blue-team", "number": 50022},
+    ]
+    done = run(zipped([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER)))
+    assert there() == [f"s{number}/{DANCED}" for number in range(3)]
+    assert (done.not_taken, done.said) == ([], [])
+
+
+def test_a_member_who_hands_in_alone_is_not_the_group(run, zipped, there):
+    run(zipped([f"lovelaceada_50020_1_{FILE}"]), roster=Roster(TEAM))
+    assert there() == [f"s0/{DANCED}"]
+
+
+def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, there):
+    """Students choose the name that Canvas shows: nobody hands in for a group by taking its name."""
+    run(zipped([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
+    assert there() == [f"s2/{DANCED}"]
+
+
+def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, there):
+    names = [f"Red team-{each.name}_{number}_assignsubmission_file_/{FILE}" for number, each in enumerate(TEAM)]
+    done = run(zipped(names), roster=Roster((*TEAM, OTHER)))
+    assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
+    assert (done.not_taken, done.said) == ([], [])
+
+
 SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
 NOTES = ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")]
 STUDENTS = [

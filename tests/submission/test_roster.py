@@ -51,6 +51,32 @@ def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, stude
     assert [*read(tmp_path, text).students] == students
 
 
+@pytest.mark.parametrize(("text", "line"), [
+    pytest.param('id,name\nada,"Ada\nbela,Bela\nchen,Chen\n', 2, id="never closed"),
+    pytest.param('id,name\nada,Ada\nbela,"Bela\nchen,"Chen"\n', 3, id="closed by the next one"),
+    pytest.param('id,name,section\nada,"Ada\nbela,Bela",A\nchen,Chen,B\n', 2, id="closed where another one ends"),
+    pytest.param('id,name\nada,Ada\nbela,"Bela\n', 3, id="in the last line"),
+    pytest.param('id,"name\nada,Ada\n', 1, id="in the heading"),
+])  # fmt: skip
+def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
+    with pytest.raises(CourseFault) as raised:
+        read(tmp_path, text)
+    said = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
+    assert f"roster.csv:{line}: {said}. Next: mend " in str(raised.value)
+
+
+def test_columns_of_another_language_are_named(tmp_path):
+    with pytest.raises(CourseFault) as raised:
+        read(tmp_path, "Matrikelnummer;Nachname;Vorname\n1;Lovelace;Ada\n")
+    said = "has no column `id`; its columns are 'Matrikelnummer', 'Nachname', 'Vorname'. Its first line names its columns: id"
+    assert said in str(raised.value)
+
+
+def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):
+    text = 'id,Notes,name\nada,"late\nagain",Ada\nbela,,Bela\n'
+    assert [each.name for each in read(tmp_path, text).students] == ["Ada", "Bela"]
+
+
 def test_it_is_told_which_columns_were_read_as_what(tmp_path):
     roster = read(tmp_path, CANVAS)
     assert roster.unread == ("Homework 1 (77)",)

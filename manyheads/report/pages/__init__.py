@@ -37,14 +37,17 @@ def write_pages(
     drawn: Mapping[Key, Sequence[Picture]] = {},
     left_out: Sequence[str] = (),
     not_graded: Sequence[NotGraded] = (),
+    of_class: Collection[str] = (),
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
+    of_class: also students of whom nothing is shown now, such as those of another section: their pages stay.
     """
-    pages, stem_of = _environment(view, drawn), file_stems(view.by_student)
-    names = {student: f"{stem_of(student)}.html" for student in view.by_student}
+    students = [*dict.fromkeys([*view.by_student, *of_class])]
+    pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
+    names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
     about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()  # of a page that this program wrote
