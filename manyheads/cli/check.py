@@ -16,7 +16,7 @@ from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.terminal import fitted_report, next_of
 from ..report.words import as_json, as_lines
-from ..student.hints import note_first
+from ..student.hints import note_shown
 from ..student.how_far import after_done, going_on, welcome
 from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from . import options
@@ -94,8 +94,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         after = after_done(own.exercise) if result.is_done else ()
         report = fitted_report(console, result, label_of(own.exercise), after, len(owns) + BELOW)
         console.print(report if is_whole else report.renderables[0])
+        if is_whole or result.is_done:
+            note_shown(result, course.root)
         if is_whole:
-            note_first(result, course.root)
             is_old = own.exercise not in desk.ran
             console.tell("  unchanged since its last check; --fresh runs it again" if is_old else "", style="dim")
         if result.is_done:

@@ -19,7 +19,7 @@ from ..report.labels import label_of
 from ..report.terminal import below_ladder, ladder
 from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
-from ..student.hints import next_hint, note_first
+from ..student.hints import next_hint, note_shown
 from ..student.how_far import Rung
 from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own, recorded
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
@@ -59,7 +59,7 @@ def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
     if own.source.missing:
         return None
     result = checks.result(own)
-    note_first(result, checks.course.root)
+    note_shown(result, checks.course.root)
     return result
 
 
@@ -89,6 +89,9 @@ def status(
     owns = [read_own(desk.course, each) for each in options.exercises_named(desk.course, [], assignment)]
     with desk:
         results = [desk.result(own) if own.is_started else None for own in owns]
+    for result in filter(None, results):
+        if result.is_done:
+            note_shown(result, desk.course.root)
     if json:
         print(as_json(owns, results))
         return

@@ -31,7 +31,7 @@ from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
-from ..student.hints import note_first
+from ..student.hints import note_shown
 from ..student.how_far import after_done
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
@@ -71,7 +71,7 @@ class Magics:
         """Check what is defined in this notebook. Example: `%check`."""
         course, exercise = self._find()
         result = self._result(exercise)
-        note_first(result, course.root)
+        note_shown(result, course.root)
         report = attempt_words(result)
         lines = ["With the notebook saved, there is more."] * bool(report.first and not report.next)
         lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first)
