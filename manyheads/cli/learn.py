@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import sys
 from contextlib import suppress
@@ -237,7 +236,7 @@ def train(
     own.must_run("train")
     from ..box.forked import open_own_box
     from ..box.worker.training import STEPS
-    from ..student.train_model import attention_of, own_training_run
+    from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
 
     total, limits, attention = min(steps or STEPS, STEPS), loaded.limits.for_worker(), attention_of(wanted.train)
     with (
@@ -245,6 +244,7 @@ def train(
         own_training_run(box, limits, own.source, attention) as run,
         console.status("learning") as shown,
     ):
+        console.tell(FUTURE if run.sees_future else "", style="bold red")
         for step in range(1, total + 1):
             losses.append(run.step(step))
             now = f"loss {fmean(losses[-RECENT:]):.2f}"
@@ -252,10 +252,10 @@ def train(
             if step % LINE_EVERY == 0:
                 console.tell(f"step {step:>4}, {now}: {' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}")
         text = PROMPT + run.write(PROMPT, CHARACTERS)
-    last, first = (math.exp(min(loss, 20)) for loss in (fmean(losses[-RECENT:]), losses[0]))
-    means = f"means being as unsure as among {last:.1f} equally likely characters; at first it was {first:.1f}"
-    console.tell(f"A loss of {math.log(last):.2f} {means}.", "It writes:", indent(text, "  "))
-    console.tell(f"Next: course {'plot' if wanted in done_exercises(loaded) else 'check'} {wanted.id}")
+    says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
+    console.tell(says, "It writes:", indent(text, "  "))
+    is_done = not run.sees_future and wanted in done_exercises(loaded)
+    console.tell(f"Next: course {'plot' if is_done else 'check'} {wanted.id}")
 
 
 def bench(
