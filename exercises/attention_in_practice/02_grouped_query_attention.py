@@ -57,6 +57,12 @@
 #   `n_head`. Six heads cannot share four sets evenly.
 # - **Name the axis.** `repeat_interleave` without one flattens the whole tensor first.
 # - **If you use `expand`,** add the new axis *behind* the sets, then join the two. In front of them you get 0, 1, 0, 1.
+#
+# ## What you need of PyTorch
+#
+# - `x.repeat_interleave(2, dim=…)`: a, b becomes a, a, b, b along that axis.
+# - `x.chunk(n, dim=…)`: n pieces. `x.split(n, dim=…)`: pieces of size n.
+# - `a // b`: division without the remainder, a whole number.
 
 # %% tags=["setup"]
 import math

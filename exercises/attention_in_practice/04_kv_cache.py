@@ -50,6 +50,12 @@
 # - **The cache is not changed.** One past may be continued twice, to try two endings. If you write new keys *into* the
 #   given cache, both endings are in it. `torch.cat` makes a new tensor; `list.append` and writing into a slice do not.
 # - **The text has an end.** The model knows `block_size` positions. Count all tokens, not only those of this call.
+#
+# ## What you need of PyTorch
+#
+# - `torch.cat([a, b], dim=…)`: b behind a, along that axis.
+# - `torch.arange(a, b, device=x.device)`: whole numbers from a to b − 1.
+# - `a[:, None] < b`: a table that compares each with each.
 
 # %% tags=["setup"]
 import math

@@ -70,6 +70,12 @@
 # ```
 #
 # Each row belongs to the word that asks, so the softmax runs along the row.
+#
+# ## What you need of PyTorch
+#
+# - `a @ b`: the matrix product of the last two axes, for each index of the axes before them.
+# - `x.transpose(-2, -1)`, or `x.mT`: the last two axes change places.
+# - `torch.softmax(x, dim=…)`: shares along that axis, which sum to 1.
 
 # %% tags=["setup"]
 import math

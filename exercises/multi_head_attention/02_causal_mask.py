@@ -24,6 +24,12 @@
 # `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
 # each time. A mask the wrong way round shows each word only the future, and the last word nothing. PyTorch does not
 # complain.
+#
+# ## What you need of PyTorch
+#
+# - `torch.ones(m, n, dtype=torch.bool)`: a table of True; `device=` says where it lies.
+# - `x.tril()`: keeps what stands on the diagonal and below; all else becomes False or 0.
+# - `x.masked_fill(mask, value)`: a copy of x, with that value where the mask is True.
 
 # %% tags=["setup"]
 import torch

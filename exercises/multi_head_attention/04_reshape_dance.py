@@ -47,6 +47,12 @@
 # | heads moved ahead | (2, 4, 8, 16) | (512, 16, 64, 1) |
 #
 # In the last line, a step along the positions goes 64 numbers on, to the *same* channels of the next position.
+#
+# ## What you need of PyTorch
+#
+# - `x.view(2, 3, 4)`: the same numbers in the same order, read in other axes.
+# - `x.transpose(1, 2)`: two axes change places, and no number moves in memory.
+# - `x.contiguous()`: a copy whose numbers lie in the order of its axes.
 
 # %% tags=["setup"]
 import torch

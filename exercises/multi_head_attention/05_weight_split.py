@@ -22,9 +22,9 @@
 #
 # ## Three steps
 #
-# Run the cell *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: it shows what to
-# do next. (After step 2, return the weighted values, (B, nh, T, hd).) The numbers here: two sequences of six tokens,
-# `d_in = d_out = 4`, two heads (nh = 2).
+# Run the cell *See for yourself* after each step: it says ✓, and an error shows what to do next. After step 1,
+# `forward` still ends in the stub's `raise`. After step 2, it returns the weighted values, (B, nh, T, hd). The
+# numbers: two sequences of six tokens, `d_in = d_out = 4`, two heads (nh = 2).
 #
 # **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
 # into heads, so `head_dim = d_out // num_heads`. If `num_heads` does not divide `d_out` (768 channels, 7 heads),
@@ -53,6 +53,12 @@
 #   input, then cut it to your T. Refuse a T beyond that.
 # - **Divide by √`head_dim`**, for each dot product sums `head_dim` terms.
 # - **`out_proj` has a bias.** The other three have one only if `qkv_bias` is true.
+#
+# ## What you need of PyTorch
+#
+# - `nn.Linear(a, b, bias=…)`: a layer from a channels to b.
+# - `x.view(…)`, `x.transpose(…)`, `x.contiguous()`: as in exercise 4.
+# - `self.register_buffer("name", tensor)`, `x.masked_fill(mask, value)`: as in exercises 2 and 3.
 
 # %% tags=["setup"]
 import torch

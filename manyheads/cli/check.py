@@ -14,10 +14,10 @@ from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.terminal import fitted_report, next_of
+from ..report.terminal import fitted_report, next_of, to_write
 from ..report.words import as_json, as_lines
-from ..student.hints import note_first
-from ..student.how_far import after_done, going_on, welcome
+from ..student.hints import note_shown
+from ..student.how_far import ALL_DONE, after_done, going_on, next_exercise, welcome
 from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from . import options
 from .learn import desk_of, told_of
@@ -75,11 +75,17 @@ def check(
         raise Exit(1)
 
 
-def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]) -> bool:
+def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[str], *, is_last: bool = True) -> bool:
     """Print the result of each attempt, how far the student is, and what comes next. Returns whether all of them are done.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
-    names: those that were given.
+
+    Args:
+        desk: Runs the checks.
+        console: Prints them.
+        owns: The attempts.
+        names: Those that were given.
+        is_last: Whether nothing follows; else what follows says what comes after a ✓.
     """
     course, done, next_ = desk.course, set[Exercise](), ""
     for own in owns:
@@ -94,8 +100,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         after = after_done(own.exercise) if result.is_done else ()
         report = fitted_report(console, result, label_of(own.exercise), after, len(owns) + BELOW)
         console.print(report if is_whole else report.renderables[0])
+        if is_whole or result.is_done:
+            note_shown(result, course.root)
         if is_whole:
-            note_first(result, course.root)
             is_old = own.exercise not in desk.ran
             console.tell("  unchanged since its last check; --fresh runs it again" if is_old else "", style="dim")
         if result.is_done:
@@ -109,7 +116,7 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
             said = "note: this result cannot be kept here, and course status will not know of it"
             console.tell(f"{said}. Free some space, or copy the folder to where you may write.", style="dim")
         console.tell(f"{len(kept | done)} of {len(course.exercises)} done.")
-        next_ = next_ or going_on(course, kept | done, owns[-1].exercise)
+        next_ = next_ or (going_on(course, kept | done, owns[-1].exercise) if is_last else "")
     console.tell(next_)
     return len(done) == len(owns)
 
@@ -134,21 +141,47 @@ def class_news(course: Course) -> str:
 def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]) -> None:
     """Check the first of these exercises that is not done, then each one that is saved.
 
-    console: None for editors, which read what is wrong with all that is begun, a line each. A line before says that checking
-    begins, and one behind that it has ended: in between stands all that is wrong, also with files that have not changed.
+    A student goes on to exercises that were not named, so those count, too. Editors get what is wrong with the named ones
+    that are begun, a line each. A line before says that checking begins, and one behind that it has ended: in between stands
+    all that is wrong, also with files that have not changed.
+
+    Args:
+        desk: Runs the checks.
+        console: Prints for a student; None for editors.
+        named: The exercises that were asked for.
     """
-    done = done_exercises(desk.course)
-    for exercise in _saves(named, next((each for each in named if each not in done), named[-1])):
+    course, done = desk.course, done_exercises(desk.course)
+    first = next((exercise for exercise in named if exercise not in done), named[-1])
+    for exercise in _saves(course.exercises if console else named, first):
         if console is None:
             print("checking what is saved", flush=True)
-            owns = [own for each in named if (own := read_own(desk.course, each)).is_started]
+            owns = [own for each in named if (own := read_own(course, each)).is_started]
             lines = list(as_lines(owns, [told_of(desk, own) for own in owns]))
             print(*lines, f"checked {len(owns)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
             continue
         if console.is_terminal:
             console.clear()
-        show(desk, console, [read_own(desk.course, exercise)], [exercise.id])
+        _show_and_go_on(desk, console, exercise)
         console.tell("What you save is checked. Ctrl-C ends this.", style="dim")
+
+
+def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
+    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun, else what to write."""
+    course, names = desk.course, [exercise.id]
+    own = read_own(course, exercise)
+    done = set[Exercise]()
+    while show(desk, console, [own], names, is_last=False):
+        done.add(own.exercise)
+        upcoming = next_exercise(course, done | done_exercises(course), own.exercise)
+        if upcoming is None:
+            console.tell(ALL_DONE)
+            return
+        own, names = read_own(course, upcoming), [upcoming.id]
+        console.print()
+        if not own.is_begun:
+            stub = to_write(own, next(iter(upcoming.shapes), ""))
+            console.tell(f"Go on with {label_of(upcoming)}: write {stub}.")
+            return
 
 
 def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
@@ -165,7 +198,8 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
     saved = state()  # before the first check: a save meanwhile counts
     yield first
     quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
-    for _ in watch(*{each.script.parent for each in named}, **quiet, yield_on_timeout=True, recursive=False):
+    folders = {exercise.script.parent for exercise in named if exercise.script.parent.is_dir()}
+    for _ in watch(*folders, **quiet, yield_on_timeout=True, recursive=False):
         before, saved = saved, state()
         yield from (each for each in named if saved[each] != before[each])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import sys
 from contextlib import suppress
@@ -19,7 +18,7 @@ from ..report.labels import label_of
 from ..report.terminal import below_ladder, ladder
 from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
-from ..student.hints import next_hint, note_first
+from ..student.hints import next_hint, note_shown
 from ..student.how_far import Rung
 from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own, recorded
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
@@ -59,7 +58,7 @@ def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
     if own.source.missing:
         return None
     result = checks.result(own)
-    note_first(result, checks.course.root)
+    note_shown(result, checks.course.root)
     return result
 
 
@@ -89,6 +88,9 @@ def status(
     owns = [read_own(desk.course, each) for each in options.exercises_named(desk.course, [], assignment)]
     with desk:
         results = [desk.result(own) if own.is_started else None for own in owns]
+    for result in filter(None, results):
+        if result.is_done:
+            note_shown(result, desk.course.root)
     if json:
         print(as_json(owns, results))
         return
@@ -234,7 +236,7 @@ def train(
     own.must_run("train")
     from ..box.forked import open_own_box
     from ..box.worker.training import STEPS
-    from ..student.train_model import attention_of, own_training_run
+    from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
 
     total, limits, attention = min(steps or STEPS, STEPS), loaded.limits.for_worker(), attention_of(wanted.train)
     with (
@@ -242,6 +244,7 @@ def train(
         own_training_run(box, limits, own.source, attention) as run,
         console.status("learning") as shown,
     ):
+        console.tell(FUTURE if run.sees_future else "", style="bold red")
         for step in range(1, total + 1):
             losses.append(run.step(step))
             now = f"loss {fmean(losses[-RECENT:]):.2f}"
@@ -249,10 +252,10 @@ def train(
             if step % LINE_EVERY == 0:
                 console.tell(f"step {step:>4}, {now}: {' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}")
         text = PROMPT + run.write(PROMPT, CHARACTERS)
-    last, first = (math.exp(min(loss, 20)) for loss in (fmean(losses[-RECENT:]), losses[0]))
-    means = f"means being as unsure as among {last:.1f} equally likely characters; at first it was {first:.1f}"
-    console.tell(f"A loss of {math.log(last):.2f} {means}.", "It writes:", indent(text, "  "))
-    console.tell(f"Next: course {'plot' if wanted in done_exercises(loaded) else 'check'} {wanted.id}")
+    says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
+    console.tell(says, "It writes:", indent(text, "  "))
+    is_done = not run.sees_future and wanted in done_exercises(loaded)
+    console.tell(f"Next: course {'plot' if is_done else 'check'} {wanted.id}")
 
 
 def bench(

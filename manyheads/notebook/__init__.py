@@ -15,6 +15,7 @@ from sys import modules
 
 from ..checks.local import LocalRecordingRunner
 from ..diagnosis.recording_file import read
+from ..report.called import NOTEBOOK, as_called
 from ..report.notebook_html import checked
 from ..report.words import attempt_words
 from ..student.check_attempt import check_attempt
@@ -43,7 +44,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     shown = checked(result, recorded[0].stem.replace("_", " "))  # of no course: the notebook may lie anywhere
     following = attempt_words(result).next
-    text = f"{shown.text}\nNext: {following}" if following else shown.text
+    text = f"{shown.text}\nNext: {as_called(following, NOTEBOOK)}" if following else shown.text
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
     print(text)

@@ -24,14 +24,14 @@ from ..course import Course, Exercise, find_course, load_course
 from ..course.model import exercises_called, unknown
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..report.called import next_alone
+from ..report.called import CALLED_AS, NOTEBOOK, as_called, next_alone
 from ..report.labels import label_of
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
-from ..student.hints import note_first
+from ..student.hints import note_shown
 from ..student.how_far import after_done
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
@@ -54,7 +54,8 @@ class Magics:
             try:
                 view = answer(line.split())
             except CourseFault as error:
-                view = shown(Text(next_alone(f"course: {error}"), style="bold red"))
+                problem = as_called(f"course: {error}", NOTEBOOK)
+                view = shown(Text(next_alone(problem), style="bold red"))
             if view is not None:
                 display({"text/html": view.html, "text/plain": view.text}, raw=True)
 
@@ -71,7 +72,7 @@ class Magics:
         """Check what is defined in this notebook. Example: `%check`."""
         course, exercise = self._find()
         result = self._result(exercise)
-        note_first(result, course.root)
+        note_shown(result, course.root)
         report = attempt_words(result)
         lines = ["With the notebook saved, there is more."] * bool(report.first and not report.next)
         lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first)
@@ -83,15 +84,19 @@ class Magics:
         told = (re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line) for line in lines)
         return shown(checked(result, label_of(exercise)), *map(Text, told))
 
-    def _course(self, words: list[str]) -> None:
+    def _course(self, words: list[str]) -> NotebookView | None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
+        if words in (["ask"], ["ask", self._exercise]):  # a command cannot read letters in a cell
+            return self._ask([])
         if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
             words.insert(1, self._exercise)
         plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        plain[CALLED_AS] = NOTEBOOK
         pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": STDOUT, "encoding": "utf-8"}
         with Popen([sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes) as running:
             for line in running.stdout or ():
                 print(line, end="")
+        return None
 
     def _ask(self, words: list[str]) -> NotebookView:
         """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""

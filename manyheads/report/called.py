@@ -17,13 +17,22 @@ COMMANDS = (
     *("collect", "grade", "overrides", "report", "export", "feedback"),
     *("init", "new", "release", "verify", "doctor", "ci"),
 )
-_CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")
-_COMMAND = r"(?:\S*\bcourse|git|mkdir|chmod|rm|pip|make check|%\w+|\S+ -m)(?: .*)?"
+NOTEBOOK = "%course"  # in a cell, where the shell's command would have to begin with !
+CALLED_AS = "COURSE_CALLED_AS"  # an environment variable: set by who shows the output of a command
+_CALL = re.compile(rf"(?<![\w./\\%-])course(?= (?:{'|'.join(COMMANDS)})\b)")
+_OF_THE_SHELL = r"(?:git|mkdir|chmod|rm|pip|make check|\S+ -m)"
+_COMMAND = rf"!?(?:\S*\bcourse|%\w+|{_OF_THE_SHELL})(?: .*)?"
+_NEXT_IN_SHELL = re.compile(rf"(?<=Next: )(?={_OF_THE_SHELL}\b)|(?<=then: )(?={_OF_THE_SHELL}\b)")
 _BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
 
 
-@lru_cache(maxsize=1)
 def command() -> str:
+    """Return how the command is called where its output is read: in a notebook by a magic, else in a shell."""
+    return os.environ.get(CALLED_AS) or _in_a_shell()
+
+
+@lru_cache(maxsize=1)
+def _in_a_shell() -> str:
     """Return `course` where the shell finds this one, else its path as seen from here, else a call of this Python."""
     own = Path(sys.executable).with_name("course.exe" if os.name == "nt" else "course")
     known = which("course")
@@ -33,9 +42,14 @@ def command() -> str:
     return quote(f"{own}".removeprefix(here)) if own.exists() else f"{sys.executable} -m manyheads"
 
 
-def as_called(text: str) -> str:
-    """Return the text with the command as it is called here."""
-    return _CALL.sub(lambda _: command(), text)
+def as_called(text: str, name: str = "") -> str:
+    """Return the text with the command as it is called here, or by this name.
+
+    In a notebook a command of the shell that comes next begins with !.
+    """
+    name = name or command()
+    text = _CALL.sub(lambda _: name, text)
+    return _NEXT_IN_SHELL.sub("!", text) if name == NOTEBOOK else text
 
 
 def next_alone(text: str) -> str:
@@ -52,9 +66,9 @@ def next_alone(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def text_as_called(text: Text) -> Text:
-    """Return the text with the command as it is called here, and its styles."""
-    name = command()
+def text_as_called(text: Text, name: str = "") -> Text:
+    """Return the text with the command as it is called here, or by this name, and its styles."""
+    name = name or command()
     for found in reversed(list(_CALL.finditer(text.plain)) if name != "course" else []):
         text = text[: found.start()] + Text(name) + text[found.end() :]
     return text

@@ -22,17 +22,36 @@ _ROW = 18.0  # the height of a row of addresses
 _LEFT, _TOP, _BELOW, _RIGHT = 18.0, 18.0, 16.0, 8.0  # the margins around the cells
 _NAMED = 40.0  # the margin on the left where rows have names
 _LEAST = 150.0  # the least width: a title has room
+_PAGE, _GAP = 1100.0, 8.0  # the width of the page of `course plot` in pixels, and of the gap between two tables
+_LABEL = 9  # the size of a label
+_SMALLEST = 1.4  # of a scale on that page: labels are then 12.6 pixels high, which can be read
+_LARGEST = 2.0  # one small table need not fill the page
 
 
-def svg(picture: Picture, panel: Panel) -> str:
-    """Return one table of a picture, with a label for screen readers."""
+def page_scale(picture: Picture) -> float:
+    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot` side by side."""
+    across = sum(_size(picture, panel)[0] for panel in picture.panels)
+    gaps = _GAP * (len(picture.panels) - 1)
+    return min(max((_PAGE - gaps) / across, _SMALLEST), _LARGEST)
+
+
+def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
+    """Return the width and height of a table with its margins."""
     rows, columns = panel.values.shape
     width, height = _cell(picture, panel)
     left = _NAMED if picture.tokens else _LEFT
-    wide, high = max(left + columns * width + _RIGHT, _LEAST), _TOP + rows * height + _BELOW
+    return max(left + columns * width + _RIGHT, _LEAST), _TOP + rows * height + _BELOW
+
+
+def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
+    """Return one table of a picture, with a label for screen readers. scale: how much larger all of it is drawn."""
+    width, height = _cell(picture, panel)
+    left = _NAMED if picture.tokens else _LEFT
+    wide, high = _size(picture, panel)
     named = escape(f"{picture.title}: {panel.title}", quote=True)
     return (
-        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" role="img" aria-label="{named}" font-size="9" '
+        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" aria-label="{named}" '
+        f'font-size="{_LABEL}" '
         f'fill="currentColor" text-anchor="middle"><g transform="translate({left:g} {_TOP:g})">'
         f"{''.join(_table(picture, panel, width, height))}</g></svg>"
     )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from ..result import ExerciseResult
+from .called import NOTEBOOK, as_called, text_as_called
 from .terminal import HintLine, exercise_report
 
 WIDTH = 62  # columns: as many as there is room for beside an open file browser
@@ -49,17 +52,27 @@ def checked(result: ExerciseResult, label: str = "") -> NotebookView:
     return NotebookView("".join(inside), _rendered(report).text)
 
 
+class _NotebookConsole(Console):
+    """Renders every text with the command as a cell runs it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render a renderable; of a text, what tells of a command is changed first."""
+        if isinstance(renderable, Text):
+            renderable = text_as_called(renderable, NOTEBOOK)
+        return super().render(renderable, options)
+
+
 def _folded(line: Any) -> str:
     label = f"hint for {line.about}" if line.about else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
-    return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(line.hint)}</details>'
+    return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>'
 
 
 def _rendered(part: RenderableType) -> NotebookView:
     """Render a part. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(part, Text)
     plain: dict[str, Any] = {"highlight": False, "emoji": False, "force_jupyter": False, "legacy_windows": False}
-    console = Console(
+    console = _NotebookConsole(
         file=io.StringIO(), record=True, width=WIDTH, force_terminal=True, color_system="truecolor", **plain
     )
     console.print(part, soft_wrap=is_sentence)

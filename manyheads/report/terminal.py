@@ -167,14 +167,20 @@ def fitted_report(
 
 def next_of(own: Own, result: ExerciseResult) -> str:
     """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
-    id_, source, words = own.exercise.id, own.source, attempt_words(result)
+    id_, words = own.exercise.id, attempt_words(result)
     if words.first:
         return f"Next: {words.next or f'course hint {id_}'}"
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    where = to_write(own, name)
+    return f"Next: {where and f'write {where}, then: '}course check {id_}"
+
+
+def to_write(own: Own, name: str) -> str:
+    """Return what is to be written of this function or class, and where: its first method that is a stub, on its line."""
+    source = own.source
     name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
     line = defined_on(source.source, name)
-    where = f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
-    return f"Next: {where and f'write {where}, then: '}course check {id_}"
+    return f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
 
 
 _STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_GRADED: "bold yellow", LATER: ""}

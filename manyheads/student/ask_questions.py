@@ -138,6 +138,11 @@ class _About:
         return question(self.rng, f"{self.small.runs} {text}", code, right, wrong)
 
 
+def _with_clue(text: str, cause: str) -> Option:
+    """Return an option whose cause speaks of this option alone, so that it may be told before a second try."""
+    return Option(text, cause, clue=cause)
+
+
 Template = Callable[[_About], Iterator[Question | None]]
 
 
@@ -170,10 +175,10 @@ def shape_at_line(about: _About) -> Iterator[Question | None]:
     for number, shape in shapes.items():
         where = about.where(number)
         last = f"That shape goes into the last operation of {where}."
-        likely = [Option(str(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
+        likely = [_with_clue(str(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
         likely += _reordered(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
-        likely += [Option(str(other), f"That is the result of {about.where(n)}.") for n, other in near.items()]
+        likely += [_with_clue(str(o), f"That is the result of {about.where(n)}.") for n, o in near.items()]
         about.rng.shuffle(likely)
         names = about.small.names(lines[number])
         named = f"({', '.join(names)})" if not any(map(str.isdigit, names)) else "what it has when your code runs"
@@ -208,7 +213,7 @@ def axis_at_line(about: _About) -> Iterator[Question | None]:
                 continue
             others = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
             told = [f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself" for o in others]
-            wrong = [Option(_counted(small, o), f"{said} there.") for o, said in zip(others, told, strict=True)]
+            wrong = [_with_clue(_counted(small, o), f"{said} there.") for o, said in zip(others, told, strict=True)]
             about.rng.shuffle(wrong)
             none = Option(f"nothing with a name: its size is {shape[place] + 1}", f"Its size is {shape[place]}.")
             cause = f"The result of {where} has the shape ({', '.join(axes)})."
@@ -255,8 +260,8 @@ def _origin(about: _About, number: int, name: str, given: torch.Size, table: Ten
     for step, why in ((1, "further"), (-1, "back")):
         others.append(((*index[:axis], index[axis] + step, *index[axis + 1 :]), f"one {why} along axis {axis}"))
     inside = ((place, why) for place, why in others if all(0 <= i < n for i, n in zip(place, sizes, strict=True)))
-    wrong = [Option(str(int(flat[index])), viewed)]
-    wrong += [Option(str(int(table[place])), f"That stands {why}.") for place, why in inside]
+    wrong = [_with_clue(str(int(flat[index])), viewed)]
+    wrong += [_with_clue(str(int(table[place])), f"That stands {why}.") for place, why in inside]
     text = (
         f"{name}, of shape {tuple(given)!s}, holds 0, 1, 2, … in order. "
         f"Which number stands at {list(index)} of the result of {where}?"
@@ -292,8 +297,7 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
         seen = outcome(reply, small.traced.reply)
         known[seen] += 1
         if seen not in unseen and known[seen] <= ALIKE:
-            others = ((other, why) for other, why in _WHY_NOT.items() if other != seen)
-            wrong = [Option(other, f"{why} Here it comes to {seen}.") for other, why in others]
+            wrong = [_with_clue(other, why) for other, why in _WHY_NOT.items() if other != seen]
             right = Option(seen, "That was seen when your code was run with that edit.")
             text = f"In your code {about.where(line.number)} becomes `{line.line}`. What comes of it?{first}"
             yield about.ask(line.number, text, right, wrong)

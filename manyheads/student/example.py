@@ -70,11 +70,18 @@ class Example:
         """The name of the function or class."""
         return target_of(self.call)
 
-    def beside(self, steps: Sequence[Step]) -> list[tuple[Axes, Step]]:
-        """Return for each step of the attempt the same step of the twin, and its axes; itself where there is none."""
-        axes, there = self.twin or (self.axes, ())
-        known, every = dict(zip(_keys(there), there, strict=True)), zip(_keys(steps), steps, strict=True)
-        return [(axes, known[key]) if key in known else (self.axes, step) for key, step in every]
+    def beside(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
+        """Return for each step of the attempt the same step of the twin, and its axes; itself where there is no twin.
+
+        A step may take another number of tensors in the twin, as `cat` does after a loop. None where the twin has no such step.
+        """
+        if self.twin is None:
+            return [(self.axes, step) for step in steps]
+        axes, there = self.twin
+        twins = dict(zip(_keys(there), there, strict=True))
+        near = dict(zip(_keys(there, counts_tensors=False), there, strict=True))
+        keys = zip(_keys(steps), _keys(steps, counts_tensors=False), strict=True)
+        return [(axes, twins.get(key) or near.get(near_key)) for key, near_key in keys]
 
     @property
     def title(self) -> str:
@@ -91,10 +98,12 @@ class Example:
         return ", ".join([f"{what}({called[0]})", *then])
 
 
-def _keys(steps: Sequence[Step]) -> Iterator[Hashable]:
+def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Hashable]:
+    """Yield for each step its operation, where it stands, and which time it is done there."""
     seen = Counter[Hashable]()
-    for s in steps:
-        site = (s.name, s.lines, s.sites, len(s.numbers), len(s.inputs), len(s.outputs))
+    for step in steps:
+        counts = (len(step.numbers), len(step.inputs), len(step.outputs)) if counts_tensors else ()
+        site = (step.name, step.lines, step.sites, *counts)
         yield site, seen[site]
         seen[site] += 1
 

@@ -257,12 +257,14 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
         yield steps[waiting[0]].lines, waiting
 
 
-def _operation(step: Step, beside: tuple[Axes, Step], axes: Axes) -> Operation:
+def _operation(step: Step, beside: tuple[Axes, Step | None], axes: Axes) -> Operation:
     other, twin = beside
-    taken, given = (zip(*each, strict=True) for each in ((step.inputs, twin.inputs), (step.outputs, twin.outputs)))
+    taken = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
+    given = zip(step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True)
+    number_there = twin.numbers[0] if twin and twin.numbers else None
     takes = _joined([_tensor(axes, here, other, there) for here, there in taken], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0], other, twin.numbers[0])}"
+        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0], other, number_there)}"
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
@@ -275,10 +277,19 @@ def _operation(step: Step, beside: tuple[Axes, Step], axes: Axes) -> Operation:
     return Operation(printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole)
 
 
-def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo) -> str:
-    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value, other, twin.value)):
+def _counterparts(here: Sequence[TensorInfo], there: Sequence[TensorInfo]) -> list[TensorInfo | None]:
+    """Return for each tensor the one in its place in the twin, or the last one there; None where there is none."""
+    return [there[min(place, len(there) - 1)] if there else None for place in range(len(here))]
+
+
+def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo | None) -> str:
+    value_there = twin.value if twin else None
+    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value, other, value_there)):
         return number
-    shape = axes.shape(seen.shape, other, twin.shape)
+    if twin is None or len(twin.shape) != len(seen.shape):  # a name would be a coincidence
+        shape = f"({', '.join(map(str, seen.shape))})"
+    else:
+        shape = axes.shape(seen.shape, other, twin.shape)
     return shape if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {shape}"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.diagnosis import AllWords
     from .own_attempt import Own
 
-NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake were shown
+NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake of a function were shown
 _ENDED = ("timeout", "crashed")  # no check could examine the attempt
 _RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
 _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?)\b")
@@ -40,6 +40,7 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
     """Return the next hint for this attempt, which counts as shown from now on."""
     id_, root = own.exercise.id, own.course.root
     if result.is_done:
+        note_shown(result, root)
         return Hint("", f"{id_} needs no hint: every check passes.", "course status")
     about, title, steps = _steps(own.recording.words, result, own.exercise.hint)
     last, forgets = len(steps), ""
@@ -54,12 +55,32 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
     return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", f"course {command} {id_}")
 
 
-def note_first(result: ExerciseResult, root: Path) -> None:
-    """Record that the first hint to the first misconception was shown with the check, if none to it was before."""
-    named = next((each for each in _as_in_the_file(result) if each.hint and each.id != UNTOUCHED), None)
-    if named is not None and not _noted(root).get(result.id, {}).get(named.id):
-        with suppress(OSError):  # then it is shown again
-            next_step(root, result.id, named.id, 1)
+def note_shown(result: ExerciseResult, root: Path) -> None:
+    """Record which hints a check has shown: the first one to the first misconception, if none was shown before.
+
+    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the first hint.
+    """
+    shown = _noted(root)
+    if result.is_done:
+        if shown.pop(result.id, None) is not None:
+            with suppress(OSError):  # then a later hint may count as shown
+                _write_note(root, shown)
+        return
+    for mistake in _as_in_the_file(result):
+        if mistake.hint and mistake.id != UNTOUCHED:
+            ladder = _ladder(mistake, result)
+            if not shown.get(result.id, {}).get(ladder):
+                with suppress(OSError):  # then it is shown again
+                    next_step(root, result.id, ladder, 1)
+            return
+
+
+def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
+    """Return the key under which shown hints are counted: what was shown is one text about one function.
+
+    A misconception has other texts where it shows itself in another way, so its id is not enough.
+    """
+    return f"{mistake.function}: {mistake.id} {_row(mistake, result).get('title', '')}".rstrip()
 
 
 def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
@@ -78,11 +99,12 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
     named = next((each for each in known if not gone or each.function != gone.name), None)
     # No mistake that has a name lets a function run on for ever.
     if first and first.outcome in _ENDED and (wrong or not named):
-        return first.outcome, first.evidence, steps_to(first.outcome)
+        key = f"{first.function}: {first.outcome}"
+        return key, first.evidence, steps_to(first.outcome)
     if named:
         about = f"{named.function}: " if len(result.functions) > 1 else ""
         steps = _row(named, result).get("hints") or words[named.id].hints
-        return named.id, f"{about}{which_of(named, result).title}", steps
+        return _ladder(named, result), f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
         if wrong and not (first and result.lines and first.title != wrong.check):  # which refute why that was chosen
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
@@ -91,9 +113,11 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         from ..judge.function_states import STUB_ENDS
 
         stub = begun.evidence.startswith(STUB_ENDS)
-        return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin
+        key = f"{begun.name}: {begun.evidence}"
+        return key, key, steps_to("stub_ends") if stub else to_begin
     if gone and "Python cannot read" in gone.evidence:
-        return gone.evidence, f"{gone.name}: {gone.evidence}", _texts()["kinds"]["load_error"][0]["hints"]
+        key = f"{gone.name}: {gone.evidence}"
+        return key, key, _texts()["kinds"]["load_error"][0]["hints"]
     if gone:
         meant = f"; is {gone.near} meant?" if gone.near else "."
         steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
@@ -113,7 +137,7 @@ def _unexplained(
     steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
     known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
     said = f"{name}: it {seen}" if name else f"It {seen}"
-    return known, said if raised else f"{name or 'It'} does not do this yet: {check}", steps
+    return f"{name}: {known}", said if raised else f"{name or 'It'} does not do this yet: {check}", steps
 
 
 def _where(result: ExerciseResult, seen: str) -> str:
@@ -140,9 +164,13 @@ def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
     shown = noted.setdefault(exercise, {})
     step = min(shown.get(about, 0), steps) + 1
     shown[about] = min(step, steps)
+    _write_note(root, noted)
+    return step
+
+
+def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
     (root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     (root / FOLDER / NOTE).write_text(json.dumps(noted), encoding="utf-8")
-    return step
 
 
 def _noted(root: Path) -> dict[str, dict[str, int]]:

@@ -9,6 +9,8 @@ from ..course import Course, Exercise
 from ..result import ExerciseResult
 from .own_attempt import from_here
 
+ALL_DONE = "All done."
+
 
 class Rung(NamedTuple):
     """Where a student stands with one exercise. asked: id and title of each visible check.
@@ -63,12 +65,17 @@ def after_done(exercise: Exercise) -> list[str]:
     return lines
 
 
-def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:
-    """Return what comes next: the first exercise after this one that is not done, else the first."""
+def next_exercise(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
+    """Return the first exercise after this one that is not done, else the first at all; None where all are done."""
     every = course.exercises
     place = every.index(after) + 1
-    for exercise in (*every[place:], *every[:place]):
-        if exercise not in done:
-            where = f"go on with {exercise.title}, in {from_here(exercise.script)}"
-            return f"Next: {where}, then: course check {exercise.id}"
-    return "All done."
+    return next((exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None)
+
+
+def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:
+    """Return the sentence about the exercise that comes next, with the command that checks it."""
+    upcoming = next_exercise(course, done, after)
+    if upcoming is None:
+        return ALL_DONE
+    where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}"
+    return f"Next: {where}, then: course check {upcoming.id}"

@@ -14,14 +14,21 @@ from ..errors import CourseFault
 LETTERS = "ABCD"
 NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end
 ASKED = 5  # questions at a time
+NO_CLUE = "That is not it. Work it out on paper, one operation of the line at a time."
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option. cause: why it is wrong; of the right one, why it is right."""
+    """One option.
+
+    Attributes:
+        cause: Why it is wrong; of the right one, why it is right. It is told with the right answer.
+        clue: What it would be the answer to, for a second try. It compares nothing with the right answer.
+    """
 
     text: str
     cause: str
+    clue: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,12 +74,16 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
-    """Yield why an answer is right; or why not, and the right one if that is asked for. letter: another than A to D is none."""
+    """Yield why an answer is right; or why not, with the right one; or before a second try only a clue.
+
+    letter: another than A to D is none.
+    """
     right, place = question.options[question.right], LETTERS.find(letter)
     if place == question.right:
         yield Text(f"✓ {right.cause}", "green")
         return
     if place >= 0:
-        yield Text(f"✗ {question.options[place].cause}", "red")
+        option = question.options[place]
+        yield Text(f"✗ {option.cause if shows_right else option.clue or NO_CLUE}", "red")
     if shows_right:
         yield Text(f"  It is {LETTERS[question.right]}: {right.text}. {right.cause}")

@@ -82,7 +82,7 @@ class Small:
 
     example: Example
     traced: Traced
-    beside: Mapping[int, tuple[Axes, Step]]
+    beside: Mapping[int, tuple[Axes, Step | None]]
 
     @property
     def runs(self) -> str:
@@ -96,7 +96,8 @@ class Small:
     def names(self, step: Step) -> list[str]:
         """Return what the axes of a step's output are called; the size where no name holds in the twin, too."""
         other, twin = self.beside[id(step)]
-        shape, there = step.outputs[0].shape, twin.outputs[0].shape
+        shape = step.outputs[0].shape
+        there = twin.outputs[0].shape if twin and twin.outputs else ()
         if twin is step or len(shape) != len(there):
             return list(map(str, shape))
         return [self.example.axes.name(size, other, same) for size, same in zip(shape, there, strict=True)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..box.level import Box
 from ..box.loading import load
 from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Build, Call, InitModel, Training, TrainStep, Write
+from ..box.worker.messages import Build, Call, FollowUp, InitModel, Training, TrainStep, Write
 from ..box.worker.training import NH, STEPS, C, T
 from ..checks.explain import explain, is_undefined
 from ..checks.sanitize import kind_name, sanitize
@@ -28,6 +29,9 @@ TEXT = Path(__file__).with_name("alice.txt")
 REMARK = "#"  # starts a line about the text
 SECONDS = 3600.0  # for the whole training; each message has the course's limit for a call
 _TRIAL = (2, 5, C)  # the shape of a trial call
+_ROUNDING = 1e-4  # of the largest number: float32 computes one position in another order
+FUTURE = "Your module sees the future: another last token changes what it answers at the positions before it."
+LARGEST_LOSS = 20.0  # above it, "as unsure as among so many characters" is no number to read
 
 
 class TrainingStopped(CourseFault):
@@ -52,10 +56,17 @@ def read_text(path: Path = TEXT) -> str:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The training of one model. Every method raises TrainingStopped. ask: may raise AttemptEnded."""
+    """The training of one model. Every method raises TrainingStopped.
+
+    Attributes:
+        ask: Sends a message to the attempt, and may raise AttemptEnded.
+        text: What the model learns from.
+        sees_future: Whether a later token changes what the module answers at an earlier position.
+    """
 
     ask: Callable[[Any], Reply]
     text: str
+    sees_future: bool = False
 
     @property
     def vocabulary(self) -> str:
@@ -126,16 +137,47 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
         undefined = next((_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised), "")
         run = TrainingRun(lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text())
         x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
-        trial = Call(replace(attention, training=False), args=(x,), dtype="float32")
-        output = next(iter(run.told(trial, f"in {name}", undefined).outputs), Output("nothing"))
+        later = x.clone()
+        later[:, -1] *= -2  # the last token alone is another
+        again = (FollowUp((later,)), FollowUp((x,)))
+        trial = Call(replace(attention, training=False), args=(x,), then=again, dtype="float32")
+        outputs = run.told(trial, f"in {name}", undefined).outputs
+        output = next(iter(outputs), Output("nothing"))
         if output.tensor is None:
             raise TrainingStopped(f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
         if (shape := tuple(output.tensor.shape)) != _TRIAL:
             raise TrainingStopped(f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
+        run = replace(run, sees_future=_sees_future([output.tensor for output in outputs]))
         run.build(attention)
         yield run
     finally:
         loaded.connection.close()
+
+
+def _sees_future(answers: Sequence[Tensor | None]) -> bool:
+    """Return whether another last token changes what is answered before it.
+
+    answers: to an input, to the same with another last token, and to the first once more. Where the first and the third
+    differ, the module answers at random, or keeps something from call to call, and nothing is known.
+    """
+    if len(answers) != 3 or any(answer is None or answer.shape != _TRIAL for answer in answers):
+        return False
+    before, edited, repeated = (answer[:, :-1] for answer in answers if answer is not None)
+    if not before.isfinite().all():
+        return False
+    rounding = _ROUNDING * float(before.abs().max())
+    is_repeatable = torch.allclose(before, repeated, rtol=0.0, atol=rounding)
+    return is_repeatable and not torch.allclose(before, edited, rtol=0.0, atol=rounding)
+
+
+def loss_words(first: float, last: float, *, sees_future: bool) -> str:
+    """Return what the loss of the last steps says, beside that of the first one."""
+    start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first, last))
+    if sees_future:
+        why = "because the character to predict is in what it reads"
+        return f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no future to read."
+    means = f"means being as unsure as among {end:.1f} equally likely characters"
+    return f"A loss of {last:.2f} {means}; at first it was {start:.1f}."
 
 
 def _exception_sentence(raised: Raised, at: str) -> str:

@@ -56,6 +56,12 @@
 # - **Two lengths.** `view` keys and values with T_k, queries with T_q.
 # - **True means real.** But `masked_fill` fills where *its* mask is True, so turn `keep` into its opposite first.
 # - **`keep` may be None.** Then every token is real.
+#
+# ## What you need of PyTorch
+#
+# - `mask[:, None]`: a new axis of size 1, which fits every size.
+# - `~mask`: True and False change places.
+# - `x.masked_fill(mask, value)`: a copy of x, with that value where the mask is True.
 
 # %% tags=["setup"]
 import math

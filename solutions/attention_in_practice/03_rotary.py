@@ -28,6 +28,12 @@
 # ![The hands of pair 0 and pair 1 at positions 0 to 3: the first turns by 57 degrees a step, the second by 0.57.
 # Below, query and key two steps apart at two places: the same angle between
 # them](figures/03_rotary.svg)
+#
+# ## What you need of PyTorch
+#
+# - `x[..., 0::2]`: every second channel, from the first on.
+# - `torch.stack([a, b], dim=…)`: puts both along a new axis. `x.flatten(-2)` joins the last two axes.
+# - `a[:, None] * b`: a table of all products.
 
 # %% tags=["setup"]
 import math

@@ -30,6 +30,12 @@
 # If you count the queries from 0 instead, the newest token counts as the oldest one when it asks alone. It may look at
 # key 0 and at nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails
 # only when it writes.
+#
+# ## What you need of PyTorch
+#
+# - `torch.arange(n, device=device)`: whole numbers from 0 to n − 1.
+# - `a[:, None] < b`: a table that compares each with each.
+# - `(p < q) & (r < s)`: both hold. The brackets are needed, for `&` binds tighter than `<`.
 
 # %% tags=["setup"]
 import math

@@ -44,6 +44,12 @@
 #
 # The whole sum is exp(m) · s = 8 · 2 = 16, as it should be. Without the factor 4/8 it would be 8 · 2.75 = 22: the first
 # block would count as if its largest score were still the largest of all.
+#
+# ## What you need of PyTorch
+#
+# - `x.split(n, dim=…)`: pieces of size n; the last may be shorter.
+# - `x.amax(dim=…, keepdim=True)`: the largest along an axis, which stays with size 1.
+# - `torch.maximum(a, b)`: the larger number of each pair.
 
 # %% tags=["setup"]
 import math

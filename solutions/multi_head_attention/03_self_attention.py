@@ -57,6 +57,12 @@
 #   `AttributeError: cannot assign module before Module.__init__() call`.
 # - Keep your layers as attributes of the module. A layer in a plain list is not trained, not moved by `.to` and not
 #   saved.
+#
+# ## What you need of PyTorch
+#
+# - `nn.Linear(a, b, bias=…)`: a layer from a channels to b. Call it like a function.
+# - `self.register_buffer("name", tensor)`: the name comes first, and makes an attribute.
+# - `nn.Dropout(p)`: drops in training mode alone. Call it, too.
 
 # %% tags=["setup"]
 import math

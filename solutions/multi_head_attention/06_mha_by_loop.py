@@ -46,6 +46,12 @@
 #
 # If you multiply by hand, remember that `nn.Linear` keeps its weight as (out, in). The product needs it transposed.
 # Where the weight is C × C, the wrong way round runs just as well, and gives you other numbers.
+#
+# ## What you need of PyTorch
+#
+# - `x[..., a:b]`: the channels from a to b − 1 of every token.
+# - `x.split(n, dim=…)`: pieces of size n. `x.chunk(n, dim=…)`: n pieces.
+# - `torch.cat(pieces, dim=…)`: joins a list of tensors along an axis.
 
 # %% tags=["setup"]
 import math

@@ -23,8 +23,9 @@
 #
 # ## Three steps
 #
-# Run *See for yourself* after each step: it says ✓. Until step 3 is done an error follows: it shows your next task.
-# (After step 2, return y, (B, nh, T, hd).) The numbers: two sequences of 8 tokens, C = 64, four heads.
+# Run *See for yourself* after each step: it says ✓, and an error shows your next task. After step 1, `forward` still
+# ends in the stub's `raise`; after step 2, it returns y, (B, nh, T, hd). The numbers: two sequences of 8 tokens,
+# C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)`, `chunk(3, dim=-1)` and
@@ -60,6 +61,12 @@
 # - **The mask is a buffer** of `block_size` × `block_size`. Slice it to the T you got, and refuse a larger T
 #   yourself, with both numbers.
 # - **`super().__init__()` comes first**, or the first layer you assign raises an AttributeError.
+#
+# ## What you need of PyTorch
+#
+# - `x.split(n, dim=…)`: pieces of size n. `x.chunk(n, dim=…)`: n pieces.
+# - `x.reshape(…)`: a `view` where one is possible, else a copy.
+# - `nn.Dropout(p)`: drops in training mode alone.
 
 # %% tags=["setup"]
 import math

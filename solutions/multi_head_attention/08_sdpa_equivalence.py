@@ -38,6 +38,12 @@
 # **It does not know your `block_size`.** The path by hand fails when T is larger than the mask. SDPA has no mask, so
 # it gives an answer with no error, even for positions the model was never made for. Refuse such a T before the paths
 # part, so that both refuse it.
+#
+# ## What you need of PyTorch
+#
+# - `F.scaled_dot_product_attention(q, k, v, …)`: its `dropout_p` counts in eval mode, too.
+# - `module.training`, `module.train()`, `module.eval()`: the mode, and how it is set.
+# - `x.abs()`, `x.max()`: sizes without signs, and the largest number.
 
 # %% tags=["setup"]
 import math

@@ -19,7 +19,9 @@ FIGURE = "figures/01_running_mean.svg"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 LESSONS = "test_links or test_predictions"
 PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
-MOST_WORDS = 500  # before the first function that is to be written
+MOST_WORDS = 500  # before the first function that is to be written, without what is to be looked up
+NEEDED = "## What you need of PyTorch"  # the section to look up, below which come the rows, and no other heading
+MOST_NEEDED = 50  # words of it: three rows
 HEAD = "# # 1 · The running mean\n"
 ANSWER = """
 # %% tags=["predict"]
@@ -134,7 +136,12 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert len(set(headings)) == len(headings), exercise.id
         before = text.partition("# YOUR CODE HERE")[0].split("# %% ")
         shown = "".join(cell.removeprefix("[markdown]") for cell in before if cell.startswith("[markdown]"))
-        words = [word for word in shown.split() if word.strip("#")]
+        assert shown.count(NEEDED) == 1, exercise.id
+        told, needed = shown.split(NEEDED)
+        needed, heading, further = needed.partition("\n# ##")
+        needed_words = [word for word in needed.split() if word.strip("#")]
+        assert len(needed_words) <= MOST_NEEDED, (exercise.id, len(needed_words))
+        words = [word for word in (told + heading + further).split() if word.strip("#")]
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import sys
 import time
@@ -21,7 +22,7 @@ import manyheads
 from manyheads.authoring.templates import as_they_are
 from manyheads.cli.check import watch_saves
 from manyheads.cli.options import open_console
-from manyheads.course import load_course
+from manyheads.course import Exercise, load_course
 from manyheads.result import ExerciseResult
 from manyheads.student.own_attempt import Checks, Own
 from tests import make
@@ -233,3 +234,63 @@ def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monke
     monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
     watch_saves(Checks(course), open_console(), course.exercises)
     assert checked == ["running_mean"]
+
+
+@pytest.fixture
+def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing of it is run."""
+    shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
+    shutil.copy(REPOSITORY / "course.yaml", tmp_path)
+
+    def outcome(_: Checks, own: Own) -> ExerciseResult:
+        outcome = "passed" if "right" in own.source.source.splitlines()[-1] else "failed"
+        return make.exercise(own.exercise.id, make.check("values", outcome=outcome))
+
+    monkeypatch.setattr(Checks, "_run", outcome)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def watched(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is shown when the first exercise is saved, which alone was named."""
+    course = load_course(folder)
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda watches, first: iter((first,)))
+    watch_saves(Checks(course), open_console(), course.exercises[:1])
+    return " ".join(capsys.readouterr().out.split())
+
+
+FIRST, SECOND = (f"exercises/multi_head_attention/{name}.py" for name in ("01_attention_scores", "02_causal_mask"))
+
+
+def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
+    whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(whole_course / FIRST, "right = 1")
+    shown = watched(whole_course, capsys, monkeypatch)
+    assert "✓ 01 Attention scores" in shown
+    number = next(
+        n for n, line in enumerate((whole_course / SECOND).read_text().splitlines(), 1) if "def causal_mask" in line
+    )
+    assert f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. What you save" in shown
+    assert "course check causal_mask" not in shown
+
+
+def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
+    whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(whole_course / FIRST, "right = 1")
+    add(whole_course / SECOND, "wrong = 1")
+    shown = watched(whole_course, capsys, monkeypatch)
+    assert re.search(r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", shown)
+
+
+def test_exercises_that_come_next_are_watched_too(whole_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course, watches = load_course(whole_course), list[Exercise]()
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: watches.extend(named) or iter(()))
+    watch_saves(Checks(course), open_console(), course.exercises[:1])
+    assert watches == list(course.exercises)
+
+
+def add(path: Path, line: str) -> None:
+    """Add a line below a script."""
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")

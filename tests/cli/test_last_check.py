@@ -11,6 +11,7 @@ import pytest
 
 from manyheads.cli.learn import own_meant
 from manyheads.course import Course, CourseError, load_course
+from manyheads.result import ProvedLine
 from manyheads.student import own_attempt as own
 from manyheads.student.own_attempt import Own, kept_path
 from manyheads.submission import AttemptSource
@@ -87,6 +88,21 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, 
         said = run_course("check", cwd=student_copy).stdout
         assert "It was still in the loop on line 5 when its time was up: does it end?" in said
         assert "unchanged" not in said
+
+
+def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the search for the line ends before it finds it again."""
+    check = make.check("sum", function="running_mean")
+    proved = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
+    unproved = make.exercise("running_mean", check)
+    mended = make.exercise("running_mean", make.check("sum", outcome="passed", score=1.0))
+    results = iter([proved, unproved, mended])
+    monkeypatch.setattr(own.Checks, "_run", lambda *_: next(results))
+    desks = [own.Checks(course, fresh=True) for _ in range(3)]
+    told = [desk.result(attempt(course)).lines for desk in desks]
+    assert told == [proved.lines, proved.lines, ()]
 
 
 def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Path) -> None:

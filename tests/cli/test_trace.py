@@ -253,6 +253,19 @@ def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
     assert following == f"Next: course check {ID}"
 
 
+def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_nothing(
+    run_course: Run, real_copy: Path
+) -> None:
+    script = next((real_copy / "exercises" / "multi_head_attention").glob("07_*.py"))
+    text = script.read_text(encoding="utf-8").replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
+    script.write_text(text, encoding="utf-8")
+    done = run_course("train", ID, "--steps", "100", cwd=real_copy)
+    first, _, means, heading, *_, following = done.stdout.splitlines()
+    assert first.startswith("Your module sees the future: ")
+    assert re.fullmatch(r"A loss of \d\.\d\d says nothing here, because .*", means)
+    assert (heading, following) == ("It writes:", f"Next: course check {ID}")
+
+
 def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
     script = next((real_folder / "exercises" / "multi_head_attention").glob("07_*.py"))
     script.write_text("import nowhere\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The magics in a real kernel: one notebook, as a student runs it, and what its cells show."""
 
 import os
+import re
 import shutil
 from typing import Any
 
@@ -20,6 +21,7 @@ CELLS = {
     "hint": "%course hint",
     "hint again": "%course hint running_mean",
     "trace": "%course trace --values",
+    "plot": "%course plot",
     "status": "%course status",
     "wrong usage": "%course hind",
     "unknown": "load_magics('median')\n%check",
@@ -32,6 +34,9 @@ CELLS = {
     "save": "_ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb').read_text())",
     "ask": "%ask",
     "answer": "%ask AAAAA",
+    "ask by its command": "%course ask",
+    "done": "%course check",
+    "ended": "import shutil; shutil.rmtree('fingerprints')\n%check",
 }  # fmt: skip
 
 
@@ -78,6 +83,17 @@ def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(
     assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(trace.split())
     assert "✗ returns (T): the right shape, other numbers" in trace
     assert "The running mean" in shown["status"]["printed"]
+
+
+def test_every_command_that_is_told_is_one_of_a_cell(shown: dict[str, dict[str, str]]) -> None:
+    texts = {name: text for name, cell in shown.items() for text in cell.values()}
+    told = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
+    commands = {name: found[-1] for name, found in told.items() if found}
+    expected = ("hint", "trace", "plot", "check", "ask by its command")
+    assert [name for name in expected if name not in commands] == []
+    assert [c for c in commands.values() if not re.search(r"(^|then: )[%!]\w", c)] == []
+    every = "".join(text for cell in shown.values() for text in cell.values())
+    assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", every) == []
 
 
 def test_a_command_that_there_is_not_is_told(shown: dict[str, dict[str, str]]) -> None:

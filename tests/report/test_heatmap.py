@@ -90,6 +90,19 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
     assert "<title>a &lt;title&gt;</title>" in page
 
 
+@pytest.mark.parametrize("columns", [3, 9, 24])
+def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(columns: int) -> None:
+    picture = compared("f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel")
+    found = re.findall(
+        r'<svg viewBox="0 0 ([\d.]+) [\d.]+" width="([\d.]+)".*? font-size="(\d+)"', pictures_page("f", [picture])
+    )
+    sizes = [tuple(map(float, each)) for each in found]
+    assert len(sizes) == len(picture.panels) == 3
+    assert all(label * shown / drawn_wide >= 12 for drawn_wide, shown, label in sizes)
+    across = sum(shown for _, shown, _ in sizes)
+    assert 800 < across < 1120
+
+
 def colours(text: str) -> dict[str, list[str]]:
     """The colours of a style by their names, by day and by night."""
     found: dict[str, list[str]] = {}

@@ -1,5 +1,7 @@
 """What is said about a followed call: its lines, its loops, views that are doubted, and where each number came from."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,6 +54,21 @@ def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -
     split, _ = explain("reshape_dance", WRONG_VIEW)
     assert lines(split)[0].operations[0].warning == "T is no longer T: a step along it was C numbers, here it is hd"
     assert (split.right, split.returned) == (False, "returns (B, nh, T, hd): the right shape, other numbers")
+
+
+@pytest.mark.parametrize(("count", "gives"), [
+    ("mha.n_head", "(B, T, C)"),
+    ("mha.head_dim", r"\(B, T, \d+\)"),
+    ("mha.head_dim - 1", r"\(B, T, \d+\)"),
+    ("mha.n_head - 1", r"\(B, T, \d+\)"),
+])  # fmt: skip
+def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
+    explain: Explain, count: str, gives: str
+) -> None:
+    """The twin's loop goes round another number of times, so `cat` takes another number of tensors there."""
+    (told,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
+    (cat,) = (op for line in lines(told) for op in line.operations if op.name == "cat")
+    assert cat.gives == gives or re.fullmatch(gives, cat.gives), (told.sizes, cat)
 
 
 def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explain) -> None:

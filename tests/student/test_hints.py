@@ -9,7 +9,7 @@ import pytest
 from manyheads.diagnosis.bank import MisconceptionText
 from manyheads.report.words import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
-from manyheads.student.hints import NOTE, Hint, next_hint, next_step
+from manyheads.student.hints import NOTE, Hint, next_hint, next_step, note_shown
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
@@ -49,6 +49,47 @@ def hint_on(result: ExerciseResult, root: Path) -> Hint:
 
 def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
     assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", "course hint dance")
+
+
+def wrong_in(function: str, evidence: str = "") -> ExerciseResult:
+    """The same mistake, in this function."""
+    checks = (make.check("one", evidence=evidence, function=function),)
+    functions = tuple(
+        FunctionResult(name=name, state="wrong" if name == function else "right", check="one")
+        for name in ("split", "merge")
+    )
+    diagnosis = (Diagnosed(id="interface", title="interface.", hint="interface?", function=function),)
+    return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
+
+
+def test_the_same_mistake_in_another_function_begins_with_its_first_hint(tmp_path: Path) -> None:
+    for _ in range(4):
+        hint_on(wrong_in("split"), tmp_path)
+    hint = hint_on(wrong_in("merge"), tmp_path)
+    assert (hint.title, hint.sentence) == ("merge: interface.", "Hint 1 of 3: interface?")
+
+
+def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_first(
+    tmp_path: Path,
+) -> None:
+    for _ in range(4):
+        hint_on(unnamed("the output differs", named="interface"), tmp_path)
+    hint = hint_on(unnamed("a tensor was expected; yours returned None", named="interface"), tmp_path)
+    assert hint.sentence.startswith("Hint 1 of 3: ")
+
+
+def test_after_a_tick_hints_begin_anew(tmp_path: Path) -> None:
+    for _ in range(4):
+        hint_on(two_functions(), tmp_path)
+    done = make.exercise("dance", make.check("split", outcome="passed", score=1.0))
+    assert done.is_done
+    note_shown(done, tmp_path)
+    assert hint_on(two_functions(), tmp_path).sentence == "Hint 1 of 3: reversed?"
+
+
+def test_the_hint_that_a_check_shows_is_the_first(tmp_path: Path) -> None:
+    note_shown(wrong_in("merge"), tmp_path)
+    assert hint_on(wrong_in("merge"), tmp_path).sentence.startswith("Hint 2 of 3: ")
 
 
 def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from manyheads.course import Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
 from manyheads.student.ask_questions import NOTHING, NUMBERS, RAISES, SHAPE, outcome, questions_about, shown_code
-from manyheads.student.question import ASKED, LETTERS, Option, Question, question, read_letters
+from manyheads.student.question import ASKED, LETTERS, Option, Question, answer_lines, question, read_letters
 from manyheads.submission import AttemptSource
 from tests.student.real import course, exercise_of, solution
 
@@ -101,6 +101,19 @@ def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() ->
     assert sorted(option.text for option in found.options) == ["1", "2", "3", "4"]
     assert found.options[found.right].text == "4"
     assert question(random.Random(1), "how many?", "", Option("1", "so many"), wrong) is None
+
+
+@pytest.mark.parametrize("id_", ["reshape_dance", "attention_scores"])
+def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(asked: Ask, id_: str) -> None:
+    compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
+    for each in asked(id_):
+        right = each.options[each.right].text
+        for letter in LETTERS.replace(LETTERS[each.right], ""):
+            (told,) = answer_lines(each, letter, shows_right=False)
+            assert told.plain.startswith("✗ ")
+            assert right not in told.plain or ORIGINS in each.text  # of which [8, 2] may hold the 8
+            assert not compares.search(told.plain), told.plain
+            assert right in "".join(line.plain for line in answer_lines(each, letter, shows_right=True))
 
 
 def test_a_comment_that_may_say_what_is_asked_is_not_shown(asked: Ask) -> None:

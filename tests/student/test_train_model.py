@@ -7,7 +7,15 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Training
-from manyheads.student.train_model import TEXT, TrainingRun, TrainingStopped, attention_of, own_training_run, read_text
+from manyheads.student.train_model import (
+    TEXT,
+    TrainingRun,
+    TrainingStopped,
+    attention_of,
+    loss_words,
+    own_training_run,
+    read_text,
+)
 from manyheads.submission import AttemptSource
 from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
@@ -117,3 +125,36 @@ def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, 
         learned(box, attention, HEAD + body)
     assert str(stopped.value).startswith(sentence)
     assert str(stopped.value).count("\n") == 1
+
+
+CAUSAL = "return self.proj(x.cumsum(1))"
+
+
+@pytest.mark.parametrize(("body", "sees_future"), [
+    pytest.param(CAUSAL, False, id="the tokens so far"),
+    pytest.param("return self.proj(x)", False, id="each token by itself"),
+    pytest.param("return self.proj(x + x.mean(1, keepdim=True))", True, id="all tokens"),
+    pytest.param("return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
+    pytest.param("return self.proj(x + torch.randn_like(x))", False, id="at random"),
+    pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
+])  # fmt: skip
+def test_a_module_that_sees_the_future_is_known(box: Box, attention: Build, body: str, sees_future: bool) -> None:
+    attempt = AttemptSource("07_fused_qkv.py", HEAD + body)
+    with own_training_run(box, Limits(seconds_per_call=3), attempt, attention) as run:
+        assert run.sees_future == sees_future
+
+
+def test_right_and_unmasked_attention_are_told_apart(box: Box, attention: Build) -> None:
+    right = solution(FUSED)
+    unmasked = right.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
+    assert unmasked != right
+    for source, sees_future in ((right, False), (unmasked, True)):
+        with own_training_run(box, Limits(), AttemptSource("07.py", source), attention) as run:
+            assert run.sees_future == sees_future
+
+
+def test_a_loss_that_knows_the_answer_is_not_called_sure() -> None:
+    said = loss_words(4.2, 0.04, sees_future=True)
+    assert "unsure" not in said
+    assert said.startswith("A loss of 0.04 says nothing here")
+    assert "unsure as among 7.4 equally likely" in loss_words(4.2, 2.0, sees_future=False)

@@ -76,8 +76,14 @@ def _of_student(pages: Environment, results: Sequence[Result]) -> str:
 
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
-    """Return the page of `course plot`."""
+    """Return the page of `course plot`, whose whole width its pictures use."""
+    from markupsafe import Markup
+
     pages = _environment(ClassView(()), {("", "", title): drawn})
+    if drawn:
+        from .. import heatmap  # for which torch is loaded
+
+        pages.globals["svg"] = lambda picture, panel: Markup(heatmap.svg(picture, panel, heatmap.page_scale(picture)))
     return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
 
 
