@@ -125,9 +125,11 @@ if __name__ == "__main__":
     layer = MultiHeadAttention(d_in=6, d_out=12, context_length=7, num_heads=3).eval()
     n = sum(p.numel() for p in layer.parameters())
     assert n == 372, f"3 × 72 + 144 + 12 = 372 parameters are expected, yours has {n}: a bias or a mask too many?"
-    print("✓ step 1: your own layers, with 372 parameters")
+    print("✓ step 1: your own layers, with 372 parameters. The stub's raise is forward's last line until step 2:")
 
-    context = layer(torch.randn(2, 7, 6))
+    x = torch.randn(2, 7, 6)
+    context = layer(x)
+    assert isinstance(context, torch.Tensor), f"forward returned {context}, not a tensor: is a return missing?"
     if context.dim() == 4:
         shape = tuple(context.shape)
         assert shape == (2, 3, 7, 4), f"after step 2 (B, nh, T, hd) should be (2, 3, 7, 4), yours is {shape}"
@@ -135,6 +137,14 @@ if __name__ == "__main__":
     for tokens in (7, 4, 1):
         shape = tuple(layer(torch.randn(2, tokens, 6)).shape)
         assert shape == (2, tokens, 12), f"(2, {tokens}, 6) should become (2, {tokens}, 12), yours is {shape}"
+    edited = x.clone()
+    edited[:, 0] += 1
+    moved = (layer(edited) - layer(x)).abs().amax(dim=(0, 2))  # (T,): how far the answer at each token moves
+    assert (moved > 1e-6).all(), "token 0 was rewritten, and later tokens answer as before: step 2 is not done"
+    with torch.no_grad():
+        layer.out_proj.bias += 10
+        shift = (layer(x) - context).mean().item()
+    assert 9 < shift < 11, f"out_proj's bias grew by 10, and your answer by {shift:.1f}: return what out_proj makes"
     print("✓ step 3: joined, (B, T, d_out) = (2, 7, 12), and a short input works as well as a full one")
 
     for what, refused in (

@@ -163,14 +163,26 @@ if __name__ == "__main__":
         f"two weights are expected, qkv of 12,288 and proj of 4,096; yours: {owned}"
     )
     print(f"✓ step 1: your own layers, with {sum(owned.values()):,} parameters = 4 · 64²")
+    print("(the stub's raise is forward's last line until step 2)")
 
-    y = layer(torch.randn(2, 8, 64))
+    x = torch.randn(2, 8, 64)
+    y = layer(x)
+    assert isinstance(y, torch.Tensor), f"forward returned {y}, not a tensor: is a return missing?"
     if y.dim() == 4:
         assert tuple(y.shape) == (2, 4, 8, 16), f"after step 2 y should be (2, 4, 8, 16), yours is {tuple(y.shape)}"
         print("✓ step 2: the heads, (B, nh, T, hd) = (2, 4, 8, 16). Now join them:")
     for length in (32, 8, 1):
         shape = tuple(layer(torch.randn(2, length, 64)).shape)
         assert shape == (2, length, 64), f"(2, {length}, 64) should keep its shape, yours is {shape}"
+    edited = x.clone()
+    edited[:, 0] += 1
+    moved = (layer(edited) - layer(x)).abs().amax(dim=(0, 2))  # (T,): how far the answer at each token moves
+    assert (moved > 1e-6).all(), "token 0 was rewritten, and later tokens answer as before: step 2 is not done"
+    with torch.no_grad():
+        layer.proj.weight *= 2
+        grown = (layer(x) / y).mean().item()
+        layer.proj.weight /= 2
+    assert 1.9 < grown < 2.1, f"proj's weight was doubled, and your answer times {grown:.1f}: return what proj makes"
     print("✓ step 3: joined, (B, T, C) = (2, 8, 64), and any T up to 32 works")
 
     for what, refused in (
