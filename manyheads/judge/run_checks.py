@@ -345,11 +345,14 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
 
 
 def _line_in_checks(error: BaseException) -> str:
-    """Return the innermost line of the course's checks at which the error was raised, in brackets; "" if there is none."""
+    """Return the place in the course's checks at which the error was raised, in brackets; "" if there is none.
+
+    Not the text of the line: a log of `course grade` may be read by students, and no source of a hidden check is told.
+    """
     frames = [
         f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parts[-3:-1] == ("grader", "checks")
     ]
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def _without_what_says_nothing(

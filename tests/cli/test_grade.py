@@ -220,7 +220,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
     assert done.returncode == 2, "a fault of the grader's own"
     assert "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
     assert "Next: the same course grade again" in done.stdout
-    fault = "a fault of the grader's own: gradients: ZeroDivisionError: division by zero. Next: course verify"
+    fault = "a fault of the grader's own: gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28). Next: course verify"
     assert " ".join(done.stdout.split()).count("ZeroDivisionError") == " ".join(done.stdout.split()).count(fault) == 1
     assert points_in(two_means / "results") == [None, None, 4]
     exported = run_course("export", "--format", "canvas", cwd=two_means)

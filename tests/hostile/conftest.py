@@ -70,8 +70,9 @@ class Run:
     def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
         """The trick earned that much and no more; each lost check says why in one plain sentence, one of them this."""
         exercise = self.exercise(trick)
-        assert (most if least is None else least) <= exercise["score"] <= most, exercise["checks"]
-        assert exercise["score"] == sum(check["score"] for check in exercise["checks"])
+        score = exercise["score"] or 0.0  # None where something lies there that nobody read
+        assert (most if least is None else least) <= score <= most, exercise["checks"]
+        assert score == sum(check["score"] for check in exercise["checks"])
         lost = [check for check in exercise["checks"] if check["outcome"] != "passed"]
         assert all(check["score"] == 0 for check in lost)
         for check in lost:

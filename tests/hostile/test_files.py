@@ -78,6 +78,7 @@ def a_course_inside(folder: Path) -> None:
 
 
 LINK = "is not a file that can be read: hand in the file itself, not a link"
+UNREAD = "is not graded as it is"  # something lies there that is no part of what is graded
 NO_FILE = "is not a (file that can be read|regular file)"
 NO_NOTEBOOK, UNDEFINED = "is not a notebook that can be read", "a name that the exercise asks for is not defined"
 MISSING, WRONG_SHAPE = "was not handed in", "yours has \\(\\)"
@@ -97,10 +98,10 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
     "unix_socket": (0, NO_FILE, a_socket),
     "coding_cookie_of_another_world": (0, "It raised (SyntaxError|LookupError|RuntimeError)",
         hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n")),
-    "zip_with_a_way_out": (0, MISSING, a_zip_with_a_way_out),
-    "file_name_with_a_way_out": (0, MISSING, names_with_a_way_out),
+    "zip_with_a_way_out": (0, UNREAD, a_zip_with_a_way_out),
+    "file_name_with_a_way_out": (0, UNREAD, names_with_a_way_out),
     "files_that_python_and_pytest_would_run": (0, WRONG_SHAPE, what_python_and_pytest_would_run),
-    "a_course_of_its_own_inside": (0, MISSING, a_course_inside),
+    "a_course_of_its_own_inside": (0, UNREAD, a_course_inside),
     "notebook_nested_without_end": (0, NO_NOTEBOOK, hands_in('{"cells":' + "[" * 200_000, NOTEBOOK)),
     "notebook_whose_solution_was_deleted": (0, UNDEFINED, notebook(code("import torch"))),
     "notebook_with_edited_metadata": (0, WRONG_SHAPE,

@@ -118,7 +118,7 @@ def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny
     replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1, {})
-    assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
+    assert graded.faults == ("gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28)",)
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
     assert check.outcome == "skipped"
     assert check.evidence == "The grader itself failed here; this is not your fault."
