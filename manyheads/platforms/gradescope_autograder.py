@@ -22,10 +22,10 @@ from ..course.model import assignment_named
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
 from ..report.labels import labels_of
-from ..result import NOT_AS_IT_IS, HandedIn, Result, with_not_readable, with_total
-from ..submission import ENDINGS, Submission
+from ..result import HandedIn, Result, with_not_readable, with_total
+from ..submission import Submission
 from ..submission.collect_downloads import collect
-from ..submission.find import ARCHIVES
+from ..submission.find import may_be_an_attempt
 from ..submission.lay_out import State, read_memory
 from ..whole import write_whole
 
@@ -72,16 +72,13 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         folder = Path(made) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
         names = read_memory(Path(made)).not_readable.get(STUDENT, {}).get(assignment.id, ())
-        # A note or a picture beside half of the exercises would take the points of that half: the student reads of it at once.
-        notes = {name for name in names if name.endswith(NOT_AS_IT_IS) and not _may_be_an_attempt(name)}
-        unread = [name for name in names if name not in notes]
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
-    found = with_not_readable(graded.result, tuple(unread)).model_copy(update={"handed_in": _handed_in(root)})
+    found = with_not_readable(graded.result, tuple(names)).model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels)
-    attempts = [told for told in collected.told if _may_be_an_attempt(told[0])]
+    attempts = [told for told in collected.told if may_be_an_attempt(told[0])]
     said = [f"not graded: {path} {why}" for path, why in attempts]
     counts = "is not graded: another file is of the same exercise"
     said += [f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER]
@@ -97,10 +94,6 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         return result, {"output": "\n".join((_ELSEWHERE, *said)), "output_format": "text"}
     content["output"] = "\n".join((*said, str(content["output"]), _SAYS[level]))
     return result, content
-
-
-def _may_be_an_attempt(name: str) -> bool:
-    return name.removesuffix(NOT_AS_IT_IS).lower().endswith((*ENDINGS, *ARCHIVES))
 
 
 def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:

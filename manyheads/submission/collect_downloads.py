@@ -23,7 +23,7 @@ from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, read_text, shown
 from .archives import Reader, own_name
-from .find import plain
+from .find import may_be_an_attempt, plain
 from .intake_limits import Limits
 from .kept_contents import KeptContents
 from .lay_out import (
@@ -195,6 +195,9 @@ class _Run:
     def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
         """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
         for student, name in files:
+            is_attempt = may_be_an_attempt(name) or self.exercises.named(PurePath(name).stem) is not None
+            if not is_attempt:
+                continue
             for assignment in likely or self.exercises.course.assignments:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 

@@ -164,7 +164,7 @@ def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, t
     assert marks == {False: "✓", True: "·"}, "what asked nothing does not hold, nor is it broken"
     assert last == "Every claim holds."
     (called,) = [line for line in lines if "passes `" in line and "course check` " in line]
-    (points,) = [line for line in lines if line.startswith("✓ points")]
+    points = next(line for line in lines if line.startswith("✓ points"))
     assert called.index("3 of 3") == points.index("1 of 1"), "one column"
     (tiny_copy / SCRIPT).write_text("edited\n")
     broken = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)

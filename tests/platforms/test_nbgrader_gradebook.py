@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from nbgrader.api import Gradebook
@@ -95,7 +96,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, new_file: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     server: str = request.getfixturevalue("server")
-    name = request.node.originalname[:60]
+    name = f"test_{uuid4().hex}"
     with pytest.importorskip("psycopg").connect(server.format("postgres"), autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     return server.format(name)
