@@ -25,6 +25,7 @@ def differences(there: Recording, made: Recording) -> list[str]:
     agree = {
         "words and checks": _plain(there) == _plain(made),
         "calls": all(map(_same_numbers, *(_tensors((each.calls, each.expected)) for each in both))),
+        "conditions": all(map(_same_numbers, *(_tensors(_asked(each)) for each in both))),
         "answers": _same_answers(there, made),
         "pairs": _same_pairs(there, made),
         "curves": _same_curves(there, made),
@@ -32,10 +33,17 @@ def differences(there: Recording, made: Recording) -> list[str]:
     return [part for part, agrees in agree.items() if not agrees]
 
 
-def _plain(one: Recording) -> tuple[object, object, object]:
+def _plain(one: Recording) -> tuple[object, ...]:
     numbers = dict.fromkeys("calls expected replies mutants pairs curves drawn".split(), ())
-    without = replace(one, **numbers, words=dict(one.words))  # type: ignore[arg-type]
-    return vars(without), [mutant.id for mutant in one.mutants], wire.to_body((one.calls, one.expected), [])
+    conditions = [vars(replace(each, calls=(), expected=())) for each in one.conditions]
+    without = replace(one, **numbers, conditions=(), words=dict(one.words))  # type: ignore[arg-type]
+    structure = wire.to_body((one.calls, one.expected, _asked(one)), [])
+    return vars(without), conditions, [mutant.id for mutant in one.mutants], structure
+
+
+def _asked(one: Recording) -> list[tuple[object, object]]:
+    """Return what the conditions ask, and what the reference returns."""
+    return [(each.calls, each.expected) for each in one.conditions]
 
 
 def _tensors(value: object) -> list[Tensor]:

@@ -36,6 +36,11 @@ def test_a_recording_with_other_numbers_is_another() -> None:
     assert "answers" in differences(known, mutants)
     others = tuple(tuple(t if t is None else t + 1 for t in each) for each in known.expected)
     assert differences(known, with_other(known, expected=others)) == ["calls"]
+    scores = read(next(e for e in COURSE.exercises if e.id == "attention_scores").fingerprints)
+    moved = [with_other(each, expected=tuple(answer + 1 for answer in each.expected)) for each in scores.conditions]
+    assert differences(scores, with_other(scores, conditions=tuple(moved))) == ["conditions"]
+    unnamed = [with_other(each, message="") for each in scores.conditions]
+    assert differences(scores, with_other(scores, conditions=tuple(unnamed))) == ["words and checks"]
 
 
 def release(folder: Path) -> list[str]:
