@@ -23,7 +23,7 @@ mistake in the roles alone is not taken for an answer that weighs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
@@ -97,16 +97,15 @@ def judged_beside(condition: Condition, reference: Answer) -> Judged:
 
     Raises CheckFailed if there are none, or none for each variant: then no rule can be held against them.
     """
-    judged = judged_beside_numbers(condition.answer, _numbers(reference), condition.rule, condition.message)
-    return replace(judged, left_out=condition.left_out, least=condition.least)
+    return judged_beside_numbers(condition, _numbers(reference))
 
 
-def judged_beside_numbers(answer: Answer, expected: Tensor, rule: Rule, message: str) -> Judged:
+def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
     """As `judged_beside`, where the reference's numbers are known."""
-    actual = _numbers(answer)
+    actual = _numbers(condition.answer)
     if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
         raise CheckFailed(f"the output should have shape {tuple(expected.shape)}; yours has {tuple(actual.shape)}")
-    return Judged(rule, actual, expected, message)
+    return Judged(condition.rule, actual, expected, condition.message, condition.left_out, condition.least)
 
 
 def _numbers(answer: Answer) -> Tensor:

@@ -159,9 +159,8 @@ def export(
     else:
         with told_where(out, "give --out another path"):
             for path, text in texts.items():
-                write_whole(
-                    out / path, text.encode("utf-8-sig" if format == "csv" else "utf-8")
-                )  # Excel wants the mark
+                encoding = "utf-8-sig" if format == "csv" else "utf-8"  # Excel wants the mark
+                write_whole(out / path, text.encode(encoding))
     if unknown := [f"{student}: {why}" for part in view.parts for student, why in part.not_graded]:
         _say("not graded", unknown)
         blank = "" if format == "gradescope" else ": its cells are blank"

@@ -227,9 +227,8 @@ class AttemptRunner:
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
     in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
     in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
-    reference: Runner | None = (
-        None  # if inputs are hidden: replies keep no names that these may have chosen (known_names)
-    )
+    # Given if inputs are hidden: then replies keep no names that these may have chosen (`known_names`).
+    reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
     _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)  # replies by the call's id and their dtype

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Output, Reply
 from ..checks.answer import has_numbers
-from ..checks.conditions import Judged, Rule, first_unmet, judged_beside_numbers
+from ..checks.conditions import Condition, Judged, Rule, first_unmet, judged_beside_numbers
 from ..checks.explain import describe_exception
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import AttemptRaised, CheckFailed
@@ -70,8 +69,9 @@ def _unmet(recording: Recording, attempt: Runner, function: str, seen: Mapping[i
 
 def _judged(condition: RecordedCondition, attempt: Runner) -> Judged:
     answer = Implementation(attempt).ask(condition.calls[0])
-    judged = judged_beside_numbers(answer, condition.expected[0], cast(Rule, condition.rule), condition.message)
-    return replace(judged, left_out=condition.left_out, least=condition.least)
+    rule = cast(Rule, condition.rule)
+    asked = Condition(rule, answer, condition.message, condition.left_out, condition.least)
+    return judged_beside_numbers(asked, condition.expected[0])
 
 
 def _expect_answers(condition: RecordedCondition, attempt: Runner, seen: Mapping[int, Observed]) -> None:
