@@ -19,14 +19,22 @@ from tests.make import REPOSITORY
 
 MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
 UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
+FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}  # with them, make names each folder that it enters
 
 
 def set_up(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `make setup` in a folder, by this Python and without pip's five retries."""
-    known = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    known |= {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull, **environment}
-    command = ["make", "setup", f"PYTHON={sys.executable}", *options]
-    return subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
+    without_retries = {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+    return run_make(folder, "setup", f"PYTHON={sys.executable}", *options, **without_retries, **environment)
+
+
+def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags, and no proxy."""
+    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    for name in FLAGS_OF_MAKE:
+        inherited.pop(name, None)
+    command = ["make", *arguments]
+    return subprocess.run(command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False)
 
 
 def with_tools(makefile: Path, folder: Path) -> Path:
@@ -183,5 +191,6 @@ def test_clean_removes_no_results_of_a_class(tmp_path: Path, makefile: Path) -> 
 
 def commands_of_make(folder: Path, *arguments: str) -> str:
     """Return the commands that make would run."""
-    command = ["make", "--dry-run", "PYTHON=python3", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    done = run_make(folder, "--dry-run", "PYTHON=python3", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
