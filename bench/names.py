@@ -5,7 +5,9 @@
     python -m bench.names figures FILE
 
 `write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
-always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind.
+always the same. All of a course takes hours; `--every 20` takes about a twentieth of the attempts of each kind.
+An attempt's label has a digest of its code and no number, and digests decide which attempts `--every` takes. So two files
+have nearly the same attempts under the same labels, whatever was added to the bank or renamed in it between them.
 `compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
 `tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one diagnosis.
 `figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
@@ -16,10 +18,10 @@ from __future__ import annotations
 import argparse
 import ast
 import gzip
+import hashlib
 import itertools
 import json
-import random
-import re
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,48 +56,67 @@ SIDES = ("graded", "home")
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt's text. has_lines: whether it is a person's text, whose line can be searched for."""
+    """An attempt's text.
+
+    label: what tells it from the others of its kind, whatever they are. due: the misconceptions that it has.
+    has_lines: whether it is a person's text, whose line can be searched for.
+    """
 
     kind: str
     label: str
     text: str
+    due: tuple[str, ...] = ()
     has_lines: bool = False
 
 
 def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
-    """Yield the attempts of an exercise, each n-th of its kind, and each of them unfinished."""
-    whole = _whole(course, box, exercise)
-    for _, kind in itertools.groupby(whole, key=lambda attempt: attempt.kind):
-        for attempt in itertools.islice(kind, 0, None, every):
+    """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each of them unfinished."""
+    for _, of_kind in itertools.groupby(_whole(course, box, exercise), key=lambda attempt: attempt.kind):
+        by_digest = sorted(of_kind, key=lambda attempt: digest(attempt.label))
+        for attempt in by_digest[: math.ceil(len(by_digest) / every)]:
             yield attempt
             yield from unfinished(exercise, attempt)
 
 
 def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
-    for number, mutant in enumerate(bank.mutants):
-        yield Attempt("mutant", f"{number} {mutant.id}", text_of(exercise, mutant))
-    for number, (first, second) in enumerate(pairs_of(exercise, bank)):
+    by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}  # of two ids with the same code the first
+    for code, mutant in reversed(by_code.items()):
+        yield Attempt("mutant", code, text_of(exercise, mutant), (mutant.id,))
+    for first, second in pairs_of(bank):
         text = text_of_pair(exercise, bank, first, second)
         if text is not None:
-            yield Attempt("pair", f"{number} {first.id} and {second.id}", text)
+            yield Attempt("pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id))
     for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
         for path in paths:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, exercise).faults()
-    for number, fault in enumerate(itertools.islice(faults, EDITS)):
-        yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
+    for fault in itertools.islice(faults, EDITS):
+        yield Attempt("edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
 
 
-def pairs_of(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
-    """Return pairs of mutants with two ids and no fault in common, the same ones in each run."""
-    every = itertools.combinations(bank.mutants, 2)
+def digest(*parts: object) -> str:
+    """Return eight hexadecimal digits that tell these parts from others."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+
+
+def code_of(mutant: Mutant) -> str:
+    """Return a digest of how a mutant differs from the reference, which its place in the bank and its id do not change."""
+    return digest(sorted(map(repr, mutant.faults.items())))
+
+
+def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
+    """Return pairs of mutants with two ids and no fault in common: those whose codes give the lowest digests."""
     pairs = [
-        (a, b)
-        for a, b in every
-        if a.id != b.id and not a.faults.keys() & b.faults.keys() and bool(a.source) == bool(b.source)
+        (first, second)
+        for first, second in itertools.combinations(bank.mutants, 2)
+        if first.id != second.id
+        and not first.faults.keys() & second.faults.keys()
+        and bool(first.source) == bool(second.source)
     ]
-    return random.Random(exercise.id).sample(pairs, min(PAIRS, len(pairs)))
+    codes = {id(mutant): code_of(mutant) for mutant in bank.mutants}
+    pairs.sort(key=lambda pair: digest(*(codes[id(mutant)] for mutant in pair)))
+    return pairs[:PAIRS]
 
 
 def text_of(exercise: Exercise, mutant: Mutant) -> str:
@@ -128,7 +149,7 @@ def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
         gone = names[cut:]
         stubs = "\n\n\n".join(ast.get_source_segment(stub, parts[name]) or "" for name in gone)
         text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
-        yield Attempt(f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text)
+        yield Attempt(f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due)
 
 
 def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
@@ -164,7 +185,8 @@ def written(id_: str, every: int) -> list[str]:
             source = AttemptSource(f"{exercise.stem}.py", attempt.text)
             home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
             sides = {"graded": _said(judge.grade_attempt("golden", exercise, source)), "home": _said(home)}
-            said = {"attempt": f"{exercise.id}: {attempt.kind} {attempt.label}", **sides}
+            label = f"{exercise.id}: {attempt.kind} {attempt.label}"
+            said = {"attempt": label, "kind": attempt.kind, "due": attempt.due, **sides}
             lines.append(json.dumps(said, ensure_ascii=False))
         return lines
 
@@ -204,33 +226,36 @@ def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     yield "| attempts | graded | at home | the two sides say the same |"
     yield "|---|---|---|---|"
     rows = [
-        ("mutants, named first", r"mutant \d+ (?P<a>\w+)$", True),
-        ("the same, with later functions unfinished", r"unfinished mutant \d+ (?P<a>\w+) before", True),
-        ("pairs of mutants, both named", r"pair \d+ (?P<a>\w+) and (?P<b>\w+)$", True),
-        ("right attempts, unnamed", r"right ", False),
-        ("unlisted wrong attempts, unnamed", r"wrong ", False),
-        ("right attempts with a small edit, named", r"edit ", True),
+        ("mutants, named first", "mutant"),
+        ("the same, with later functions unfinished", "unfinished mutant"),
+        ("pairs of mutants, both named", "pair"),
+        ("right attempts, unnamed", "right"),
+        ("unlisted wrong attempts, unnamed", "wrong"),
+        ("right attempts with a small edit, named", "edit"),
     ]
-    for title, pattern, is_due in rows:
-        found = [(m, each) for label, each in said.items() if (m := re.match(rf"\w+: {pattern}", label))]
-        # Unfinished, a mistake may stand in what is not there.
-        found = [(m, each) for m, each in found if pattern[0] != "u" or _names_more_than_the_stub(each)]
-        held = [sum(_is_as_due(match, each, side, is_due) for match, each in found) for side in SIDES]
-        same = sum(_ids(each, "graded") == _ids(each, "home") for _, each in found)
-        yield f"| {title} | {held[0]} of {len(found)} | {held[1]} of {len(found)} | {same} of {len(found)} |"
+    for title, kind in rows:
+        of_kind = [attempt for attempt in said.values() if attempt["kind"] == kind]
+        if kind == "unfinished mutant":  # the mistake may stand in what is not there
+            of_kind = [attempt for attempt in of_kind if _names_more_than_the_stub(attempt)]
+        held = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
+        same = sum(_ids(attempt, "graded") == _ids(attempt, "home") for attempt in of_kind)
+        yield f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} of {len(of_kind)} |"
 
 
 def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
     return {*_ids(said, "graded"), *_ids(said, "home")} > {"stub_untouched"}
 
 
-def _is_as_due(match: re.Match[str], said: Mapping[str, object], side: str, is_due: bool) -> bool:
-    """Return whether the first name is the one that is due, or both are there; any name, or none, where none is known."""
-    names, due = _values(said, side, "names"), [*match.groupdict().values()]
-    ids = [{*name.split(" ")[0].split("|")} for name in names]
+def _is_as_due(said: Mapping[str, object], side: str) -> bool:
+    """Return whether the first name is the one that is due, or both are there; a name of an edit, and else none, where none is."""
+    names = [{*name.split(" ")[0].split("|")} for name in _values(said, side, "names")]
+    due = said["due"]
+    assert isinstance(due, list)
     if len(due) == 1:
-        return bool(ids) and due[0] in ids[0]
-    return all(any(id_ in each for each in ids) for id_ in due) if due else bool(names) is is_due
+        return bool(names) and due[0] in names[0]
+    if due:
+        return all(any(id_ in alternatives for alternatives in names) for id_ in due)
+    return bool(names) is (said["kind"] == "edit")
 
 
 def _values(said: Mapping[str, object], side: str, kind: str) -> list[str]:

@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from bench.cost import measured
 from bench.graders import GRADERS
-from bench.names import compare, text_of, written
+from bench.names import code_of, compare, figures, pairs_of, text_of, written
 from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 from bench.terminal import PICTURE, picture
 from manyheads.course import load_course
@@ -45,9 +46,32 @@ def test_both_sides_are_written_of_every_kind_of_attempt():
     found = [json.loads(line) for line in written("reshape_dance", 60)]
     kinds = {each["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for each in found}
     assert kinds == {"mutant", "pair", "right", "wrong", "edit", "unfinished"}
-    first = next(each for each in found if each["attempt"].startswith("reshape_dance: mutant"))
+    first = next(each for each in found if each["kind"] == "mutant")
     (name,) = first["graded"]["names"]
     assert name in first["home"]["names"]
+    assert name.startswith(first["due"][0])
+
+
+def test_the_chosen_mutants_stay_the_same_when_the_bank_grows() -> None:
+    bank = load_bank(RESHAPE)
+    codes = [code_of(mutant) for mutant in bank.mutants]
+    renumbered = replace(bank, mutants=bank.mutants[5:])
+    pairs = {(code_of(first), code_of(second)) for first, second in pairs_of(bank)}
+    kept = {pair for pair in pairs if {*pair} <= {*codes[5:]}}
+    assert kept
+    assert kept <= {(code_of(first), code_of(second)) for first, second in pairs_of(renumbered)}
+    assert [code_of(mutant) for mutant in renumbered.mutants] == codes[5:]
+
+
+def test_names_are_held_against_the_misconceptions_that_are_due() -> None:
+    attempts = {
+        "named": {"kind": "mutant", "due": ["x"], **said(["y|x in f"], ["x in f"])},
+        "not named at home": {"kind": "mutant", "due": ["x"], **said(["x in f"], [])},
+        "right": {"kind": "right", "due": [], **said([], [])},
+    }
+    rows = list(figures(attempts))
+    assert "| mutants, named first | 2 of 2 | 1 of 2 | 0 of 2 |" in rows
+    assert "| right attempts, unnamed | 1 of 1 | 1 of 1 | 1 of 1 |" in rows
 
 
 @pytest.mark.journey
