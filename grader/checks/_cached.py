@@ -34,6 +34,9 @@ class Fed(Cached):
     def answers(self, module, inputs):
         return fed(module, *inputs)
 
+    def of_first_call(self, inputs):
+        return inputs[:1]
+
 
 CACHED = Cached()
 

@@ -1,9 +1,10 @@
 """The conditions under which checks of form count for attention: which key a query prefers must decide what it gets.
 
-Two keys change places, and the value of one or the other is raised. What that moves shows the share of each key, and with
-the keys their shares change places, because each query weighs the keys by its scores. A running mean, a decay by distance or
-a gate on either gives two keys shares in one proportion wherever the scores go. And shares are parts of one unit, which a
-sigmoid of each score does not know.
+A check asks the same call several times. In some of them two keys change places, and in some the value of one of these two
+is raised. What the raised value moves shows the share of its key. In attention, the shares of the two keys change places with
+the keys, because each query weighs the keys by its scores. Where the scores decide nothing, as in a running mean, a decay by
+distance or a gate on either, the ratio of the two shares stays the same: such an attempt fails. A second condition says that
+the shares of all keys are parts of one unit. A sigmoid of each score fails it.
 
 Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points of what is wrong, and not
 those of form.
@@ -23,14 +24,11 @@ NEGATED = "negated q"
 ROLES = [("v", "k"), ("v", "q"), ("q", "k"), ("q", "v"), ("k", "q"), ("k", "v"), ("q", "q"), ("k", "k"), ("v", NEGATED)]
 MAGNITUDES = (1.0, 32.0)  # of the scores: with a scale that is far too small only large ones decide anything
 LOUD = 3.0  # the length of the first key, where that of the others is below 1.5 for most draws
-OTHER_PAIR = (
-    4,
-    5,
-)  # tried in other roles, too: a wrong view may make queries of the first tokens, and values of the last
+# Tried in other roles, too: a wrong view may make queries of the first tokens, and values of the last.
+OTHER_PAIR = (4, 5)
 SCORES = 2.0  # their standard deviation at magnitude 1
-LEAST_OF_WEIGHTS = (
-    0.03  # of the reference's interaction, where the scores themselves are given: no scale makes it small
-)
+# The least part of the reference's interaction, where the scores themselves are given: no scale makes that small.
+LEAST_OF_WEIGHTS = 0.03
 TEXTS = 8
 ALIKE = 0.5  # standard deviation of what makes the scores of tokens that are all the same
 
@@ -47,11 +45,12 @@ def opposed(part):
     return part
 
 
-def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
+def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
     """The six variants of q, k and v for every role: (roles · 6, …), by name.
 
-    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. Of a head the value of one token is
-    raised: of all tokens, it would be raised by the same whatever the weights are. Raised is the last channel, which no query
+    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what changes places.
+    raised_at: whose values are raised; empty: those of the pair. Of a head the value of token 0 alone is raised: if those of
+    all tokens were, the answer would move by the same whatever the weights are. Raised is the last channel, which no query
     reads, so that a value that is a key, too, keeps its score.
     """
     stacked = {name: [] for name in parts}
@@ -63,10 +62,10 @@ def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND)):
         else:
             after[swapped].index_copy_(axis, places, parts[swapped].index_select(axis, places.flip(0)))
         for state in (parts, after):
-            for place in (None, *pair):
+            for place in (None, *(raised_at or pair)):
                 changed = {name: part.clone() for name, part in state.items()}
                 if place is not None:
-                    at = (place,) if axis == TWO_TOKENS else (FIRST, place)
+                    at = (place,) if axis == TWO_TOKENS else (0, place)
                     changed[raised][(*at, ..., -1)] += 1.0
                 for name, part in changed.items():
                     stacked[name].append(part)
@@ -160,7 +159,13 @@ def in_all_roles(parts):
     for magnitude in MAGNITUDES:
         yield magnitude, variants(unread(parts), ROLES[:1])
     pairs = [variants(unread(parts), ROLES, pair=pair) for pair in ((FIRST, SECOND), OTHER_PAIR)]
-    yield 1.0, {name: torch.cat([each[name] for each in pairs]) for name in parts}
+    pairs.append(variants(unread(parts), ROLES[:1], raised_at=OTHER_PAIR))
+    yield 1.0, joined(pairs)
+
+
+def joined(several):
+    """All of several sets of variants: (sum of their sizes, …), by name."""
+    return {name: torch.cat([each[name] for each in several]) for name in several[0]}
 
 
 def of_module(subject, least=LEAST, **options):
@@ -178,7 +183,9 @@ def of_module(subject, least=LEAST, **options):
             answer = readers.asked(attempt, asked, magnitude)
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
-            answer = readers.asked(attempt, variants(unread(parts), [("v", "k")], TWO_HEADS, (0, 1)))
+            # The reference's heads answer for themselves: what it leaves of two tokens is the measure.
+            over_heads = variants(unread(parts), ROLES[:1], TWO_HEADS, (0, 1))
+            answer = readers.asked(attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads]))
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
         alike = all_alike(key, value)
@@ -223,9 +230,9 @@ class Readers:
             planes = self.planes[name].unflatten(1, (heads, self.width))  # (channels, heads, width)
             each.copy_(torch.einsum("dw,chw->hdc", read, planes).flatten(0, 1))
         shared = self.heads["q"] // self.heads["k"]
-        own = tuple(range(2 * shared * head_dim))  # the channels of the two heads whose keys change places
-        self.two_heads = LeftOut(columns=own)
-        self.two_tokens = LeftOut() if self.is_crossed else LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR))
+        of_two_heads = tuple(range(2 * shared * head_dim))  # the channels of the heads whose keys change places
+        own_rows = () if self.is_crossed else (FIRST, SECOND, *OTHER_PAIR)
+        self.two_tokens, self.two_heads = LeftOut(rows=own_rows), LeftOut(rows=own_rows, columns=of_two_heads)
 
     def _widths(self, s):
         """Inputs that are wide enough for all parts, where their width is not that of the heads."""

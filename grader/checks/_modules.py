@@ -14,6 +14,7 @@ from . import _again
 from . import _layers as layer
 from ._functions import agree, same
 from ._gradients import expect_gradients, is_cut, weights_without_effect
+from ._moved_later import moved_after_a_call
 
 DEEP = 44.0  # how far below 0 scores can lie: what hides a key must lie deeper
 ONE_PATH = {"": {}}
@@ -96,6 +97,10 @@ class Subject:
     def answers(self, module, inputs):
         """The answers of one instance to these inputs."""
         return [module(*inputs)]
+
+    def of_first_call(self, inputs):
+        """What the first call that answers these inputs is given of them."""
+        return inputs
 
     def weights(self, draw, s, **options):
         """Weights by name, every bias non-zero."""
@@ -341,24 +346,36 @@ def moves(subject, attempt, draw, s):
     """works where .to(device) has put it"""
     for options in subject.paths.values():
         weights, inputs = subject.given(draw, s)
-        for device in {"meta", attempt.device} - {"cpu"}:
-            given = [torch.empty_like(each, device="meta") if device == "meta" else each for each in inputs]
-            moved = subject.module(attempt.asking(watch=True), s, weights, **options).on(device)
-            answer = subject.answers(moved, given)[-1]
-            registered = subject.is_registered(answer, s)  # else it cannot follow the module, which is another fault
-            no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
-            expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
-            where = answer.reply.outputs[0].device if answer.reply.outputs else None
-            seen = answer.reply.operations
-            stays = (seen is not None and seen.mixed) or where not in (None, device)
-            stays = stays or re.search("on the expected device|the same device", answer.message)
-            held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
-            behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-            expect(not held, behind, "mask_not_moved" if registered else "")
-            told = "a tensor is made on a device of its own, not on that of x"
-            expect(not stays, told, "hard_coded_device" if registered else "")
-            if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
-                subject.answers(subject.module(attempt, s, weights, **options), inputs)[-1].must_return()
+        module = subject.module(attempt.asking(watch=True), s, weights, **options)
+        on_meta = [torch.empty_like(each, device="meta") for each in inputs]
+        answers = [("meta", False, subject.answers(module.on("meta"), on_meta)[-1])]
+        if attempt.device not in ("cpu", "meta"):
+            answers.append((attempt.device, False, subject.answers(module.on(attempt.device), inputs)[-1]))
+        moved_later = module.asking(around=moved_after_a_call(subject.of_first_call(inputs)))
+        answers.append(("meta", True, subject.answers(moved_later, on_meta)[-1]))
+        for device, is_moved_later, answer in answers:
+            judge_moved(subject, s, answer, device, is_moved_later)
+        if any(answer.raised is not None for *_, answer in answers):
+            # The device is not to blame for what fails on the CPU too.
+            subject.answers(subject.module(attempt, s, weights, **options), inputs)[-1].must_return()
+
+
+def judge_moved(subject, s, answer, device, is_moved_later):
+    """Expect that everything that a moved module needed was on its new device. is_moved_later: after a call, not before."""
+    registered = subject.is_registered(answer, s)  # else it cannot follow the module, which is another fault
+    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
+    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
+    where = answer.reply.outputs[0].device if answer.reply.outputs else None
+    seen = answer.reply.operations
+    stays = (seen is not None and seen.mixed) or where not in (None, device)
+    stays = stays or re.search("on the expected device|the same device", answer.message)
+    held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
+    behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+    expect(not held, behind, "mask_not_moved" if registered else "")
+    kept = "a tensor that was made in an earlier call stays behind when the module moves"
+    expect(not (stays and is_moved_later), kept)
+    told = "a tensor is made on a device of its own, not on that of x"
+    expect(not stays, told, "hard_coded_device" if registered else "")
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, and compute new tensors instead of x.mul_.")

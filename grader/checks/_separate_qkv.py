@@ -12,6 +12,7 @@ from . import _layers as layer
 from ._dropout import LONE_COPIES, RARE, copies_of, expect_gradients_awake, is_dropped
 from ._gradients import is_cut, weights_without_effect
 from ._modules import changed
+from ._moved_later import moved_after_a_call
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -361,16 +362,27 @@ def moves(subject, attempt, draw, s):
     """moves to another device as a whole"""
     state, (x,) = subject.given(draw, changed(s, T=s.block))
     subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
-    answer = subject.module(attempt.asking(watch=True), s, state).on("meta")(torch.empty_like(x, device="meta"))
+    module, on_meta = subject.module(attempt.asking(watch=True), s, state), torch.empty_like(x, device="meta")
+    judge_moved(subject, s, module.on("meta")(on_meta), "and some tensor is made on, or stays on, another device")
+    judge_moved(subject, s, module.asking(around=moved_after_a_call([x]))(on_meta), "")
+
+
+def judge_moved(subject, s, answer, of_fixed_device):
+    """Expect that everything that a moved module needed was on its new device.
+
+    of_fixed_device: what a device that is written into the code does; "" if the module moved after a call, which that
+    does not need.
+    """
     seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
     if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.block in t.shape[-2:]]
     expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
+    if not of_fixed_device:
+        expect(False, "the module moved after a call, and a tensor that was made in that call stayed behind")
     registered = subject.is_registered(answer, s)
-    evidence = "the module moved, and some tensor is made on, or stays on, another device"
-    expect(False, evidence, "hard_coded_device" if registered else "")
+    expect(False, f"the module moved, {of_fixed_device}", "hard_coded_device" if registered else "")
 
 
 @layer.hygiene(0.25, "Name no dtype in forward, or take x.dtype; and make new tensors in place of x.mul_.")

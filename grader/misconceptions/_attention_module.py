@@ -46,7 +46,15 @@ HOLDERS = {
     "made_in_forward": lambda module, x, s: lower(x.shape[-2], x.device),
     "first_call": lambda module, x, s: first(module, "seen_first", lower(x.shape[-2], x.device)),
     "first_call_cut": lambda module, x, s: HOLDERS["first_call"](module, x, s)[: x.shape[-2], : x.shape[-2]],
+    "kept_by_length": lambda module, x, s: kept_by_length(first(module, "masks", {}), x.shape[-2], x.device),
 }
+
+
+def kept_by_length(masks, size, device):
+    """The mask for so many tokens, which was made when the first sequence of this length came."""
+    if size not in masks:
+        masks[size] = lower(size, device)
+    return masks[size]
 
 
 def in_heads(part, way, s):

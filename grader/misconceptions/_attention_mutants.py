@@ -134,7 +134,7 @@ class Runs:
         *ADDED,
         ("mask_not_sliced", {"holder": "whole"}),
         *NOT_SLICED,
-        ("mask_not_moved", {"holder": "attribute"}),
+        *each("mask_not_moved", holder=("attribute", "kept_by_length")),
         *each("mask_is_parameter", holder=("parameter", "float_parameter")),
         ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
         ("context_unchecked", {"context": "cut"}),

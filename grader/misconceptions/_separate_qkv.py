@@ -145,7 +145,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         *each("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
         *each("size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))),
         *each("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
-        ("mask_not_moved", {"holder": "attribute"}),
+        *each("mask_not_moved", holder=("attribute", "kept_by_length")),
         *each("mask_is_parameter", holder=("parameter", "float_parameter")),
         ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
     )

@@ -209,6 +209,8 @@ MUTANTS = (
         QUERY: "query = torch.arange(self.block_size, device=x.device)[:, None]"})),
     ("mask_not_moved", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = torch.ones(block_size, block_size).triu(1).bool()", {
         MASK: ".masked_fill(self.hidden[past : past + T, : past + T], -math.inf)"})),
+    ("mask_not_moved", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = {}", {
+        MASK: ".masked_fill(self.hidden.setdefault((past, T), key > query), -math.inf)"})),
     ("mask_is_parameter", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = nn.Parameter(torch.ones(block_size, block_size).triu(1), requires_grad=False)", {
         MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)"})),
     ("wrong_view", split(STRAIGHT)),

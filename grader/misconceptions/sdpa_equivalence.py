@@ -199,7 +199,7 @@ MUTANTS = (
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
     *Runs.NOT_SLICED,
-    ("mask_not_moved", {"holder": "attribute"}),
+    *each("mask_not_moved", holder=("attribute", "kept_by_length")),
     ("mask_not_moved", {"holder": "attribute", "fast_mask": "given"}),
     *each("mask_is_parameter", holder=("parameter", "float_parameter")),
     *ways("context_unchecked", context="open", holder_in_use="made_in_forward"),

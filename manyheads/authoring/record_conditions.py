@@ -15,7 +15,6 @@ from ..checks.implementation import Implementation
 from ..checks.transcript import Exchange, target_of
 from ..course import Exercise
 from ..diagnosis.recording import RecordedCondition
-from ..judge.public_conditions import ANSWERS
 from ..judge.require_answer import asked_of
 from ..judge.run_checks import Catalogue
 
@@ -36,7 +35,7 @@ def recorded_conditions(
         if asked is not None:
             calls = tuple(rounded(call) for call in asked.calls)
             expected = tuple(first_tensor(reference.execute(call)) for call in calls)
-            conditions.append(RecordedCondition(function, ANSWERS, calls, expected))
+            conditions.append(RecordedCondition(function, "answers", calls, expected))
     for function, make in catalogue.conditions(exercise).items():
         draw = Draw(input_seed(PUBLIC, exercise.id, function))
         conditions.extend(_of_function(function, make, implementation, draw))

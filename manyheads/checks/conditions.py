@@ -9,10 +9,10 @@ The rules look at the first axis of the answer, along which a call puts variants
 
 interaction: groups of four variants a, b, c, d. What a − b − c + d leaves is what two changes of the input do together, and
     neither alone.
-weighing: groups of six variants. In the first three a value is as it was, raised at one key, and raised at another; in the
-    last three the same, after the keys have changed. What raising a value moves is in proportion to its key's share. So the
-    first share times the second one afterwards, less the second times the first one afterwards, leaves nothing if shares are
-    fixed, or if a gate makes all of them larger by one factor.
+weighing: groups of six variants, three before and three after two keys have changed places. In the first of each three, all
+    values are as they were. In the second, the value of one key is raised, and in the third that of the other key. How far
+    the answer moves is in proportion to the share of that key. If the scores decide nothing, the two shares have the same
+    ratio before and after, so (first before · second after − second before · first after) is 0.
 limit: groups of four variants with the factors 1, 2, 5 and 10 of what decides the shares. Shares that grow up to a limit and
     then add up to more than one unit are not shared out: each is decided alone, as a sigmoid does.
 
@@ -116,8 +116,8 @@ def _numbers(answer: Answer) -> Tensor:
 def leaves_enough(condition: Judged) -> bool:
     """Return whether the changes of the input do something together, in one of the roles.
 
-    Answers that are NaN or infinite everywhere say nothing, so they are given the benefit of the doubt: other checks ask for
-    finite numbers.
+    True also for an answer without any finite number. Such an answer shows nothing here, and other checks ask for finite
+    numbers.
     """
     left_out = condition.left_out if condition.actual.shape == condition.expected.shape else NOTHING_LEFT_OUT
     mine = what_is_left(condition.rule, condition.actual, left_out)

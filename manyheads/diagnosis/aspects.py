@@ -50,14 +50,16 @@ def gradients(comparison: Observed) -> None:
 def argument_gradients_arrive(comparison: Observed) -> None:
     """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape.
 
-    With another one no gradient was asked for. What layers that are passed hold may be copied by a right attempt, all of
-    it or nothing. Raises CheckFailed.
+    With another one no gradient was asked for. A right attempt may copy all weights of the layers that are passed into a
+    layer of torch's own, which works with a fused kernel: then none of their gradients is due. Raises CheckFailed.
     """
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
     if shapes == [o.shape for o in comparison.right.outputs]:
         held = [name for name in comparison.right.gradients if not is_argument(name)]
         is_used = any(comparison.found.gradients.get(name) is not None for name in held)
-        _arrive(comparison, [*_arguments(comparison), *(held if is_used else ())])
+        operations = comparison.reply.operations
+        is_copied = not is_used and operations is not None and operations.fused
+        _arrive(comparison, [*_arguments(comparison), *(() if is_copied else held)])
 
 
 def argument_gradients(comparison: Observed) -> None:

@@ -101,6 +101,8 @@ def on_another_device(comparison: Observed) -> str:
         return ""
     seen, kind = comparison.reply.operations, comparison.reply.raised and kind_of(comparison.reply.raised)
     if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
+        if is_moved_after_a_call(comparison.call):
+            return "tensors on two devices meet; one of them was made in an earlier call, before the module moved"
         return "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
     elsewhere = next((out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None)
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
@@ -110,11 +112,20 @@ def fault_of_device(comparison: Observed) -> str:
     """Return the misconception that such a call proves.
 
     A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,
-    or where a weight is no parameter, and so cannot follow the module.
+    or where a weight is no parameter, and so cannot follow the module; and where the module moved after a call, which leaves
+    more behind than what is written into the code.
     """
     modules = comparison.reply.modules
     if not on_another_device(comparison) or any(
         not comparison.right.parameters.keys() <= m.parameters.keys() for m in modules
     ):
         return ""
-    return BEHIND if any(len(held.shape) > 1 for m in modules for held in m.plain.values()) else HARD_CODED
+    if any(len(held.shape) > 1 for m in modules for held in m.plain.values()):
+        return BEHIND
+    return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
+
+
+def is_moved_after_a_call(call: Call) -> bool:
+    """Return whether a module is built where it is, answers once, and only then moves to the meta device."""
+    takes_meta = any(isinstance(each, Tensor) and each.device.type == "meta" for each in call.args)
+    return takes_meta and bool(call.around) and isinstance(call.subject, Build) and call.subject.device is None

@@ -166,10 +166,11 @@ def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool
 
 
 def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Return on how many calls that one mutant alone changes it does not answer as the attempt, and the calls that neither changes.
+    """Count the calls that speak against a pair, and return the wrong calls that it does not explain.
 
-    None in place of the number if the attempt is right on a call that one of the two changes. Two mutants may undo each other
-    there, but then neither shows itself, and a mistake that nobody has listed explains the answers as well.
+    A call speaks against the pair if only one of the two mutants changes it, and the attempt answers it in another way than
+    that mutant. The count is None if the attempt is right on a call that one of the two changes: two mutants may undo each
+    other there, but then neither shows itself, and a mistake that nobody has listed explains the answers as well.
     """
     doubts, left = 0, set[int]()
     for index in row.asked:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, compress
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from ..box.worker.messages import Call
-from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut
+from ..checks.conditions import LEAST, NOTHING_LEFT_OUT, LeftOut, Rule
 from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .bank import MisconceptionText
@@ -79,6 +80,9 @@ class RecordedMutant:
     answers: tuple[int | None, ...]
 
 
+RecordedRule = Literal["answers"] | Rule
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedCondition:
     """What a function must do before its checks count, as calls with the reference's answers.
@@ -88,7 +92,7 @@ class RecordedCondition:
     """
 
     function: str
-    rule: str
+    rule: RecordedRule
     calls: tuple[Call, ...]
     expected: tuple[Tensor, ...]
     message: str = ""

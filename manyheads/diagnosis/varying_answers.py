@@ -11,6 +11,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
+from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build
 from ..checks.transcript import target_of
 from .observe import Observed, first_of, is_of_copies
@@ -123,8 +124,13 @@ def _varies(comparison: Observed) -> bool:
 
 
 def _outputs(comparison: Observed) -> list[Tensor]:
-    found = [output.tensor for output in comparison.reply.outputs if output.tensor is not None]
-    return found if comparison.reply.raised is None and len(found) == len(comparison.reply.outputs) else []
+    """Return the tensors of an answer; none if it raised, or if something else stands in the place of one.
+
+    What only the attempt can read, such as its cache, is no such place.
+    """
+    read = [output.tensor for output in comparison.reply.outputs if output.kind != OPAQUE]
+    tensors = [tensor for tensor in read if tensor is not None]
+    return tensors if comparison.reply.raised is None and len(tensors) == len(read) else []
 
 
 def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
@@ -135,6 +141,8 @@ def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
 
 def are_alike(a: object, b: object) -> bool:
     """Return whether two arguments of calls are the same."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.is_meta and b.is_meta:
+        return a.shape == b.shape and a.dtype == b.dtype  # there are no numbers
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return isinstance(a, Tensor) and isinstance(b, Tensor) and a.device == b.device and torch.equal(a, b)
     if isinstance(a, Build) and isinstance(b, Build):

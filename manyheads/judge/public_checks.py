@@ -29,6 +29,7 @@ from ..diagnosis.observe import Observed, observed, settled
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
+from ..diagnosis.varying_answers import proven_by_chance
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
@@ -68,6 +69,9 @@ class Answers:
         for i, each in seen.items():
             for id_ in self.proven_by(i):
                 self.proven[id_].add(target_of(each.call))
+        different = {i: compared[i] for calls in self.wrong.values() for i in calls}
+        for i, id_ in proven_by_chance(Row(recording, compared, different, {*compared})).items():
+            self.proven[id_].add(target_of(compared[i].call))
 
     def proven_by(self, call: int) -> Iterator[str]:
         """Yield the misconceptions that an exception or an answer proves by itself."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import cast
 
 from torch import Tensor
 
@@ -19,8 +18,6 @@ from ..diagnosis.observe import Observed
 from ..diagnosis.recording import RecordedCondition, Recording
 from ..result import CheckResult
 from .require_answer import Asked, expect_something
-
-ANSWERS = "answers"  # the rule that every function has to meet
 
 
 def without_unmet_conditions(
@@ -57,9 +54,11 @@ def _unmet(recording: Recording, attempt: Runner, function: str, seen: Mapping[i
     conditions = [condition for condition in recording.conditions if condition.function == function]
     try:
         for condition in conditions:
-            if condition.rule == ANSWERS:
+            if condition.rule == "answers":
                 _expect_answers(condition, attempt, seen)
-        others = [_judged(condition, attempt) for condition in conditions if condition.rule != ANSWERS]
+        others = [
+            _judged(condition, each, attempt) for condition in conditions if (each := condition.rule) != "answers"
+        ]
         return first_unmet(others)
     except AttemptRaised as error:
         return describe_exception(error.raised, error.due)
@@ -67,9 +66,8 @@ def _unmet(recording: Recording, attempt: Runner, function: str, seen: Mapping[i
         return str(error)
 
 
-def _judged(condition: RecordedCondition, attempt: Runner) -> Judged:
+def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged:
     answer = Implementation(attempt).ask(condition.calls[0])
-    rule = cast(Rule, condition.rule)
     asked = Condition(rule, answer, condition.message, condition.left_out, condition.least)
     return judged_beside_numbers(asked, condition.expected[0])
 

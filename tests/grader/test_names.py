@@ -23,6 +23,11 @@ ON_THE_MODULE = {
     "if cache is not None:": "if past:",
     "query = torch.arange": "self.kept = (k.detach(), v.detach())\n        query = torch.arange",
 }
+KEEPS_MASKS = {
+    'self.register_buffer("mask", mask)': "self.masks = {}",
+    "T = x.shape[1]\n": "T = x.shape[1]\n        self.masks.setdefault(T, torch.ones(T, T, dtype=torch.bool, device=x.device).tril())\n",
+    "~self.mask[:T, :T],": "~self.masks[T],",
+}
 # The exercise and what is wrong: the names that are told, in order, and what stands there in place of the reference's text.
 TOLD: dict[str, tuple[str, Changes]] = {
     # weights that no optimiser sees
@@ -207,6 +212,16 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "cross_attention: hidden is what is padding in every sequence": ("keep_across_batch", {"~keep[:, None, None, :]": "~keep.any(0)[None, None, None, :]"}),
     "sdpa_equivalence: causal for the longest sequence alone": ("mask_missing", {"is_causal=True": "is_causal=T == self.block_size"}),
     "sliding_window: half a window": ("window_halved", {"key > query - window)": "key >= query - window // 2)"}),
+    # What is kept from one call to the next stays behind when the module moves between them.
+    "self_attention: a dict of masks, made when each length first comes": ("mask_not_moved", KEEPS_MASKS),
+    "kv_cache: a dict of masks for each past": ("mask_not_moved", {"self.proj = nn.Linear(": "self.masks = {}\n        self.proj = nn.Linear(",
+        "key > query, -math.inf": "self.masks.setdefault((past, T), key > query), -math.inf"}),
+    # Where chance decides the answers of one function, the other that uses it is not to blame.
+    "sdpa_equivalence: the output is dropped in eval mode, too": ("dropout_always_on",
+        {"self.resid_dropout(self.proj(y))": "nn.functional.dropout(self.proj(y), self.attn_dropout.p)"}),
+    "kv_cache: the output is dropped": ("dropout_extra", {"return self.proj(y), (k, v)": "return nn.functional.dropout(self.proj(y), 0.1, self.training), (k, v)"}),
+    "mha_by_loop: no gradient reaches any weight": ("gradient_cut",
+        {"mha.qkv.weight.split(": "mha.qkv.weight.detach().split(", "mha.proj(": "nn.functional.linear(weight=mha.proj.weight.detach(), input="}),
     # An exception that many mistakes end in names none.
     "causal_mask: a function that is not called":
         ("", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}),
@@ -250,6 +265,11 @@ def test_two_weights_that_are_one_tensor_have_no_cut_gradient(sides: Sides, exer
 def test_numbers_may_be_looked_at_on_the_cpu(sides: Sides, change: Changes) -> None:
     result = sides.graded("attention_scores", change)
     assert (result.score, result.diagnosis) == (result.max_score, ())
+
+
+def test_a_mask_that_is_kept_may_follow_its_input(sides: Sides) -> None:
+    graded, home = sides.told("self_attention", {**KEEPS_MASKS, "~self.mask[:T, :T],": "~self.masks[T].to(x.device),"})
+    assert graded.score == graded.max_score == home.score
 
 
 SIZES = [

@@ -1,0 +1,20 @@
+"""Move a module to another device after it has answered once: what it keeps from that call has to move, too."""
+
+_SOURCE = """
+from contextlib import nullcontext
+
+import torch
+
+def around(subject, build):
+    of_weights = next((each.dtype for each in subject.parameters()), torch.float32)
+    dtypes = {"float": of_weights, "bool": torch.bool}
+    subject(*(torch.ones(shape, dtype=dtypes[kind]) for shape, kind in INPUTS))
+    subject.to("meta")
+    return nullcontext()
+"""
+
+
+def moved_after_a_call(inputs):
+    """What to put around a call: before it, the module answers inputs of these shapes, and is moved to the meta device."""
+    asked = [(tuple(each.shape), "float" if each.is_floating_point() else "bool") for each in inputs]
+    return f"INPUTS = {asked!r}\n{_SOURCE}"
