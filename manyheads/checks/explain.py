@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from ..box.worker.answers import Raised
+from ..submission.source_text import PYTHON
 from .sanitize import joined, sanitize
 
 # Type names that may be shown. Any other becomes "an exception of its own".
@@ -123,6 +124,8 @@ def explain(raised: Raised) -> str:
     kind = kind_of(raised)
     misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)  # not what the kind means
     meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    if meaning and kind and kind.type == "SyntaxError":
+        meaning += f" {PYTHON}"  # a newer version may read it, and recordings depend on what stands in kinds.yaml
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 

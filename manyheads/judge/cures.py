@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -21,10 +22,21 @@ import torch
 from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import is_undefined, missing_name
+from ..checks.explain import explain, is_undefined, missing_name
+from ..checks.sanitize import joined, sanitize
 from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
-from ..submission.source_text import DEFINITIONS, lines_of, nodes_of, statements_of
+from ..submission.newer_syntax import said_of_newer_syntax
+from ..submission.source_text import (
+    DEFINITIONS,
+    PYTHON,
+    TEXT_ERRORS,
+    lines_of,
+    nodes_of,
+    pythons_words,
+    statements_of,
+)
+from ..submission.standing import texts_of_cells
 from ..submission.unwritten import has_no_content
 
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
@@ -52,6 +64,10 @@ def cure(source: str, raised: Raised) -> str:
     said = ""
     if raised.type == "UnboundLocalError":
         said = _unbound(file, message)
+    elif raised.type in TEXT_ERRORS:
+        said = said_of_newer_syntax(source)
+    elif raised.type == "ImportError":
+        said = _not_in_this_python(file, message)
     elif raised.type in ("TypeError", "AttributeError"):
         said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
     if said:
@@ -63,6 +79,25 @@ def cure(source: str, raised: Raised) -> str:
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
     return _misspelt(file, message)
+
+
+def explain_text(source: AttemptSource, raised: Raised) -> str:
+    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a judge may show.
+
+    An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
+    """
+    said = ""
+    if raised.type in TEXT_ERRORS:
+        said = sanitize(pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0))
+    return joined(explain(raised), said and f"Python says: {said}".removesuffix(".")) if said else explain(raised)
+
+
+def _cell_around(source: AttemptSource, line: int) -> str:
+    """Return the text of the cell in which a line stands, below as many blank lines as stand above it; of a script all of it."""
+    if not source.cells:
+        return source.source
+    first, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
+    return "\n" * (first - 1) + text
 
 
 class _File:
@@ -106,6 +141,17 @@ _file = lru_cache(maxsize=8)(_File)  # many exceptions of a text are raised on f
 
 def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
+
+
+def _not_in_this_python(file: _File, message: str) -> str:
+    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if there is anything."""
+    found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
+    module = sys.modules.get(found[2]) if found and found[2].partition(".")[0] in sys.stdlib_module_names else None
+    if found is None or module is None or hasattr(module, found[1]) or found[1] not in file.code:
+        return ""
+    if near := get_close_matches(found[1], dir(module), 1, 0.75):
+        return f"Did you mean {near[0]}, where it says {found[1]}?"
+    return f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do without it."
 
 
 def _unbound(file: _File, message: str) -> str:
@@ -209,7 +255,9 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
     for part in stopped[:_SHOWN]:
         name, place = missing_name(part.raised), proved_line(source, part.line).place
         reason = f"did not run to its end either: it needs {name}." if name in words else ""
-        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, source.source)}")
+        is_text = part.raised is not None and part.raised.type in TEXT_ERRORS
+        text = _cell_around(source, part.line) if is_text else source.source
+        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, text)}")
         words |= _words(source, part.line)
     if (more := len(stopped) - _SHOWN) > 0:
         sentences.append(f"{more} more did not run to their end.")
@@ -231,7 +279,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
         near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
         meant = f" Did you mean {near[0]}?" if near else ""
         return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
-    return f"did not run to its end: it {describe(raised)}. {cure(source, raised)}".rstrip()
+    return joined(f"did not run to its end: it {describe(raised)}", cure(source, raised) or " ").rstrip()
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:

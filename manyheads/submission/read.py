@@ -57,6 +57,7 @@ _TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
 # What is no Python at all: by what it is known, and what is said of it.
 _NO_PYTHON = {
     r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": "is a web page, saved in place of the file: download the file itself (GitHub: Download raw file).",
+    r"\A\s*\{\\rtf": "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: save it as plain text (TextEdit: Format, Make Plain Text), under the same name.",
     r"\Aversion https://git-lfs\.": "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what that brings.",
     r"^<{7} ": "still holds two versions that git could not merge (line {line}): keep one of them, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
 }

@@ -104,10 +104,15 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     """Return the statements of the file; where a cell is no Python, those of the other cells."""
     if (statements := tree_of(source.source)) or not source.cells:
         return statements
-    return [ast.increment_lineno(part, first - 1) for first, text in _cells(source) for part in read_statements(text)]
+    return [
+        ast.increment_lineno(part, first - 1)
+        for first, text in texts_of_cells(source)
+        for part in read_statements(text)
+    ]
 
 
-def _cells(source: AttemptSource) -> list[tuple[int, str]]:
+def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
+    """Return the first line of each cell, and its text."""
     lines = lines_of(source.source)
     ends = pairwise((*source.cells, len(lines) + 1))
     return [(first, "\n".join(lines[first - 1 : end - 1])) for first, end in ends]
@@ -133,7 +138,7 @@ def _as_text(source: AttemptSource, name: str) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
             at = _line(source, node)
             return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
-    for number, (_, text) in enumerate(_cells(source), 1):
+    for number, (_, text) in enumerate(texts_of_cells(source), 1):
         if header.search(text) and not read_statements(text):
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
     for number, text in enumerate(lines_of(source.source), 1):

@@ -71,6 +71,7 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
+RTF = "{\\rtf1\\ansi\\ansicpg1252\\cocoartf2709\n{\\fonttbl\\f0 Menlo-Regular;}\n\\f0 def running_mean(x):\\\n    return x\\\n}\n"
 FENCE = r"^01_running_mean\.py has a code fence on line {}, which is Markdown: keep the code alone"
 NO_PYTHON = {
     "a web page": (".py", WEB, "is a web page, saved in place of the file: download the file itself"),
@@ -82,6 +83,8 @@ NO_PYTHON = {
     "a notebook named .py, with pictures": (".py", json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * KIB * 1024, "is a notebook: rename it"),
     "a script named .ipynb": (".ipynb", f"import torch\n\n\n{RIGHT}", r"^01_running_mean\.ipynb is a script: rename it to 01_running_mean\.py\.$"),
     "a script that is no Python, named .ipynb": (".ipynb", "!ls\n" + RIGHT.replace(":", ""), "is a script: rename it"),
+    "a document of a word processor": (".py", RTF, r"^01_running_mean\.py is a document with fonts and sizes \(RTF\).*: save it as plain text"),
+    "a document in place of a notebook": (".ipynb", RTF, "is a document with fonts and sizes"),
     "a pointer of Git LFS": (".py", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
     "a pointer of Git LFS for a notebook": (".ipynb", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
     "what git could not merge": (".py", "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n", r"two versions that git could not merge \(line 2\)"),
