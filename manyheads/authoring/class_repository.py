@@ -25,6 +25,7 @@ from ..course import Course, CourseError, Exercise
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..judge.run_checks import Catalogue
+from ..judges_python import KEY, MANIFEST, PYTHON
 from ..report.words import points
 from ..student.check_attempt import check_attempt
 from ..submission import largest
@@ -37,7 +38,6 @@ from .templates import as_they_are, filled
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
-MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
 
@@ -56,7 +56,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
     files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
-    manifest = json.dumps({"owner": owner, "files": digests(files)}, indent=1)
+    manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
 

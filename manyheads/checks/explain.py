@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from ..box.worker.answers import Raised
-from ..submission.source_text import PYTHON
+from ..judges_python import PYTHON
 from .sanitize import joined, sanitize
 
 # Type names that may be shown. Any other becomes "an exception of its own".

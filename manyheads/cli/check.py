@@ -13,6 +13,7 @@ from typer import Argument, Exit, Option
 from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
+from ..judges_python import said_of_a_newer_python
 from ..report.labels import label_of
 from ..report.terminal import fitted_report, next_of, to_write
 from ..report.words import as_json, as_lines
@@ -110,6 +111,7 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         else:
             next_ = next_ or next_of(own, result)
     console.tell(class_news(course), style="dim")
+    console.tell(said_of_a_newer_python(course.root), style="dim")
     if done:
         kept = done_exercises(course)
         if done - kept:

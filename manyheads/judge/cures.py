@@ -25,11 +25,11 @@ from ..box.worker.answers import Raised
 from ..checks.explain import explain, is_undefined, missing_name
 from ..checks.sanitize import joined, sanitize
 from ..checks.transcript import Exchange
+from ..judges_python import PYTHON
 from ..submission import AttemptSource, proved_line
 from ..submission.newer_syntax import said_of_newer_syntax
 from ..submission.source_text import (
     DEFINITIONS,
-    PYTHON,
     TEXT_ERRORS,
     lines_of,
     nodes_of,

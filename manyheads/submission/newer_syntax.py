@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .source_text import CODE_LIMIT, PYTHON, read_statements
+from ..judges_python import PYTHON
+from .source_text import CODE_LIMIT, read_statements
 
 
 class NewerSyntax(NamedTuple):

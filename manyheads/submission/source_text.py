@@ -7,7 +7,6 @@ import codecs
 import hashlib
 import io
 import re
-import sys
 import tokenize
 import warnings
 from contextlib import suppress
@@ -24,7 +23,6 @@ CODE_LIMIT = 200_000  # characters, without remarks: parsing takes about a thous
 # limit depends on its version and on the stack; within this one a walk that calls itself has room for three calls a node.
 DEEPEST = 200
 TRIES = 3
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # that reads and runs attempts here
 TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")  # which Python raises for a text that it cannot read
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).

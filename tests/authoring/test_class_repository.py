@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over, standalone_command, try_out
+from manyheads.authoring.class_repository import bundle, hand_over, standalone_command, try_out
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub import leaks
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
+from manyheads.judges_python import MANIFEST, PYTHON, judges_python
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
 
@@ -117,6 +118,7 @@ def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
 def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], whole: Path) -> None:
     assert bundle(tiny, released(tiny)[::-1], "@school") == files
     assert content(whole) == files
+    assert judges_python(whole) == PYTHON
     listed = json.loads(files[MANIFEST])["files"]
     assert listed.keys() == files.keys() - {MANIFEST}
 

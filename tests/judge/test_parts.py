@@ -15,11 +15,11 @@ from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.judges_python import PYTHON
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.student.hints import which_of
 from manyheads.submission.read import read_file
-from manyheads.submission.source_text import PYTHON
 
 STEM = "01_running_mean"
 RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"

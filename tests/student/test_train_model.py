@@ -7,6 +7,7 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Training
+from manyheads.judges_python import PYTHON
 from manyheads.student.train_model import (
     TEXT,
     TrainingRun,
@@ -17,7 +18,6 @@ from manyheads.student.train_model import (
     read_text,
 )
 from manyheads.submission import AttemptSource
-from manyheads.submission.source_text import PYTHON
 from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
 

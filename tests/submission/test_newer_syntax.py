@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.judges_python import PYTHON
 from manyheads.submission.newer_syntax import KINDS, newer_syntax, said_of_newer_syntax
-from manyheads.submission.source_text import PYTHON
 
 OLDEST, NEWEST = "py311", "py315"
 NEWER = {
