@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -29,6 +29,13 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
 
 
+class CellNotRun(NamedTuple):
+    """A cell of a notebook whose text no kernel runs as Python. why: follows the name of what stands in it."""
+
+    text: str
+    why: str
+
+
 @dataclass(frozen=True)
 class AttemptSource:
     """What a student handed in for one exercise.
@@ -38,6 +45,7 @@ class AttemptSource:
     note: what the student should know about which file was read.
     cells: of a notebook, the line at which each cell begins.
     skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
+    not_run: of a notebook, the cells with definitions that are no Python code to Jupyter.
     """
 
     name: str
@@ -47,6 +55,7 @@ class AttemptSource:
     note: str = ""
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
+    not_run: tuple[CellNotRun, ...] = ()
 
     def load(self) -> Load:
         """Return the message that has a box load it."""

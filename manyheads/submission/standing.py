@@ -79,7 +79,7 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
     """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
     found = _definitions(source, name)
     if not found:
-        return _as_text(source, name)
+        return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
     node, around = next((each for each in reversed(found) if each[1] is None), found[-1])
     if around is not None:
         word = re.sub("Async|Def|Star", "", type(around).__name__).lower()
@@ -145,6 +145,14 @@ def _as_text(source: AttemptSource, name: str) -> str:
         if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
             at = proved_line(source, number).place
             return f"is commented out on {at}: take the # away, there and on the lines below."
+    return ""
+
+
+def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
+    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold the definition as an example."""
+    for cell in source.not_run:
+        if any(isinstance(part, DEFINITIONS) and part.name == name for part in read_statements(cell.text)):
+            return cell.why
     return ""
 
 

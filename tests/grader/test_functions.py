@@ -1,7 +1,9 @@
 """At the real course: every function has its own verdict, and what a student reads of it is true, says which, and has its place."""
 
 import ast
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -191,6 +193,18 @@ def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
     source = "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n    return d_in\n"
     for told in heads(sides, source, "self_attention"):
         assert "It is a function, written on line 1, and a class is asked for" in told[0]
+
+
+@pytest.mark.parametrize(("kind", "says"), [
+    ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
+    ("raw", "attend: it stands in a Raw cell: make it a code cell."),
+])  # fmt: skip
+def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(sides: Sides, kind: str, says: str) -> None:
+    given = json.loads(notebook(ABOVE, BELOW))
+    given["cells"][1]["cell_type"] = kind
+    for told in heads(sides, replace(read_notebook(json.dumps(given)), name="a.ipynb")):
+        assert says in told[3]
+        assert not [line for line in told if "letter by letter" in line]
 
 
 def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:

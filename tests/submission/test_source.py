@@ -307,6 +307,44 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
 
 
+def cells(*given: tuple[str, object]) -> str:
+    """A notebook's text with cells of these kinds."""
+    made = [{"cell_type": kind, "metadata": {}, "source": source} for kind, source in given]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+LESSON = f"# The running mean\n\nIt looks like this:\n\n```python\n{RIGHT}```\n"
+MARKDOWN = "stands in a Markdown cell: make it a code cell."
+NOT_RUN = {
+    "Markdown": (("markdown", RIGHT), MARKDOWN),
+    "Markdown, as lines": (("markdown", RIGHT.splitlines(keepends=True)), MARKDOWN),
+    "Markdown, with a remark above": (("markdown", f"# My answer\nimport torch\n{RIGHT}"), MARKDOWN),
+    "Raw": (("raw", RIGHT), "stands in a Raw cell: make it a code cell."),
+    "written to a file": (("code", f"%%writefile mean.py\n{RIGHT}"),
+        "stands in a cell that begins with %%writefile, which does not run it: take that line out."),
+    "handed to a shell": (("code", f"\n%%bash\n{RIGHT}"),
+        "stands in a cell that begins with %%bash, which does not run it: take that line out."),
+    "a lesson that shows it": (("markdown", LESSON), ""),
+    "a lesson that speaks of it": (("markdown", "Write\ndef running_mean as you like"), ""),
+    "another function": (("markdown", RIGHT.replace("running_mean", "mean")), ""),
+    "no text": (("markdown", 3), ""),
+    "half of a surrogate pair": (("markdown", RIGHT + "# \ud800"), ""),
+    "a kind that nobody knows": (("heading", RIGHT), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "says"), NOT_RUN.values(), ids=NOT_RUN)
+def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
+    source = read_notebook(cells(("code", "import torch"), cell))
+    assert where_it_stands(source, "running_mean") == says
+    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith("stands on line 1")
+
+
+def test_a_cell_of_text_that_has_none_is_no_fault():
+    text = cells(("code", "x = 1"), ("markdown", None)).replace(', "source": null', "")
+    assert read_notebook(text).source == "x = 1\n"
+
+
 RELEASED = sorted(REPOSITORY.glob("exercises/*/*.py"))
 WHOLE = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")])
 WHOLE += sorted(REPOSITORY.glob("grader/wrong/*/*.py"))
