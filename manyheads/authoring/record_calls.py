@@ -5,10 +5,11 @@ What chance or rounding decides is not recorded: every machine would record anot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -19,9 +20,9 @@ from ..box.worker.execute import execute
 from ..box.worker.messages import Build, Call
 from ..checks.cast import cast, map_call, rounded
 from ..checks.draw import Drawn
-from ..checks.local import LocalRecordingRunner
+from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange
+from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
@@ -31,6 +32,7 @@ from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
 from .record_conditions import PUBLIC, recorded_conditions
+from .time_limit import must_end
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies
@@ -190,17 +192,35 @@ def right_answers(
     drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails its own checks.
     """
     reference = catalogue.reference(exercise)
-    subject = LocalRecordingRunner(reference.namespace)
-    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
+    subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
+    with must_end(f"the reference of {exercise.id}", exercise.solution, f"mend it, {again}"):
+        outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
     if failed := next((each for each in outcomes if each.outcome != "passed"), None):
-        again = f"then course release {exercise.id}"
         if failed.fault:
             said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
             raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
-        said = f"the reference of {exercise.id} fails {failed.id}: {failed.evidence}"
+        said = f"the reference of {exercise.id} fails {failed.id}: {evidence_for_author(failed, subject.transcript, exercise.solution)}"
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
     return outcomes, subject.transcript
+
+
+def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
+    """Return why trusted code fails a check. Its author may read what students may not: Python's message, with the line.
+
+    path: the file of the code.
+    """
+    namespace = namespace_of(path)
+    asked = [exchange.call for exchange in transcript if exchange.check == failed.id]
+    missing = next((name for call in asked if (name := target_of(call)) not in namespace), None)
+    if missing is not None:
+        return f"it asks for {missing}, which {path.name} does not define"
+    if failed.raised is None:
+        return failed.fault or failed.evidence
+    replies = (execute(namespace, cast(call, call.dtype or "float64"), str(path)) for call in asked)
+    raised = next((reply.raised for reply in replies if reply.raised is not None), failed.raised)
+    line = f" ({path.name}, line {raised.line})" if raised.line else ""
+    return f"raised {raised.type}: {raised.message}{line}"
 
 
 def elements(call: Call) -> int:

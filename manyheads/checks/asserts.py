@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -98,11 +99,12 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
     Differences are relative to the largest of all these gradients, so that a gradient that is zero in exact arithmetic (a
     key bias's) is compared absolutely.
     """
+    _demand_gradients(want, names)
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
         if cotangent is not None:
             assert_shape(leaf, cotangent.shape)  # else no gradient was asked for
     wanted = {name: want.gradient(name) for name in names}
-    scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
+    scale = max((float(g.abs().max()) for g in wanted.values() if g is not None), default=0.0)
     for name, expected in wanted.items():
         mine = got.gradient(name)
         which = label(name)
@@ -113,6 +115,18 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
         error = difference(mine, target, scale)
         if error > TOLERANCE:
             raise CheckFailed(f"the gradient of {which} is not the one that is due{_by(error)}")
+
+
+def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
+    """Raise ValueError, which the author of the check reads, unless the reference was asked for gradients of these names."""
+    want.must_return()
+    if not names:
+        raise ValueError('assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"')
+    if not any(cotangent is not None for cotangent in want.call.cotangents):
+        raise ValueError("the reference was asked for no gradient: ask both of them with asking(cotangent=…)")
+    known = want.reply.gradients
+    if known and (unknown := [name for name in names if name not in known]):
+        raise ValueError(f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}')
 
 
 def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
