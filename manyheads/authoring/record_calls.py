@@ -78,10 +78,18 @@ class RecordedCall:
         again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
         return fingerprint_of(self.answer(namespace)).agrees(fingerprint_of(again.answer(namespace)), VALUES)
 
-    def is_fixed(self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+    def is_fixed(
+        self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint, keep_equal: bool = False
+    ) -> bool:
         """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
 
-        Another processor computes other numbers there. right: the reference's reply.
+        Another processor computes other numbers there.
+
+        Args:
+            namespace: the code that replied.
+            found: its reply.
+            right: the reference's reply.
+            keep_equal: do not nudge equal numbers (`has_exact_sums`), which would be equal no more.
         """
         if (found.raised or self.call.only_build) and not self.is_drawn:  # there are no numbers
             return True
@@ -94,16 +102,19 @@ class RecordedCall:
         facets = VALUES if only_values else None
         is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {"float64", None}
         nudges = NUDGES if is_wide else NARROW_NUDGES
-        replies = (asked._nudged(seed, by, only_values).answer(namespace, only_values) for by, seed in nudges)
+        replies = (
+            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values) for by, seed in nudges
+        )
         return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
 
-    def _nudge(self, seed: int, by: float, only_values: bool) -> RecordedCall:
+    def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
         generator = torch.Generator().manual_seed(seed)
 
         def change(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point() or tensor.device.type == "meta":
                 return tensor
-            return tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            nudged = tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            return torch.where(has_exact_sums(tensor), tensor, nudged) if keep_equal else nudged
 
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
@@ -168,6 +179,17 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     conditions = recorded_conditions(catalogue, exercise, transcript)
     drawn_once = tuple(sorted(drawn))
     return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions)
+
+
+def has_exact_sums(tensor: Tensor) -> Tensor:
+    """Return for each number whether it stands in the tensor more than once, and is as short as 4.0.
+
+    Sums and products of such numbers are exact, so every processor computes the same.
+    """
+    values, places, counts = tensor.unique(return_inverse=True, return_counts=True)
+    is_short = values == values.half().to(values.dtype)
+    is_exact: Tensor = (counts > 1) & is_short
+    return is_exact[places]
 
 
 def is_an_edit(first: Call, second: Call) -> bool:

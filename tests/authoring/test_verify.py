@@ -395,6 +395,36 @@ def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypa
     assert_broken(lines_of(tiny_copy, "visible_checks"), {VISIBLE: ["does not end: it still computes on line "]})
 
 
+# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are equal no more.
+OF_EQUAL_NUMBERS = '''
+
+@check(points=1, layer=Layer.VALUES)
+def test_equal(attempt, reference):
+    """gives equal numbers for equal numbers"""
+    x = torch.full((7,), {number}, dtype=torch.float64)
+    assert_matches(attempt.call("running_mean", x), reference.call("running_mean", x))
+'''
+FOR_EQUAL_NUMBERS = """(
+    ("all_equal", edit("return x.", "if len(x) > 1 and (x == x[0]).all():\\n        return x + 1\\n    return x.")),
+"""
+
+
+@pytest.mark.parametrize(("number", "failures"), [
+    ("4.0", {}),
+    ("0.1", {NAMED: ["its answers differ from the reference's only in calls in which rounding may decide them (equal), and those are not"]}),
+])  # fmt: skip
+def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
+    lines_of, tiny_copy, number, failures
+):
+    words = '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n  hints: ["a", "b", "c"]\n'
+    add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(tiny_copy)
+    edit(YAML, "points: 4", "points: 5")(tiny_copy)
+    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(tiny_copy)
+    add(TEXTS, words)(tiny_copy)
+    release(tiny_copy)
+    assert_broken(lines_of(tiny_copy, "named or caught"), failures)
+
+
 def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_checks, "_demands", lambda *given: iter(()))
 
