@@ -29,7 +29,7 @@ from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
-from ..judge.run_checks import Catalogue
+from ..judge.run_checks import CONDITIONS, Catalogue
 from .asked_aspects import Groups, groups_of
 from .record_conditions import PUBLIC, recorded_conditions
 from .time_limit import must_end
@@ -224,6 +224,10 @@ def right_answers(
         said = f"the reference of {exercise.id} fails {failed.id}: {evidence_for_author(failed, subject.transcript, exercise.solution)}"
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
+    asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
+    if unknown := next((name for name in catalogue.conditions(exercise) if name not in asked), None):
+        said = f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask {', '.join(asked)}"
+        raise CourseError(f"{said}. Next: mend that name, {again}")
     return outcomes, subject.transcript
 
 

@@ -35,9 +35,15 @@ def check(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
 
-    device: "cuda" for a check of what only a GPU can show; on other devices the check does not exist. Such a check must
-    give no points, so that a score means the same on every device. Raises ValueError if it has points, or if the points or the
-    layer are none.
+    Args:
+        points: what it is worth: 0 or more. The sum of an exercise's checks stands in course.yaml.
+        hint: what a student reads who fails it; by default the exercise's hint.
+        layer: what it is about.
+        device: "cuda" for a check of what only a GPU can show; on other devices the check does not exist. Such a check must give
+            no points, so that a score means the same on every device.
+
+    Raises:
+        ValueError: if the points or the layer are none, or if a check for one device alone has points.
     """
     import pytest  # imported late: a student's own check has no hidden checks and should start fast
 

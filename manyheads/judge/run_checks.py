@@ -203,7 +203,10 @@ def check_of(item: pytest.Item) -> Check:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
+    conditions = vars(item.module).get(CONDITIONS, {})
+    if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
+        raise pytest.UsageError(f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names")
+    return Check(item.name, item.obj, unattempted, parameters, conditions)
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:

@@ -135,6 +135,8 @@ HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\
     pytest.param("def test_f(attempt)\n    'f'", "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ", id="a file that is no Python"),
     pytest.param("from manyheads.checks import chek", "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'", id="a name that there is not"),
     pytest.param("from ._shared import POINTS", "grader/checks/_shared.py:2: NameError: name 'PIONTS'", id="a neighbour that fails"),
+    pytest.param("COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'", "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names", id="conditions as a list"),
+    pytest.param("COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'", "COUNTS_IF needs to be a dict of generators", id="a condition that is none"),
     pytest.param("check(layer=Layer.SHAPE)", ":7: TypeError: check() missing 1 required positional argument: 'points'", id="points that are missing"),
     pytest.param("check(points=-1, layer=Layer.SHAPE)", ":7: ValueError: points=-1: a check gives 0 points or more", id="negative points"),
     pytest.param("check(points='2', layer=Layer.SHAPE)", ":7: ValueError: points='2': a check gives", id="points as a text"),
