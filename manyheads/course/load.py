@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -122,6 +122,8 @@ def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
     key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
+    if error["type"] == "tuple_type":
+        return f"{key or 'the file'} should be a list: each row begins with a dash, or all stand in [brackets]"
     if error["type"] == "missing":
         return f"{key} is missing"
     if error["type"] == "extra_forbidden":
@@ -136,6 +138,8 @@ def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 def _keys_beside(place: Sequence[int | str], model: type[BaseModel]) -> list[str]:
     """Return the keys that may stand where this place's last one does."""
+    if issubclass(model, RootModel):
+        model = _model_in(model.model_fields["root"].annotation) or model
     for part in place[:-1]:
         field = model.model_fields.get(str(part))
         model = _model_in(field.annotation) or model if field is not None else model
