@@ -17,6 +17,7 @@ from markdown_it.token import Token
 from ...checks.local import namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
+from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
 from ...judge.run_checks import points_fault
 from ...student.choose_example import examples
@@ -94,9 +95,18 @@ def test_words(exercise: Exercise, report: Report) -> None:
     """Every misconception has its words."""
     bank = load_bank(exercise)
     ids = dict.fromkeys(mutant.id for mutant in bank.mutants)
-    whole = {id_ for id_, text in bank.texts.items() if text.title and text.explanation and all(text.hints)}
-    says = "has no title, explanation and three hints in texts.yaml"
-    report(len(ids), [f"{exercise.id}: {id_} {says}" for id_ in ids if id_ not in whole])
+    missing = {id_: _missing_words(bank.texts.get(id_)) for id_ in ids}
+    says = "{}: {} has no {} in texts.yaml"
+    report(len(ids), [says.format(exercise.id, id_, words) for id_, words in missing.items() if words])
+
+
+def _missing_words(text: MisconceptionText | None) -> str:
+    """Return what is missing, for example "title and three hints"; "" if nothing is."""
+    if text is None:
+        return "title, explanation and three hints"
+    parts = {"title": text.title, "explanation": text.explanation, "three hints": all(text.hints)}
+    *others, last = [name for name, is_there in parts.items() if not is_there] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 @claim("write what each asks for, in its place", about="fill")
