@@ -26,7 +26,7 @@ from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import NOTHING, Diagnosis, named, naming
 from ..diagnosis.observe import Observed, observed, settled
-from ..diagnosis.proofs import proven_by_answer
+from ..diagnosis.proofs import UNREGISTERED, proven_by_answer
 from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
 from ..result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine
@@ -37,6 +37,10 @@ from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure
 from .function_states import Seen, in_another_order, states_of, uses
 from .public_conditions import without_unmet_conditions
+
+# By the misconception, those that follow from it in the same function: a layer that is made in forward, or that the module does
+# not own, is float32 and on the CPU, whatever the module was moved to.
+CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
 
 
 @dataclass
@@ -145,7 +149,11 @@ def placed(diagnosis: Diagnosis, wrong: Sequence[str], answers: Answers) -> Diag
     def may_follow(each: Diagnosed) -> bool:  # from another function that is wrong and has no name
         return not answers.proven[each.id] and bool(each.function) and not left.isdisjoint(uses(source, each.function))
 
-    return found.changed(lambda every: tuple(each for each in every if not may_follow(each)))
+    def follows(each: Diagnosed) -> bool:
+        own = (other.id for other in found.every if other.function == each.function)
+        return any(each.id in CONSEQUENCES.get(id_, ()) for id_ in own)
+
+    return found.changed(lambda every: tuple(each for each in every if not may_follow(each) and not follows(each)))
 
 
 def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
