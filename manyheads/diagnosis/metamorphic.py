@@ -83,7 +83,9 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
         if moved:
-            return f"{EDIT} changes {moved} of the {int(same.sum())} numbers that should stay"
+            kept = int(same.sum())
+            which = f"all {kept}" if moved == kept > 1 else f"{moved} of the {kept}"
+            return f"{EDIT} changes {which} numbers of the answer that should not depend on it"
     return ""
 
 

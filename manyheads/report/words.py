@@ -87,7 +87,7 @@ class FunctionReport:
         yield from ((kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text)
         if len(self.rest) > 1:
             others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
-            yield "check", f"{others} wait for this", self.rest
+            yield "check", f"{others} fail here", self.rest
         else:
             yield from (("check", check.title, (check,)) for check in self.rest)
 
@@ -124,7 +124,7 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
         "unseen": "nothing has asked it yet",
-        "so_far": f"right so far; a check that asks it, too, stops at {waits}",
+        "so_far": f"right so far; another check of it waits for {waits}",
         "waiting": f"waits for {waits}, {why or 'which it uses'}",
     }.get(function.state, "")
     return FunctionReport(function.name, LATER if said else RIGHT, said)

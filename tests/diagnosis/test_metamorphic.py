@@ -29,7 +29,7 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 @pytest.mark.parametrize(("before", "after", "said"), [
     pytest.param(BEFORE, AFTER, "", id="right"),
     pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers that should stay", id="peeks"),
+    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers of the answer that should not depend on it", id="peeks"),
     pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change", id="does not see"),
     pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
 ])  # fmt: skip
@@ -46,8 +46,10 @@ def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index(
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
-    said = "{edit} changes 1 of the 6 numbers that should stay"
+    said = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
     assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)]) == said
+    said = "{edit} changes all 6 numbers of the answer that should not depend on it"
+    assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == said
 
 
 def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
