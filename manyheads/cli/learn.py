@@ -79,6 +79,9 @@ def status(
     course: CourseOption = None,
     fresh: options.FreshOption = False,
     json: options.JsonOption = False,
+    whole: Annotated[
+        bool, Option("--all", help="Show the whole checklist, also where the screen has no room.")
+    ] = False,
 ) -> None:
     """Show which exercises are done, in progress or untouched, your points, and what is next.
 
@@ -95,7 +98,8 @@ def status(
         print(as_json(owns, results))
         return
     each = zip(owns, results, strict=True)
-    console.print(ladder([Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]))
+    rungs = [Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]
+    console.print(ladder(rungs, is_whole=whole))
     console.tell(*below_ladder(owns, results))
 
 
