@@ -25,7 +25,7 @@ from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import NOTHING, Diagnosis, named, naming
-from ..diagnosis.observe import Observed, observed, settled
+from ..diagnosis.observe import Observed, first_of, observed, settled
 from ..diagnosis.proofs import UNREGISTERED, proven_by_answer
 from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
@@ -37,6 +37,7 @@ from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure
 from .function_states import Seen, in_another_order, states_of, uses
 from .public_conditions import without_unmet_conditions
+from .telling_numbers import what_stands_out
 
 # By the misconception, those that follow from it in the same function: a layer that is made in forward, or that the module does
 # not own, is float32 and on the CPU, whatever the module was moved to.
@@ -272,8 +273,22 @@ def _told(function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, an
         which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")  # of several it makes
         if is_shape_fault(raised) or "is invalid for input of size" in raised.message:
             sizes = _sizes_in(raised, [at, *answers.of(function.name)], answers.signatures)
-    evidence = joined(failure.seen, which, sizes, failure.mends)
+    outstanding = _outstanding(failure, answers, has_name=bool(named))
+    evidence = joined(failure.seen, outstanding, which, sizes, failure.mends)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
+
+
+def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
+    """Return what stands out in the wrong numbers of a call; of several numbers only where their mistake has no name."""
+    if failure.raised or not any(says in failure.seen for says in ("values differ", "a single number")):
+        return ""
+    for seen in (answers.seen[i] for i in failure.calls):
+        mine, right = next(iter(seen.reply.outputs), None), first_of(seen.expected)
+        if mine is None or mine.tensor is None or right is None or (has_name and right.dim()):
+            continue
+        if told := what_stands_out(mine.tensor, right):
+            return told
+    return ""
 
 
 def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures) -> str:

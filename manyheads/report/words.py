@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -34,6 +35,7 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
+_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")  # what a trace of ordinary calls does not show
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
@@ -153,7 +155,8 @@ def _wrong(
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
-    following = "" if named or ended else f"course trace {result.id}"
+    is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
+    following = "" if named or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong

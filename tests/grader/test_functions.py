@@ -122,6 +122,14 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
     pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
         "a fused function, which has no second derivative", "an operation", id="no second derivative"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
+        "Shares are due, and some of these numbers are below 0", "$^", id="logarithms of shares"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
+        "Shares are due, and a row of these sums to", "$^", id="a sigmoid in place of the softmax"),
+    pytest.param("causal_mask", {"scores.masked_fill(~mask, float(\"-inf\"))": "scores - 1e9 * mask"},
+        "What should be hidden is kept", "$^", id="a mask subtracted the wrong way round"),
+    pytest.param("grouped_query_attention", {"numbers = 2 * n_layer": "numbers = n_layer"},
+        "The number that is due is 2 times as large", "$^", id="half of a number"),
     pytest.param("fused_qkv", {"return CausalSelfAttention(n_embd, n_head, block_size=1024)": "return n_embd, n_head, 1024"},
         "✗ gpt2_attention: What it returns is no module.", "a class is asked for", id="sizes in place of a module"),
     pytest.param("causal_mask", {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
@@ -184,6 +192,16 @@ TOLD = {  # of what stands below: what is said of the fourth function
     "a generator": (BELOW.replace("return", "yield"), "A `yield` makes it a generator, written on line 5: return the answer"),
     "a stub's raise left below code": (LEFT_BELOW, "the stub's raise on line 7 still stands below code of yours: take that line out"),
 }  # fmt: skip
+
+
+def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
+    """Of what fails only in its gradient, and of wrong numbers."""
+    scores = SCORES.removeprefix("return ")
+    for changed, says in ((f"{scores} + ({scores} - ({scores}).detach())", ""), (f"{scores} + 1.5", "course trace")):
+        words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
+        assert words.first
+        assert words.first.next.startswith(says)
+        assert bool(words.next) == bool(says)
 
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
