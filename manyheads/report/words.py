@@ -323,9 +323,10 @@ class Problem(NamedTuple):
 
 
 def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
-    """Yield what is wrong, at a line that is proved, else one that an exception names, else that of the function's `def`."""
+    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at that of the function's `def`."""
     for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
-        line = report.line or named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
+        named = named_line(report.evidence, source) or named_line(report.says, source)
+        line = report.line or named or defined_on(source.source, report.name) or 1
         text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 

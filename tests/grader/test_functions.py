@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.report.words import attempt_words, function_reports
+from manyheads.report.words import attempt_words, function_reports, problems
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import read_notebook
@@ -214,6 +214,14 @@ def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place
     for told in heads(sides, ABOVE + below):
         assert says in told[3]
         assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
+
+
+def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
+    for below, _ in TOLD.values():
+        source = AttemptSource("a.py", ABOVE + below)
+        for problem in problems(sides.home("attention_scores", source), source):
+            told = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
+            assert told is None or problem.line == int(told[1]), problem.sentence
 
 
 def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> None:
