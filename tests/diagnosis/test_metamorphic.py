@@ -99,6 +99,12 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (
         "the number that it gives is not the largest absolute difference of the two answers"
     )
+    for given, says in (
+        (0 * number, "0, and the two answers differ"),
+        (-number, "below 0, as no absolute difference is"),
+        ((BEFORE - AFTER).abs().mean(), "the mean of the absolute differences, not the largest of them"),
+    ):
+        assert metamorphic.difference_is_another([*right, (number, given)]) == f"the number that it gives is {says}"
     wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
     assert metamorphic.difference_is_another(wrong_answers) == ""
 
