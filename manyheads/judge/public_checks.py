@@ -283,12 +283,23 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
     if failure.raised or not any(says in failure.seen for says in ("values differ", "a single number")):
         return ""
     for seen in (answers.seen[i] for i in failure.calls):
+        if renamed := _renamed(seen):
+            return renamed
         mine, right = next(iter(seen.reply.outputs), None), first_of(seen.expected)
         if mine is None or mine.tensor is None or right is None or (has_name and right.dim()):
             continue
         if told := what_stands_out(mine.tensor, right):
             return told
     return ""
+
+
+def _renamed(seen: Observed) -> str:
+    """Return which parameter that is due a module lacks, and which it has in its place; "" unless both are so."""
+    due, own = seen.right.parameters, seen.found.parameters
+    missing = sorted(due.keys() - own.keys(), key=lambda name: (name.endswith("bias"), name))
+    extra = sorted(own.keys() - due.keys())
+    alike = [name for name in extra if missing and own[name] == due[missing[0]]]
+    return sanitize(f"It has no parameter {missing[0]}, and has {alike[0]}") if alike else ""
 
 
 def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures) -> str:

@@ -130,6 +130,8 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         "What should be hidden is kept", "$^", id="a mask subtracted the wrong way round"),
     pytest.param("grouped_query_attention", {"numbers = 2 * n_layer": "numbers = n_layer"},
         "The number that is due is 2 times as large", "$^", id="half of a number"),
+    pytest.param("self_attention", {"self.W_query = ": "self.W_q = ", "self.W_query(x)": "self.W_q(x)"},
+        "It has no parameter W_query.weight, and has W_q.weight", "has parameters that", id="a layer of another name"),
     pytest.param("fused_qkv", {"return CausalSelfAttention(n_embd, n_head, block_size=1024)": "return n_embd, n_head, 1024"},
         "✗ gpt2_attention: What it returns is no module.", "a class is asked for", id="sizes in place of a module"),
     pytest.param("causal_mask", {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
