@@ -58,6 +58,7 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tm
         assert shown in student
     for not_theirs in ("To grade a class", " release ", "For everybody", " doctor "):
         assert not_theirs not in student
+    assert student.count("\n") < 24  # a screen
     for panel in ("For students", "To grade a class", "To make a course", "For everybody"):
         assert panel in instructor
 

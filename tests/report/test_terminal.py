@@ -289,7 +289,7 @@ STRAYED = OriginTable(
          "       … 7 more like this, with other shapes (line 4)",
          "  … and 3 more operations"], id="helpers stand deeper and rounds are counted"),
     pytest.param(of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
-        ["  4  y.view(B, T, C)", "       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
+        ["  4  y.view(B, T, C)", "       ✗ view        (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
         id="an error is marked where it happened and told below"),
     pytest.param(of(traced_line("x.view()", ODD)),
         ["  4  x.view()", "       view          (B, T, C) → (B, nh, T, hd)          view", "       ! T is no longer T",
