@@ -98,7 +98,7 @@ def _name_of(course: Course, exercise: Exercise) -> str:
 
 
 def _command_lines(course: Course, first: str) -> str:
-    """Return the README's lines about what a student can ask for, as far as the course has something for it."""
+    """Return the README's table of what a student can ask for, as far as the course has something for it."""
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -110,8 +110,7 @@ def _command_lines(course: Course, first: str) -> str:
         lines[f"train {_name_of(course, able[0])}"] = "your own attention learns to write, in a minute"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
     lines["--help"] = "all of them"
-    width = max(map(len, lines))
-    return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
+    return "".join(f"| `course {command}` | {says} |\n" for command, says in lines.items())
 
 
 def try_out(

@@ -41,7 +41,7 @@ def check(
         Literal["text", "lines"], Option("--format", help="lines: what is wrong, a line each, for an editor.")
     ] = "text",
 ) -> None:
-    """Check your own attempts, and name the misconception behind a mistake.
+    """Check your attempts, and name the misconception behind a mistake.
 
     Example: `course check 01`, or `course check --watch` while you write.
     """
@@ -207,9 +207,9 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
 
 
 def lsp() -> None:
-    """Serve an editor over standard input and output, by the Language Server Protocol. Your editor starts it.
+    """Serve an editor by the Language Server Protocol.
 
-    At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+    Your editor starts it, and speaks to it over standard input and output. At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
 
     Example: `course lsp`, as the command of a language server for Python
     """

@@ -59,18 +59,9 @@ def table() -> dict[re.Pattern[str], str]:
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
-        return f"Did you mean forward, where it says {near[0]}?"
-    said = ""
-    if raised.type == "UnboundLocalError":
-        said = _unbound(file, message)
-    elif raised.type in TEXT_ERRORS:
-        said = said_of_newer_syntax(source)
-    elif raised.type == "ImportError":
-        said = _not_in_this_python(file, message)
-    elif raised.type in ("TypeError", "AttributeError"):
-        said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
-    if said:
+    if 'required "forward"' in message and (said := _forward_has_another_name(file, message)):
+        return said
+    if said := _exchanged(file) or _by_type(source, file, raised.type, message):
         return said
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
     for pattern, sentence in table().items():
@@ -79,6 +70,22 @@ def cure(source: str, raised: Raised) -> str:
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
     return _misspelt(file, message)
+
+
+def _by_type(source: str, file: _File, type_: str, message: str) -> str:
+    """Return what the file's text says about an exception of this type, "" where it says nothing."""
+    if type_ in TEXT_ERRORS:
+        return said_of_newer_syntax(source)
+    if type_ == "UnboundLocalError":
+        return _unbound(file, message)
+    if type_ == "ImportError":
+        return _not_in_this_python(file, message)
+    if type_ == "RuntimeError":
+        return _in_the_loop(file)
+    if type_ not in ("TypeError", "AttributeError"):
+        return ""
+    said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    return said or _init_has_another_name(file, message)
 
 
 def explain_text(source: AttemptSource, raised: Raised) -> str:
@@ -179,6 +186,78 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
     return ""
 
 
+def _exchanged(file: _File) -> str:
+    """Return which call of the function around the line gives the function's arguments in another order.
+
+    Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
+    """
+    around = [each for each in file.functions if file.covers(each)][-1:]
+    for function in around:
+        due = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        for call in (node for node in file.nodes if isinstance(node, ast.Call)):
+            given = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
+            is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
+            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(due[: len(given)])
+            if is_of_it and len(given) == len(call.args) and are_exchanged:
+                written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
+                if len(right) <= 2 * LONGEST:
+                    return f"`{written}`, written on line {call.lineno}, exchanges the arguments of {right}."
+    return ""
+
+
+def _forward_has_another_name(file: _File, message: str) -> str:
+    """Return which method of the module's class is meant by forward; "" if the file does not have the class."""
+    found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
+    methods = _methods(file, found[1]) if found else []
+    if near := get_close_matches("forward", [method.name for method in methods or file.functions], 1):
+        return f"Did you mean forward, where it says {near[0]}?"
+    others = [method for method in methods if method.name != "__init__"]
+    if len(others) != 1:
+        return ""
+    return f"A module calls its method forward, and this class has {others[0].name} on line {others[0].lineno}."
+
+
+def _init_has_another_name(file: _File, message: str) -> str:
+    found = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
+    methods = {method.name: method.lineno for method in (_methods(file, found[1]) if found else [])}
+    near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
+    return next((f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near), "")
+
+
+def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
+    """Return the methods of the file's class of this name."""
+    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][-1:]
+    inner = {id(part) for each in classes for part in each.body}
+    return [function for function in file.functions if id(function) in inner]
+
+
+def _in_the_loop(file: _File) -> str:
+    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list that each turn empties."""
+    for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
+        for part in loop.body:
+            if isinstance(part, ast.Return) and file.covers(part):
+                where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                return f"The `return` {where}, and ends it at its first turn."
+        if file.line <= (loop.end_lineno or 0):
+            continue
+        after = (node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0))
+        grown = {*map(_grown, ast.walk(loop))} & _names(after)  # of which more than the last turn's is wanted
+        for part in loop.body:
+            match part:
+                case ast.Assign([ast.Name(name)], ast.List([])) if name in grown and len(name) <= LONGEST:
+                    where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                    return f"`{name} = []` {where}: each turn empties the list."
+    return ""
+
+
+def _grown(node: ast.AST) -> str:
+    """Return the name of the list to which this call appends; "" if it is no such call."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "append")):
+            return name
+    return ""
+
+
 def _without_return(file: _File) -> str:
     alone = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
     calls = [node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone]
@@ -206,6 +285,9 @@ def _not_given(file: _File) -> str:
                     return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
+        if (first := min(node.lineno for node in asking)) > file.line:
+            asked_below = f"`if {name} is not None` stands only below, on line {first}"
+            return f"`{name}` is None where it is not given, and {asked_below}: ask first."
     return ""
 
 

@@ -21,7 +21,9 @@ _HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statement
 _NAMED = re.compile(
     r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
 )
-_PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
+# Also what is said of code that is not seen where it stands, which has its cell from the beginning.
+_OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
+_PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.report.words import attempt_words, function_reports
+from manyheads.report.words import attempt_words, function_reports, problems
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import read_notebook
@@ -124,6 +124,32 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
     pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
         "a fused function, which has no second derivative", "an operation", id="no second derivative"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
+        "Shares are due, and some of these numbers are below 0", "$^", id="logarithms of shares"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
+        "Shares are due, and a row of these sums to", "$^", id="a sigmoid in place of the softmax"),
+    pytest.param("causal_mask", {"scores.masked_fill(~mask, float(\"-inf\"))": "scores - 1e9 * mask"},
+        "What should be hidden is kept", "$^", id="a mask subtracted the wrong way round"),
+    pytest.param("grouped_query_attention", {"numbers = 2 * n_layer": "numbers = n_layer"},
+        "The number that is due is 2 times as large", "$^", id="half of a number"),
+    pytest.param("self_attention", {"self.W_query = ": "self.W_q = ", "self.W_query(x)": "self.W_q(x)"},
+        "It has no parameter W_query.weight, and has W_q.weight", "has parameters that", id="a layer of another name"),
+    pytest.param("fused_qkv", {"return CausalSelfAttention(n_embd, n_head, block_size=1024)": "return n_embd, n_head, 1024"},
+        "✗ gpt2_attention: What it returns is no module.", "a class is asked for", id="sizes in place of a module"),
+    pytest.param("causal_mask", {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
+        "✗ causal_weights: Two arguments stand in each other's place.", "made of numbers", id="exchanged arguments"),
+    pytest.param("self_attention", {"def __init__(": "def __init_("},
+        "✗ CausalAttention: Python does not find its __init__", "Its arguments", id="__init__ under another name"),
+    pytest.param("self_attention", {"def forward(": "def call("},
+        "A module calls its method forward, and this class has call on line", "$^", id="forward under another name"),
+    pytest.param("sliding_window", {"torch.arange(T_k, device=device)": "torch.arange(T_k)"},
+        "✗ window_mask: You did not hand the device on", "fixed a device", id="a device that is not handed on"),
+    pytest.param("weight_split", {"self.out_proj(context)": "nn.Linear(C := context.shape[-1], C)(context)"},
+        "Your module does not own", "You fixed a d(type|evice)", id="a layer of forward's own"),
+    pytest.param("causal_mask", {"float(\"-inf\")": "\"-inf\""},
+        "got (Tensor, str). Text stands where a number is due", "expected one of", id="one signature in place of all"),
+    pytest.param("mha_by_loop", {"    return mha.proj(torch.cat(heads": "        return mha.proj(torch.cat(heads"},
+        "stands inside the loop that begins on line", "$^", id="a return within the loop"),
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
         "as if it were a tensor. Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
@@ -172,6 +198,16 @@ TOLD = {  # of what stands below: what is said of the fourth function
 }  # fmt: skip
 
 
+def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
+    """Of what fails only in its gradient, and of wrong numbers."""
+    scores = SCORES.removeprefix("return ")
+    for changed, says in ((f"{scores} + ({scores} - ({scores}).detach())", ""), (f"{scores} + 1.5", "course trace")):
+        words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
+        assert words.first
+        assert words.first.next.startswith(says)
+        assert bool(words.next) == bool(says)
+
+
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
     return [[f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)] for told in sides.told(id_, attempt)]
@@ -182,6 +218,14 @@ def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place
     for told in heads(sides, ABOVE + below):
         assert says in told[3]
         assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
+
+
+def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
+    for below, _ in TOLD.values():
+        source = AttemptSource("a.py", ABOVE + below)
+        for problem in problems(sides.home("attention_scores", source), source):
+            told = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
+            assert told is None or problem.line == int(told[1]), problem.sentence
 
 
 def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> None:
