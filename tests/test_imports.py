@@ -11,7 +11,7 @@ import pytest
 ENGINE = Path(__file__).parents[1] / "manyheads"
 # Each room imports from rooms before it alone: data flows one way, and so do imports.
 ROOMS = (
-    "errors", "visible", "whole", "result", "box.worker", "box", "course", "submission", "checks", "diagnosis", "lines", "judge", "student",
+    "errors", "visible", "judges_python", "whole", "result", "box.worker", "box", "course", "submission", "checks", "diagnosis", "lines", "judge", "student",
     "report", "schemas", "authoring", "platforms", "notebook", "cli", "__main__",
 )  # fmt: skip
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from docs.site import build
+from docs.site.checks import checks_page
+from manyheads import checks
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 
@@ -40,6 +42,14 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
 ])  # fmt: skip
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_what_checks_ask_is_made_from_the_docstrings_of_today() -> None:
+    """Where it is not: python -m docs.site.checks > docs/checks.md."""
+    page = checks_page()
+    assert (build.DOCS / "checks.md").read_text(encoding="utf-8") == page
+    missing = [name for name in checks.__all__ if name.startswith("assert_") and f"### `{name}(" not in page]
+    assert missing == []
 
 
 CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => e.scrollWidth > e.clientWidth + 1)

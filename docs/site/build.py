@@ -29,17 +29,6 @@ GROUPS = {
     "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
     "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
 }  # fmt: skip
-CHECKS = """# What checks import
-
-Authors of checks, mutants and reference solutions import these names from `manyheads.checks`.
-[writing-exercises.md](writing-exercises.md) shows them at work.
-
-```{eval-rst}
-.. automodule:: manyheads.checks
-   :members:
-   :imported-members:
-```
-"""
 
 
 class SiteFault(Exception):
@@ -93,7 +82,6 @@ def made_pages() -> dict[str, str]:
         "results": schema_page(
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
         ),
-        "checks": CHECKS,
         **misconception_pages(load_course(ROOT)),
     }
 

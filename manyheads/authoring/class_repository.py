@@ -25,6 +25,7 @@ from ..course import Course, CourseError, Exercise
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..judge.run_checks import Catalogue
+from ..judges_python import KEY, MANIFEST, PYTHON
 from ..report.words import points
 from ..student.check_attempt import check_attempt
 from ..submission import largest
@@ -37,7 +38,6 @@ from .templates import as_they_are, filled
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
-MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
 
@@ -56,7 +56,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
     files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
-    manifest = json.dumps({"owner": owner, "files": digests(files)}, indent=1)
+    manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
 
@@ -98,7 +98,7 @@ def _name_of(course: Course, exercise: Exercise) -> str:
 
 
 def _command_lines(course: Course, first: str) -> str:
-    """Return the README's lines about what a student can ask for, as far as the course has something for it."""
+    """Return the README's table of what a student can ask for, as far as the course has something for it."""
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -110,8 +110,7 @@ def _command_lines(course: Course, first: str) -> str:
         lines[f"train {_name_of(course, able[0])}"] = "your own attention learns to write, in a minute"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
     lines["--help"] = "all of them"
-    width = max(map(len, lines))
-    return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
+    return "".join(f"| `course {command}` | {says} |\n" for command, says in lines.items())
 
 
 def try_out(

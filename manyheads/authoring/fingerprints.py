@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 
 from ..box.worker import wire
 from ..box.worker.answers import Reply
@@ -26,10 +27,11 @@ from ..judge.attempt_runner import Memory
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .record_calls import RecordedCall, RecordedCalls, Replies, recorded_calls
+from .record_calls import RecordedCall, RecordedCalls, Replies, evidence_for_author, recorded_calls
 from .record_conditions import PUBLIC
 from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
+from .time_limit import must_end
 
 Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
 # An exception, a guard or an unreadable file may prove them.
@@ -96,12 +98,29 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
 def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
     """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
 
+    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If nothing is left then by which
+    the code differs from the reference, it may be about equal numbers: they are kept.
+
     known: the different replies to every call, the reference's first, each stored once.
     """
+    places = _places_if_nudged(known, namespace, answers, keep_equal=False)
+    if differs_for_sure(places) or not any(isinstance(place, ReplyFingerprint) for place in places):
+        return places
+    return _places_if_nudged(known, namespace, answers, keep_equal=True)
+
+
+def differs_for_sure(places: Sequence[Place]) -> bool:
+    """Return whether a stored reply is another one than the reference's, which is stored first."""
+    return any(isinstance(place, int) and place > 0 for place in places)
+
+
+def _places_if_nudged(
+    known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked], keep_equal: bool
+) -> list[Place]:
     places = list[Place]()
     for replies, asked in zip(known, answers, strict=True):
         found, place = asked.told.found, replies.find(asked.told.found)  # the same as one that is known to be fixed
-        if place is None and asked.call.is_fixed(namespace, found, asked.told.right):
+        if place is None and asked.call.is_fixed(namespace, found, asked.told.right, keep_equal):
             place = replies.add(found)
         places.append(found if place is None and not asked.call.is_drawn else place)
     return places
@@ -134,20 +153,26 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     subjects = list[Subject]()
     disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
     for path in exercise.right_attempts():
-        answers = answers_of(recorded, namespace_of(path))
+        with _must_end(exercise, f"the right attempt {path.name}", path, path):
+            answers = answers_of(recorded, namespace_of(path))
         told = [each.told for each in answers]
         disputed |= {(i, f) for i, each in enumerate(told) for f in FACETS if not each.found.agrees(each.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
-        answers = answers_of(recorded, namespace := namespace_of(path))
-        subjects.append(Subject(_failed(hidden, hearing.of(namespace, answers)), False, broken(answers)))
+        namespace = namespace_of(path)
+        with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
+            answers = answers_of(recorded, namespace)
+            failed = _failed(hidden, hearing.of(namespace, answers))
+        subjects.append(Subject(failed, False, broken(answers)))
     heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
     for mutant in bank.mutants:
-        answers = answers_of(recorded, mutant.namespace)
-        seen = mutant.id, [each.told.found for each in answers]
-        result = next((result for other, result in heard if other == seen), None)
-        if result is None or not any(result[1]):  # else what is known of the other one is known of this one
-            result = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers), broken(answers)
+        with _must_end(exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions):
+            answers = answers_of(recorded, mutant.namespace)
+            seen = mutant.id, [each.told.found for each in answers]
+            result = next((result for other, result in heard if other == seen), None)
+            if result is None or not any(result[1]):  # else what is known of the other one is known of this one
+                row, places = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers)
+                result = row, places, broken(answers)
         heard.append((seen, result))
     mutants = list[RecordedMutant]()
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
@@ -184,13 +209,22 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
     reference = catalogue.remembering(exercise)
     for path in exercise.right_attempts():
         attempt = LocalRecordingRunner(namespace_of(path))
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with (
+            redirect_stdout(StringIO()),
+            redirect_stderr(StringIO()),
+            _must_end(exercise, f"the right attempt {path.name}", path, path),
+        ):
             outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
         failed = next((outcome for outcome in outcomes if outcome.outcome != "passed"), None)
         if failed is not None:
-            problem = f"{path.relative_to(exercise.root)} fails {failed.id}: {failed.fault or failed.evidence}"
+            problem = f"{path.relative_to(exercise.root)} fails {failed.id}: {evidence_for_author(failed, attempt.transcript, path)}"
             mend = f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in {exercise.checks.name}"
             raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
+
+
+def _must_end(exercise: Exercise, who: str, compiled_as: Path, source: Path) -> AbstractContextManager[None]:
+    next_step = f"mend it in {source.relative_to(exercise.root)}, then course release {exercise.id}"
+    return must_end(who, compiled_as, next_step)
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:

@@ -5,10 +5,11 @@ What chance or rounding decides is not recorded: every machine would record anot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -19,18 +20,19 @@ from ..box.worker.execute import execute
 from ..box.worker.messages import Build, Call
 from ..checks.cast import cast, map_call, rounded
 from ..checks.draw import Drawn
-from ..checks.local import LocalRecordingRunner
+from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange
+from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
-from ..judge.run_checks import Catalogue
+from ..judge.run_checks import CONDITIONS, Catalogue
 from .asked_aspects import Groups, groups_of
 from .record_conditions import PUBLIC, recorded_conditions
+from .time_limit import must_end
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies
@@ -76,10 +78,18 @@ class RecordedCall:
         again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
         return fingerprint_of(self.answer(namespace)).agrees(fingerprint_of(again.answer(namespace)), VALUES)
 
-    def is_fixed(self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+    def is_fixed(
+        self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint, keep_equal: bool = False
+    ) -> bool:
         """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
 
-        Another processor computes other numbers there. right: the reference's reply.
+        Another processor computes other numbers there.
+
+        Args:
+            namespace: the code that replied.
+            found: its reply.
+            right: the reference's reply.
+            keep_equal: do not nudge equal numbers (`has_exact_sums`), which would be equal no more.
         """
         if (found.raised or self.call.only_build) and not self.is_drawn:  # there are no numbers
             return True
@@ -92,16 +102,19 @@ class RecordedCall:
         facets = VALUES if only_values else None
         is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {"float64", None}
         nudges = NUDGES if is_wide else NARROW_NUDGES
-        replies = (asked._nudged(seed, by, only_values).answer(namespace, only_values) for by, seed in nudges)
+        replies = (
+            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values) for by, seed in nudges
+        )
         return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
 
-    def _nudge(self, seed: int, by: float, only_values: bool) -> RecordedCall:
+    def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
         generator = torch.Generator().manual_seed(seed)
 
         def change(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point() or tensor.device.type == "meta":
                 return tensor
-            return tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            nudged = tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            return torch.where(has_exact_sums(tensor), tensor, nudged) if keep_equal else nudged
 
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
@@ -168,6 +181,17 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions)
 
 
+def has_exact_sums(tensor: Tensor) -> Tensor:
+    """Return for each number whether it stands in the tensor more than once, and is as short as 4.0.
+
+    Sums and products of such numbers are exact, so every processor computes the same.
+    """
+    values, places, counts = tensor.unique(return_inverse=True, return_counts=True)
+    is_short = values == values.half().to(values.dtype)
+    is_exact: Tensor = (counts > 1) & is_short
+    return is_exact[places]
+
+
 def is_an_edit(first: Call, second: Call) -> bool:
     """Return whether both ask the same once, but for some of the numbers in one tensor that is passed.
 
@@ -190,17 +214,39 @@ def right_answers(
     drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails its own checks.
     """
     reference = catalogue.reference(exercise)
-    subject = LocalRecordingRunner(reference.namespace)
-    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
+    subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
+    with must_end(f"the reference of {exercise.id}", exercise.solution, f"mend it, {again}"):
+        outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
     if failed := next((each for each in outcomes if each.outcome != "passed"), None):
-        again = f"then course release {exercise.id}"
         if failed.fault:
             said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
             raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
-        said = f"the reference of {exercise.id} fails {failed.id}: {failed.evidence}"
+        said = f"the reference of {exercise.id} fails {failed.id}: {evidence_for_author(failed, subject.transcript, exercise.solution)}"
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
+    asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
+    if unknown := next((name for name in catalogue.conditions(exercise) if name not in asked), None):
+        said = f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask {', '.join(asked)}"
+        raise CourseError(f"{said}. Next: mend that name, {again}")
     return outcomes, subject.transcript
+
+
+def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
+    """Return why trusted code fails a check. Its author may read what students may not: Python's message, with the line.
+
+    path: the file of the code.
+    """
+    namespace = namespace_of(path)
+    asked = [exchange.call for exchange in transcript if exchange.check == failed.id]
+    missing = next((name for call in asked if (name := target_of(call)) not in namespace), None)
+    if missing is not None:
+        return f"it asks for {missing}, which {path.name} does not define"
+    if failed.raised is None:
+        return failed.fault or failed.evidence
+    replies = (execute(namespace, cast(call, call.dtype or "float64"), str(path)) for call in asked)
+    raised = next((reply.raised for reply in replies if reply.raised is not None), failed.raised)
+    line = f" ({path.name}, line {raised.line})" if raised.line else ""
+    return f"raised {raised.type}: {raised.message}{line}"
 
 
 def elements(call: Call) -> int:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from ..box.worker.training import STEPS, Trainer
 from ..checks.local import namespace_of
@@ -33,6 +35,7 @@ from ..submission.source_text import code_digest
 from ..whole import write_whole
 from .fingerprints import recorded_file, words_of
 from .record_calls import right_answers
+from .seen_shares import shares_of
 from .stub import stub_of
 from .stub_notebook import stub_notebook
 
@@ -145,16 +148,20 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
     except TrainingStopped as stopped:
         said = f"the reference of {exercise.id} does not train: {stopped}"
         raise CourseError(f"{said} Next: mend it, or `train` in course.yaml") from None
-    blocks = list[TrainedBlock]()
+    seen = list[tuple[nn.Module, TrainedBlock]]()
     with torch.no_grad():
         for parameter in trainer.model.parameters():  # rounded as they are saved
             parameter.copy_(parameter.half())
         for block in trainer.model.blocks:
             block.get_submodule("attention").register_forward_hook(
-                lambda module, args, given: blocks.append(TrainedBlock(args[0], given, dict(module.named_parameters())))
+                lambda module, args, given: seen.append(
+                    (module, TrainedBlock(args[0], given, dict(module.named_parameters())))
+                )
             )
         trainer.model.eval()(run.numbers(SENTENCE).long()[None])
-        return save_blocks(blocks)
+    shown_with = trainable.shown_with
+    blocks = [replace(block, shares=shares_of(module, block.taken, shown_with)) for module, block in [*seen]]
+    return save_blocks(blocks)
 
 
 def _record_all(

@@ -39,7 +39,7 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     """
     if wrong := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
-        raise CourseError(f"{said}. Next: course new averages/median")
+        raise CourseError(f"{said}. Next: course new {_as_id(assignment)}/{_as_id(exercise)}")
     if exercise in _names_taken(library):
         said = f"no function can be called {exercise} here: Python or the skeleton has that name already"
         raise CourseError(f"{said}. Next: course new {assignment}/{exercise}_of")
@@ -72,6 +72,11 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
     for path, text in files.items():
         write_whole(path, text.encode())
     return list(files)
+
+
+def _as_id(name: str) -> str:
+    """Return the id that is most like a name."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_") or "median"
 
 
 def _names_taken(library: str) -> set[str]:

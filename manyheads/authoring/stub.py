@@ -6,10 +6,12 @@ SOLUTION. If both accept a source, both give the same text. Hidden are also the 
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from io import BytesIO
 
 from ..course import Course, CourseError, Exercise
@@ -25,6 +27,9 @@ _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts 
 # How lines begin that reveal nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
+TAGS = ("setup", "solution", "check", "predict")  # of a lesson's cells; others mean nothing here, and are kept
+_TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
+
 Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
 
 
@@ -36,7 +41,26 @@ def stub_of(exercise: Exercise) -> str:
     except OSError:
         said = f"{path} is missing, which course.yaml requires"
         raise CourseError(f"{said}. Next: write it, or mend course.yaml") from None
-    return strip(source, str(path.relative_to(exercise.root)))
+    name = str(path.relative_to(exercise.root))
+    _demand_tags(source, name)
+    return strip(source, name)
+
+
+def _demand_tags(source: str, name: str) -> None:
+    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that means something."""
+    for number, line in enumerate(source.splitlines(), 1):
+        written = _TAGS.match(line)
+        if written is None:
+            continue
+        try:
+            tags = json.loads(written[1])
+        except ValueError:
+            such_as = 'they are a list of texts, such as tags=["check"]'
+            raise _fault(name, number, f"tags={written[1]} cannot be read; {such_as}") from None
+        for tag in tags:
+            near = get_close_matches(str(tag), TAGS, 1)
+            if near and tag not in TAGS:
+                raise _fault(name, number, f'the tag "{tag}" means nothing: "{near[0]}" may be meant')
 
 
 def strip(source: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -21,16 +22,26 @@ __all__ = ["CheckFailed"]
 
 
 def expect(condition: object, evidence: str, suspect: str = "") -> None:
-    """Fail with this evidence unless the condition holds."""
+    """Fail with this evidence unless the condition holds.
+
+    Args:
+        condition: anything, of which Python's truth counts.
+        evidence: the sentence that the student reads. It says where and what kind, never an expected value.
+        suspect: the id of a misconception that this failure alone proves.
+    """
     if not condition:
         raise CheckFailed(evidence, suspect)
 
 
 def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
-    """Assert that the values agree to TOLERANCE of the largest expected value. Infinities must be equal.
+    """Assert that the values agree to 1e-5 of the largest expected value. Infinities must be equal.
 
-    want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of numbers, a text, a number.
     Of two answers with several parts, all parts agree that are not opaque.
+
+    Args:
+        got: an answer of the attempt.
+        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of numbers, a text, a number.
+        what: what a student calls the answer; by default "the output", or the name of the part.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
         for leaf, due in zip(got.leaves(), want.leaves(), strict=True):
@@ -61,14 +72,20 @@ def _assert_leaf(mine: Answer, due: Answer) -> None:
 
 
 def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:
-    """Two answers of the attempt agree with each other. If not, `evidence` is shown."""
+    """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown."""
     a, b = _tensor(got), _tensor(other)
     if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
         raise CheckFailed(evidence)
 
 
 def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what: str = "") -> None:
-    """Assert that the shape is as stated."""
+    """Assert that the shape is as stated.
+
+    Args:
+        got: an answer of the attempt.
+        shape: as Python writes it: `(B, T, C)`.
+        what: what a student calls the answer; by default "the output", or the name of the part.
+    """
     mine = _tensor(got)
     what = what or _label_of(got)
     if tuple(mine.shape) != tuple(shape):
@@ -77,7 +94,7 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what
 
 
 def assert_finite(got: Answer | Tensor, what: str = "") -> None:
-    """No NaN and no infinity, in no part of an answer that has several."""
+    """Assert that there is no NaN and no infinity, in no part of an answer that has several."""
     if isinstance(got, Answer) and not got.form.is_leaf:
         for leaf in got.leaves():
             if leaf.kind != NONE:
@@ -97,12 +114,23 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
 
     Differences are relative to the largest of all these gradients, so that a gradient that is zero in exact arithmetic (a
     key bias's) is compared absolutely.
+
+    Args:
+        got: an answer of the attempt, which was asked for gradients: `attempt.asking(cotangent=g)`.
+        want: the answer of the reference to the same call.
+        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's, "then.0.args.0" that of the second call's
+            first argument.
+        suspect_if_cut: the id of a misconception that is proved where no gradient arrives at all.
+
+    Raises:
+        ValueError: if no name is given, or the reference has no gradient of it. The check's author reads it.
     """
+    _demand_gradients(want, names)
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
         if cotangent is not None:
             assert_shape(leaf, cotangent.shape)  # else no gradient was asked for
     wanted = {name: want.gradient(name) for name in names}
-    scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
+    scale = max((float(g.abs().max()) for g in wanted.values() if g is not None), default=0.0)
     for name, expected in wanted.items():
         mine = got.gradient(name)
         which = label(name)
@@ -115,8 +143,27 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
             raise CheckFailed(f"the gradient of {which} is not the one that is due{_by(error)}")
 
 
+def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
+    """Raise ValueError, which the author of the check reads, unless the reference was asked for gradients of these names."""
+    want.must_return()
+    if not names:
+        raise ValueError('assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"')
+    if not any(cotangent is not None for cotangent in want.call.cotangents):
+        raise ValueError("the reference was asked for no gradient: ask both of them with asking(cotangent=…)")
+    known = want.reply.gradients
+    if known and (unknown := [name for name in names if name not in known]):
+        raise ValueError(f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}')
+
+
 def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
-    """Assert that the attempt raised ValueError, AssertionError or a type in `also`. `what` completes "… is accepted"."""
+    """Assert that the attempt raised ValueError or AssertionError.
+
+    Args:
+        got: an answer of the attempt to what it should refuse.
+        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in silence".
+        also: names of further exceptions that will do, such as `("RuntimeError",)`.
+        suspect: the id of a misconception that is proved if nothing is raised.
+    """
     raised = got.raised
     if raised is None:
         raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
@@ -125,7 +172,12 @@ def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspec
 
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:
-    """Assert that the call changed no argument in place."""
+    """Assert that the call changed no argument in place.
+
+    Args:
+        got: an answer of the attempt.
+        suspect: the id of a misconception that is proved if one is changed.
+    """
     got.must_return()
     if got.reply.mutated:
         names = " and ".join(label(name) for name in got.reply.mutated)

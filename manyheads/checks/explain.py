@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from ..box.worker.answers import Raised
+from ..judges_python import PYTHON
 from .sanitize import joined, sanitize
 
 # Type names that may be shown. Any other becomes "an exception of its own".
@@ -26,6 +27,7 @@ _KNOWN = frozenset(
 # Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their names.
 _LAYER = "LAYER", "(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
+_OVERLOADS = ", but expected one of:"  # behind it PyTorch lists all signatures, on many lines
 _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
 
 
@@ -123,6 +125,8 @@ def explain(raised: Raised) -> str:
     kind = kind_of(raised)
     misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)  # not what the kind means
     meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    if meaning and kind and kind.type == "SyntaxError":
+        meaning += f" {PYTHON}"  # a newer version may read it, and recordings depend on what stands in kinds.yaml
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 
@@ -132,5 +136,6 @@ def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) 
     due: a sentence about what is due in its place.
     """
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
-    own = sanitize(raised.message) if is_shown and not says_nothing else ""
+    message, *_ = raised.message.split(_OVERLOADS)
+    own = sanitize(message) if is_shown and not says_nothing else ""
     return joined(explain(raised), own and f"Python says: {own}".removesuffix("."), due)

@@ -119,7 +119,7 @@ class Implementation:
         return dataclasses.replace(self, options={**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
-        """Call a function."""
+        """Call a function of the file by its name. Returns the answer."""
         return self.ask(self.call_of(name, args, kwargs))
 
     def sequence(self, name: str) -> CallSequence:
@@ -127,7 +127,10 @@ class Implementation:
         return CallSequence(self.call_of(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
-        """Describe a module to build: by default in eval mode, with its own initial weights."""
+        """Describe a module to build, by the name of its class: in eval mode, with its own initial weights, unless said otherwise.
+
+        Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
+        """
         return Module(self, Build(target, args, kwargs))
 
     def ask(self, call: Call) -> Answer:
@@ -154,19 +157,19 @@ class Module:
         return Module(self.implementation.asking(**options), self.build)
 
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
-        """With these parameters loaded; parameters that are not named become zero."""
+        """Return the module with these parameters loaded, by name; parameters that are not named become zero."""
         return self._with(state=dict(state))
 
     def training(self) -> Module:
-        """In training mode."""
+        """Return the module in training mode."""
         return self._with(training=True)
 
     def with_attributes(self, **attributes: Any) -> Module:
-        """With these attributes set after building."""
+        """Return the module with these attributes set after building."""
         return self._with(attributes={**self.build.attributes, **attributes})
 
     def reporting(self, *names: str) -> Module:
-        """With these attributes reported after the call."""
+        """Return the module with these attributes reported after the call."""
         return self._with(report=names)
 
     def on(self, device: str) -> Module:
@@ -174,11 +177,11 @@ class Module:
         return self._with(device=device)
 
     def without_init(self) -> Module:
-        """Without random initialisation, to save time if all weights are loaded anyway."""
+        """Return the module without random initialisation, to save time if all weights are loaded anyway."""
         return self._with(skip_init=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
-        """Build, then call forward."""
+        """Build, then call forward. Returns the answer."""
         return self.implementation.ask(self.implementation.call_of(self.build, args, kwargs))
 
     def sequence(self) -> CallSequence:
@@ -187,7 +190,7 @@ class Module:
         return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
     def built(self) -> Answer:
-        """Build only."""
+        """Build only. Returns an answer whose `module` has the facts."""
         return self.implementation.ask(Call(self.build, only_build=True, **self.implementation.options))
 
     def _with(self, **changes: Any) -> Module:

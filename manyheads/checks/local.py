@@ -14,7 +14,7 @@ from shlex import quote
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply, tensors_of
 from ..box.worker.messages import Call
-from ..errors import CourseFault
+from ..errors import CourseFault, described, place_of
 from .explain import is_dtype_fault, is_refusal, kind_of
 from .implementation import LocalRunner, Runner
 from .transcript import Exchange, Question
@@ -89,8 +89,16 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
     try:
         exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:
-        raise BrokenReference(f"{path}: {type(error).__name__}: {error}. Next: python {quote(str(path))}") from error
+        raise BrokenReference(_why_broken(path, error)) from error
     return vars(module)
+
+
+def _why_broken(path: Path, error: Exception) -> str:
+    place = place_of(error, lambda file: file.parent == path.parent)  # a neighbour that it imports may be what fails
+    if place is None:
+        return f"{path}: {described(error)}. Next: python {quote(str(path))}"
+    file, line = place
+    return f"{file}:{line}: {described(error)}. Next: mend that line, then course verify"
 
 
 def _package_of(folder: Path) -> str:

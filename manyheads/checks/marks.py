@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from math import isfinite
 from typing import Any
 
 
@@ -34,11 +35,22 @@ def check(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
 
-    device: "cuda" for a check of what only a GPU can show; on other devices the check does not exist. Such a check must
-    give no points, so that a score means the same on every device. Raises ValueError if it has points.
+    Args:
+        points: what it is worth: 0 or more. The sum of an exercise's checks stands in course.yaml.
+        hint: what a student reads who fails it; by default the exercise's hint.
+        layer: what it is about.
+        device: "cuda" for a check of what only a GPU can show; on other devices the check does not exist. Such a check must give
+            no points, so that a score means the same on every device.
+
+    Raises:
+        ValueError: if the points or the layer are none, or if a check for one device alone has points.
     """
     import pytest  # imported late: a student's own check has no hidden checks and should start fast
 
+    if not isinstance(points, int | float) or not isfinite(points) or points < 0:
+        raise ValueError(f"points={points!r}: a check gives 0 points or more")
+    if not isinstance(layer, Layer):
+        raise ValueError(f"layer={layer!r}: a check has one of {', '.join(f'Layer.{each.name}' for each in Layer)}")
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")
     return pytest.mark.hidden_check(Mark(points, layer, hint, device))

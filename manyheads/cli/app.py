@@ -23,9 +23,9 @@ INSTRUCTORS = (
     "Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
-FOR_INSTRUCTORS = ("To grade a class", "To make a course")
+FOR_STUDENTS = "For students"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, ask, train, bench, lsp),
+    FOR_STUDENTS: (status, check, hint, trace, plot, ask, train, bench, lsp),
     "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
@@ -46,6 +46,6 @@ app = typer.Typer(
 )
 for panel, commands in PANELS.items():
     for command in commands:
-        is_hidden = (_hidden and panel in FOR_INSTRUCTORS) or command in _of_attention
+        is_hidden = (_hidden and panel != FOR_STUDENTS) or command in _of_attention
         app.command(rich_help_panel=panel, hidden=is_hidden)(command)
 app.add_typer(ci, name="ci", rich_help_panel="For workflows", hidden=_hidden)

@@ -13,6 +13,7 @@ from typer import Argument, Exit, Option
 from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
+from ..judges_python import said_of_a_newer_python
 from ..report.labels import label_of
 from ..report.terminal import fitted_report, next_of, to_write
 from ..report.words import as_json, as_lines
@@ -40,7 +41,7 @@ def check(
         Literal["text", "lines"], Option("--format", help="lines: what is wrong, a line each, for an editor.")
     ] = "text",
 ) -> None:
-    """Check your own attempts, and name the misconception behind a mistake.
+    """Check your attempts, and name the misconception behind a mistake.
 
     Example: `course check 01`, or `course check --watch` while you write.
     """
@@ -110,6 +111,7 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         else:
             next_ = next_ or next_of(own, result)
     console.tell(class_news(course), style="dim")
+    console.tell(said_of_a_newer_python(course.root), style="dim")
     if done:
         kept = done_exercises(course)
         if done - kept:
@@ -205,9 +207,9 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
 
 
 def lsp() -> None:
-    """Serve an editor over standard input and output, by the Language Server Protocol. Your editor starts it.
+    """Serve an editor by the Language Server Protocol.
 
-    At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+    Your editor starts it, and speaks to it over standard input and output. At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
 
     Example: `course lsp`, as the command of a language server for Python
     """

@@ -165,7 +165,7 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
     """
     decided = ((sentence, result.student) for result in view.results for sentence in sentences(result, view.labels))
     name(console, "decided", _with_whose(decided), style="cyan")
-    untimed = [r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)]
+    untimed = sorted(r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments))
     if untimed:
         unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
         console.say(f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow")

@@ -59,7 +59,7 @@ def collect(
     students = counted(len({file.student for file in laid}), "student", "students")
     console.say(f"{students}: {_counts(file.state for file in laid) or 'nothing'}")
     if known is not None and known.unread:
-        unread = some([ascii(name) for name in known.unread])
+        unread = some([repr(name) for name in known.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
     name(console, "note", done.said, more, "bright_black", most)

@@ -63,7 +63,7 @@ def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
 
 
 def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None:
-    """Ask for a hint: a question first, then a pointer, then nearly the answer.
+    """Ask for a hint: a question, then a pointer, then nearly the answer.
 
     Example: `course hint 01`
     """
@@ -79,8 +79,11 @@ def status(
     course: CourseOption = None,
     fresh: options.FreshOption = False,
     json: options.JsonOption = False,
+    whole: Annotated[
+        bool, Option("--all", help="Show the whole checklist, also where the screen has no room.")
+    ] = False,
 ) -> None:
-    """Show which exercises are done, in progress or untouched, your points, and what is next.
+    """Show how far you are with each exercise, and what is next.
 
     Example: `course status`
     """
@@ -95,7 +98,8 @@ def status(
         print(as_json(owns, results))
         return
     each = zip(owns, results, strict=True)
-    console.print(ladder([Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]))
+    rungs = [Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]
+    console.print(ladder(rungs, is_whole=whole))
     console.tell(*below_ladder(owns, results))
 
 
@@ -106,7 +110,7 @@ def trace(
     values: Annotated[bool, Option("--values", help="Show the numbers, too.")] = False,
     whole: Annotated[bool, Option("--all", help="Show every line, also where the screen has no room.")] = False,
 ) -> None:
-    """Follow your own code: what each line does to shapes, and whether numbers move.
+    """Follow your own code: what each line does to shapes and numbers.
 
     Example: `course trace 01`
     """
@@ -165,7 +169,9 @@ def ask(
     seed: Annotated[int | None, Option(min=0, help="The same questions again [default: others].")] = None,
     letters: Annotated[str | None, Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
 ) -> None:
-    """Answer five questions about your own code: what each line makes, and what an edit of it would do.
+    """Answer five questions about your own code.
+
+    They ask what a line makes, and what an edit of it would do.
 
     Example: `course ask 01`
     """
@@ -223,7 +229,9 @@ def train(
     course: CourseOption = None,
     steps: Annotated[int | None, Option(min=1, help="Stop after so many [default: at the end].")] = None,
 ) -> None:
-    """Put your own attention into a small language model and let it learn to write: about a minute.
+    """Let your own attention learn to write, which takes a minute.
+
+    It is put into a small language model, as one of its blocks.
 
     Example: `course train 07`
     """
@@ -262,7 +270,9 @@ def bench(
     device: Annotated[Device, Option(help="Where to compute.")] = Device.CPU,
     quick: Annotated[bool, Option("--quick", help="The smallest size alone: a few seconds.")] = False,
 ) -> None:
-    """Time attention by hand against SDPA, beside the lesson's own figures. On a CPU that takes minutes.
+    """Time attention by hand against SDPA: minutes on a CPU.
+
+    The lesson's own figures stand beside yours.
 
     Example: `course bench --quick`
     """

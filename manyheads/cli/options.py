@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated
@@ -20,6 +20,8 @@ from typer import Argument, Option
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
+from ..submission import ENDINGS
+from ..submission.which_exercise import Exercises
 from ..visible import visible
 
 CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
@@ -63,15 +65,22 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
     for name in names:
         of_function = [exercise for exercise in every if name in exercise.shapes]
         of_assignment = [e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
-        match = exercises_called(every, name) or of_assignment or of_function[:1]
+        match = exercises_called(every, name) or of_assignment or of_function[:1] or _of_a_copy(course, every, name)
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         here, path = [file for each in match for file in (each.script, each.notebook)], Path(name)
-        if path.suffix and path.exists() and path.resolve() not in here:
+        if path.suffix and path.exists() and path.resolve().parent not in {file.parent for file in here}:
             said = f"{path} is not read: attempts are in {here[0].parent}"
             raise CourseError(f"{said}. Next: copy it there, then course check {match[0].id}")
         exercises += match
     return exercises
+
+
+def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list[Exercise]:
+    """Return the exercise that a file is of whose name says more than that, such as 04_reshape_dance-Copy1.ipynb."""
+    is_file = Path(name).suffix.lower() in ENDINGS
+    found = Exercises(course).named(Path(name).name) if is_file else None
+    return [exercise for exercise in exercises if exercise is found]
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:

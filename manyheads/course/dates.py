@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from .written_form import written_as
+from .written_form import WrittenAs
 
 # A clock, then its zone.
 _MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")
@@ -104,11 +104,10 @@ def _zone(name: str) -> str:
     return name
 
 
-_PATTERN = "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$"
 Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
 Duration = Annotated[
     str,
-    Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days"),
-    written_as(_PATTERN, "a time such as 30 min, 2 h or 7 days"),
+    WrittenAs("^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"),
+    Field(description="such as 30 min, 2 h or 7 days"),
 ]

@@ -10,21 +10,17 @@ from pydantic_core import PydanticCustomError
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone, moment, zone_named
 from .shapes import parse_signature
-from .written_form import written_as
+from .written_form import WrittenAs
 
-_IDENTIFIER, _EARLIER_NAME = "^[a-z][a-z0-9_]*$", "^[a-z0-9][a-z0-9_]*$"
-_SHARE = r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$"
 Identifier = Annotated[
     str,
-    Field(pattern=_IDENTIFIER, description="lower case, digits and underscores"),
-    written_as(_IDENTIFIER, "a letter and then letters, digits and underscores, all in lower case"),
+    WrittenAs("^[a-z][a-z0-9_]*$", "a letter and then letters, digits and underscores, all in lower case"),
+    Field(description="lower case, digits and underscores"),
 ]
-EarlierName = Annotated[
-    str,
-    Field(pattern=_EARLIER_NAME),
-    written_as(_EARLIER_NAME, "letters, digits and underscores, all in lower case"),
+EarlierName = Annotated[str, WrittenAs("^[a-z0-9][a-z0-9_]*$", "letters, digits and underscores, all in lower case")]
+Share = Annotated[
+    str, WrittenAs(r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", "a share such as 10%"), Field(description="such as 10%")
 ]
-Share = Annotated[str, Field(pattern=_SHARE, description="such as 10%"), written_as(_SHARE, "a share such as 10%")]
 Words = Annotated[str, Field(min_length=1)]
 _SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
 Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]

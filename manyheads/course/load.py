@@ -6,11 +6,12 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -87,7 +88,7 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
     except ValidationError as error:
         found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
         first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
-        line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first)
+        line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first, model)
         if first["type"] == "model_type" and not first["loc"]:
             said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
     except (ArithmeticError, ValueError, RecursionError):
@@ -114,15 +115,42 @@ def line_of(tree: Any, place: Sequence[int | str]) -> int:
     return line
 
 
-def _told(error: ErrorDetails) -> str:
+def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return what pydantic says, with the key and what stands there. The line says in which row it is."""
     place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
     last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
     key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
+    if error["type"] == "tuple_type":
+        return f"{key or 'the file'} should be a list: each row begins with a dash, or all stand in [brackets]"
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    if error["type"] == "extra_forbidden":
+        keys = _keys_beside(place, model)
+        near = get_close_matches(str(place[-1]), keys, 1)
+        return f"{key}: there is no such key; " + (
+            f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
+        )
     shown = f" (input: {ascii(given)[:50]})" if isinstance(given, str | int | float) else ""
     return f"{key or 'the file'}: {error['msg']}{shown}"
+
+
+def _keys_beside(place: Sequence[int | str], model: type[BaseModel]) -> list[str]:
+    """Return the keys that may stand where this place's last one does."""
+    if issubclass(model, RootModel):
+        model = _model_in(model.model_fields["root"].annotation) or model
+    for part in place[:-1]:
+        field = model.model_fields.get(str(part))
+        model = _model_in(field.annotation) or model if field is not None else model
+    return list(model.model_fields)
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Return the model of a field, of its rows, or of what it holds if it is not None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def course_secret(root: Path) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from ..checks.edit import Edit, EditError
 from ..checks.local import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
+from ..errors import described, place_of
 from .directions import Direction
 from .family import Family, Namespace
 
@@ -106,9 +107,19 @@ def load_bank(exercise: Exercise) -> Bank:
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
     families = _families(exercise, bank, names.get("FAMILIES", ()))
-    return replace(
-        bank, mutants=tuple(_mutant(exercise, bank, id_, change) for id_, change in listed), families=families
-    )
+    mutants = tuple(_mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2)) for i in range(len(listed)))
+    return replace(bank, mutants=mutants, families=families)
+
+
+def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int) -> tuple[Any, ...]:
+    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it has another form."""
+    form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
+    is_row = isinstance(row, tuple) and len(row) == parts and isinstance(row[0], str)
+    if isinstance(row, tuple) and is_row and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping)):
+        return row
+    shown = repr(row)[:60]
+    said = f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a tuple of {form}"
+    raise CourseError(f"{said}. Next: mend that row, then course verify {exercise.id}")
 
 
 def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, ...]:
@@ -117,7 +128,8 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
     _, source = bank.reference
     families = []
-    for id_, change, (low, high) in listed:
+    for index, row in enumerate(listed):
+        id_, change, (low, high) = _row_of(exercise, "FAMILIES", index, row, 3)
         if isinstance(change(low), Edit):
             knobs = partial(lambda change, number: {"edit": change(number)}, change)
             make_edited = partial(_edited_namespace, exercise, id_, source)
@@ -162,23 +174,14 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
     except BrokenReference as broken:
         namespace_of_source(source, reference)
         cause = broken.__cause__
-        line = _line_of(cause, reference)
+        _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
         shown = f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
-        message = cause.msg if isinstance(cause, SyntaxError) else cause  # without file and line, which stand here
-        problem = f"{reference.name} with its edit{shown} raises {type(cause).__name__}: {message}"
+        problem = f"{reference.name} with its edit{shown} raises {described(cause)}"
         again = f"then course verify {exercise.id}"
         raise CourseError(
             f"{exercise.misconceptions}: the mutant {id_}: {problem}. Next: mend its edit, {again}"
         ) from broken
-
-
-def _line_of(error: BaseException | None, path: Path) -> int | None:
-    """Return the line of this file at which the error was raised, or which Python cannot read; None if it is another file's."""
-    if isinstance(error, SyntaxError):
-        return error.lineno
-    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
@@ -194,17 +197,38 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
     }
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML's safe values. A key that occurs twice is refused, for the first one's value would be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping. Raises yaml.MarkedYAMLError with the line of a repeated key."""
+        known = set[str]()
+        for key, _ in node.value:
+            if key.value in known:
+                problem = f"{key.value} stands there already, further above"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            known.add(key.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
 def _read(path: Path) -> dict[str, _TextFile]:
     if not path.exists():
         return {}
     try:
-        raw = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        raw = yaml.load(path.read_bytes().decode("utf-8"), Loader=_Loader)
         return TypeAdapter(dict[str, _TextFile]).validate_python(raw or {})
+    except UnicodeDecodeError as error:
+        line = path.read_bytes().count(b"\n", 0, error.start) + 1
+        said = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = f"{path}:{mark.line + 1 if mark else 1}: {', '.join(filter(None, (error.context, error.problem)))}"
     except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())[:300]
-        raise CourseError(f"{path}: {problem}. Next: mend it, then course verify") from None
+        said = f"{path}: {' '.join(str(error).split())[:300]}"
     except ValidationError as error:
-        raise CourseError(f"{path}, {_in_words(error, path)}. Next: mend it, then course verify") from None
+        said = f"{path}:{_in_words(error, path)}"
+    raise CourseError(f"{said}. Next: mend it, then course verify")
 
 
 def _in_words(error: ValidationError, path: Path) -> str:
@@ -213,7 +237,7 @@ def _in_words(error: ValidationError, path: Path) -> str:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next((n for n, text in enumerate(lines, 1) if keys and text.partition(":")[0].strip("\"' ") == keys[0]), 1)
     about = ", ".join(keys[:-1] if first["type"] in ("extra_forbidden", "missing") else keys)
-    where = f"line {line}: {about}" if about else f"line {line}"
+    where = f"{line}: {about or 'the file'}"
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
     if first["type"] == "extra_forbidden":

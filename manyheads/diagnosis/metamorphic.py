@@ -83,7 +83,9 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
         if moved:
-            return f"{EDIT} changes {moved} of the {int(same.sum())} numbers that should stay"
+            kept = int(same.sum())
+            which = f"all {kept}" if moved == kept > 1 else f"{moved} of the {kept}"
+            return f"{EDIT} changes {which} numbers of the answer that should not depend on it"
     return ""
 
 
@@ -145,7 +147,20 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
     (right, first), (other_right, second), (_, number) = answers
     if not _is_near(right, first) or not _is_near(other_right, second) or _is_largest_difference(first, second, number):
         return ""
-    return "the number that it gives is not the largest absolute difference of the two answers"
+    return f"the number that it gives is {_what_it_is(first, second, number)}"
+
+
+def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
+    """Return what a number is that is not the largest difference of an attempt's own two answers."""
+    apart = (first - second).abs().double()
+    given, largest, mean = float(number), float(apart.max()), float(apart.mean())
+    if given == 0:
+        return "0, and the two answers differ"
+    if given < 0:
+        return "below 0, as no absolute difference is"
+    if math.isclose(given, mean, rel_tol=_STAYS, abs_tol=_STAYS * largest):
+        return "the mean of the absolute differences, not the largest of them"
+    return "not the largest absolute difference of the two answers"
 
 
 def dropped_otherwise(answers: Sequence[Pair]) -> str:

@@ -94,8 +94,14 @@ def read(path: Path) -> Recording:
     except FileNotFoundError as error:
         following = restore(path, "an instructor who has not released it yet")
         raise CourseError(f"{path} is not here. {following}") from error
+    except OtherFacets as error:
+        raise CourseError(f"{path} {error}") from error
     except UNREADABLE as error:
         raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
+
+
+class OtherFacets(ValueError):
+    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them has not increased it."""
 
 
 # What reading bytes raises that are no recording, or a damaged one.
@@ -246,6 +252,9 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     """The replies to each call, which are made when they are first looked at."""
 
     def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
+        if differ := sorted({*body["values"]} ^ {*_FACETS}):
+            said = f"is of format {FORMAT}, as this engine is, and differs from it in {', '.join(differ)}"
+            raise OtherFacets(f"{said}. Next: increase FORMAT in {Path(__file__).name}, then course release")
         self._counts: list[int] = body["counts"]
         self._values = {name: [_frozen(value) for value in body["values"][name]] for name in _FACETS}
         self._rows: list[list[int]] = named["replies.structures"].tolist()

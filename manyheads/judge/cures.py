@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -21,10 +22,21 @@ import torch
 from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import is_undefined, missing_name
+from ..checks.explain import explain, is_undefined, missing_name
+from ..checks.sanitize import joined, sanitize
 from ..checks.transcript import Exchange
+from ..judges_python import PYTHON
 from ..submission import AttemptSource, proved_line
-from ..submission.source_text import DEFINITIONS, lines_of, nodes_of, statements_of
+from ..submission.newer_syntax import said_of_newer_syntax
+from ..submission.source_text import (
+    DEFINITIONS,
+    TEXT_ERRORS,
+    lines_of,
+    nodes_of,
+    pythons_words,
+    statements_of,
+)
+from ..submission.standing import texts_of_cells
 from ..submission.unwritten import has_no_content
 
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
@@ -47,14 +59,9 @@ def table() -> dict[re.Pattern[str], str]:
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
-        return f"Did you mean forward, where it says {near[0]}?"
-    said = ""
-    if raised.type == "UnboundLocalError":
-        said = _unbound(file, message)
-    elif raised.type in ("TypeError", "AttributeError"):
-        said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
-    if said:
+    if 'required "forward"' in message and (said := _forward_has_another_name(file, message)):
+        return said
+    if said := _exchanged(file) or _by_type(source, file, raised.type, message):
         return said
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
     for pattern, sentence in table().items():
@@ -63,6 +70,41 @@ def cure(source: str, raised: Raised) -> str:
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
     return _misspelt(file, message)
+
+
+def _by_type(source: str, file: _File, type_: str, message: str) -> str:
+    """Return what the file's text says about an exception of this type, "" where it says nothing."""
+    if type_ in TEXT_ERRORS:
+        return said_of_newer_syntax(source)
+    if type_ == "UnboundLocalError":
+        return _unbound(file, message)
+    if type_ == "ImportError":
+        return _not_in_this_python(file, message)
+    if type_ == "RuntimeError":
+        return _in_the_loop(file)
+    if type_ not in ("TypeError", "AttributeError"):
+        return ""
+    said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    return said or _init_has_another_name(file, message)
+
+
+def explain_text(source: AttemptSource, raised: Raised) -> str:
+    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a judge may show.
+
+    An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
+    """
+    said = ""
+    if raised.type in TEXT_ERRORS:
+        said = sanitize(pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0))
+    return joined(explain(raised), said and f"Python says: {said}".removesuffix(".")) if said else explain(raised)
+
+
+def _cell_around(source: AttemptSource, line: int) -> str:
+    """Return the text of the cell in which a line stands, below as many blank lines as stand above it; of a script all of it."""
+    if not source.cells:
+        return source.source
+    first, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
+    return "\n" * (first - 1) + text
 
 
 class _File:
@@ -108,6 +150,17 @@ def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) ->
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
 
 
+def _not_in_this_python(file: _File, message: str) -> str:
+    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if there is anything."""
+    found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
+    module = sys.modules.get(found[2]) if found and found[2].partition(".")[0] in sys.stdlib_module_names else None
+    if found is None or module is None or hasattr(module, found[1]) or found[1] not in file.code:
+        return ""
+    if near := get_close_matches(found[1], dir(module), 1, 0.75):
+        return f"Did you mean {near[0]}, where it says {found[1]}?"
+    return f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do without it."
+
+
 def _unbound(file: _File, message: str) -> str:
     found = re.match(rf"cannot access local variable {_NAME} where", message)
     own = [n for n in file.inside if found and isinstance(n, ast.Name) and n.id == found[1]]
@@ -130,6 +183,78 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
             return f"`{name}` is bound in another branch, written on line {line}: on this way it needs a value, too."
         case [*_, ast.For() | ast.While()]:
             return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
+    return ""
+
+
+def _exchanged(file: _File) -> str:
+    """Return which call of the function around the line gives the function's arguments in another order.
+
+    Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
+    """
+    around = [each for each in file.functions if file.covers(each)][-1:]
+    for function in around:
+        due = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        for call in (node for node in file.nodes if isinstance(node, ast.Call)):
+            given = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
+            is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
+            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(due[: len(given)])
+            if is_of_it and len(given) == len(call.args) and are_exchanged:
+                written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
+                if len(right) <= 2 * LONGEST:
+                    return f"`{written}`, written on line {call.lineno}, exchanges the arguments of {right}."
+    return ""
+
+
+def _forward_has_another_name(file: _File, message: str) -> str:
+    """Return which method of the module's class is meant by forward; "" if the file does not have the class."""
+    found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
+    methods = _methods(file, found[1]) if found else []
+    if near := get_close_matches("forward", [method.name for method in methods or file.functions], 1):
+        return f"Did you mean forward, where it says {near[0]}?"
+    others = [method for method in methods if method.name != "__init__"]
+    if len(others) != 1:
+        return ""
+    return f"A module calls its method forward, and this class has {others[0].name} on line {others[0].lineno}."
+
+
+def _init_has_another_name(file: _File, message: str) -> str:
+    found = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
+    methods = {method.name: method.lineno for method in (_methods(file, found[1]) if found else [])}
+    near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
+    return next((f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near), "")
+
+
+def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
+    """Return the methods of the file's class of this name."""
+    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][-1:]
+    inner = {id(part) for each in classes for part in each.body}
+    return [function for function in file.functions if id(function) in inner]
+
+
+def _in_the_loop(file: _File) -> str:
+    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list that each turn empties."""
+    for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
+        for part in loop.body:
+            if isinstance(part, ast.Return) and file.covers(part):
+                where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                return f"The `return` {where}, and ends it at its first turn."
+        if file.line <= (loop.end_lineno or 0):
+            continue
+        after = (node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0))
+        grown = {*map(_grown, ast.walk(loop))} & _names(after)  # of which more than the last turn's is wanted
+        for part in loop.body:
+            match part:
+                case ast.Assign([ast.Name(name)], ast.List([])) if name in grown and len(name) <= LONGEST:
+                    where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                    return f"`{name} = []` {where}: each turn empties the list."
+    return ""
+
+
+def _grown(node: ast.AST) -> str:
+    """Return the name of the list to which this call appends; "" if it is no such call."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "append")):
+            return name
     return ""
 
 
@@ -160,6 +285,9 @@ def _not_given(file: _File) -> str:
                     return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
+        if (first := min(node.lineno for node in asking)) > file.line:
+            asked_below = f"`if {name} is not None` stands only below, on line {first}"
+            return f"`{name}` is None where it is not given, and {asked_below}: ask first."
     return ""
 
 
@@ -209,7 +337,9 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
     for part in stopped[:_SHOWN]:
         name, place = missing_name(part.raised), proved_line(source, part.line).place
         reason = f"did not run to its end either: it needs {name}." if name in words else ""
-        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, source.source)}")
+        is_text = part.raised is not None and part.raised.type in TEXT_ERRORS
+        text = _cell_around(source, part.line) if is_text else source.source
+        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, text)}")
         words |= _words(source, part.line)
     if (more := len(stopped) - _SHOWN) > 0:
         sentences.append(f"{more} more did not run to their end.")
@@ -231,7 +361,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
         near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
         meant = f" Did you mean {near[0]}?" if near else ""
         return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
-    return f"did not run to its end: it {describe(raised)}. {cure(source, raised)}".rstrip()
+    return joined(f"did not run to its end: it {describe(raised)}", cure(source, raised) or " ").rstrip()
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:

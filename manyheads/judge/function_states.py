@@ -20,6 +20,9 @@ from ..submission.unwritten import definitions_of, left_over_raise, unwritten_me
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 FINE = ("right", "unseen", "so_far")
+MAKES_A_TENSOR = frozenset(
+    "arange empty eye full linspace ones rand randn tensor tril_indices triu_indices zeros".split()
+)
 
 
 @dataclass(frozen=True)
@@ -140,11 +143,24 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
             return f"{STUB_ENDS} {where}: take that line out once the rest is written"
         methods = unwritten_methods(source, seen.name)
         return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
-    # A function that makes a module will do for a class.
-    makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
-    said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
-    said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
+    said = _no_module(seen, source) or in_another_order(source, seen.name, seen.arguments)
+    if "device" in seen.evidence:
+        said = said or without_device(source, seen.name)
+    said = said or refuses_nothing(source, seen.name)
     return joined(sanitize(seen.evidence, 2 * LIMIT), said)  # of which a message may take one
+
+
+def _no_module(seen: Seen, source: str) -> str:
+    """Return a sentence where what has the name is, or gives, something else than is asked for; else "".
+
+    A function that makes a module will do for a class, so a function is told to be one only if it makes none. An exercise that
+    asks for such a function, and not for a class, names it as functions are named: in small letters.
+    """
+    makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
+    is_function = isinstance(definitions_of(source).get(seen.name), ast.FunctionDef)
+    if makes_none and is_function and seen.name.islower():
+        return "What it returns is no module"
+    return of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:
@@ -183,6 +199,21 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
     if own == list(due) or sorted(own) != sorted(due):
         return ""
     return f"It is written as {name}({', '.join(own)}), and called as {name}({', '.join(due)})"
+
+
+def without_device(source: str, name: str) -> str:
+    """Return a sentence where a function that is given a device makes a tensor without it; else ""."""
+    function = definitions_of(source).get(name)
+    arguments = function.args if isinstance(function, ast.FunctionDef) else None
+    names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []
+    if function is None or "device" not in names:
+        return ""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("torch"), made), _, keywords) if made in MAKES_A_TENSOR:
+                if "device" not in [keyword.arg for keyword in keywords]:
+                    return f"torch.{made}, written on line {node.lineno}, is given no device"
+    return ""
 
 
 def refuses_nothing(source: str, name: str) -> str:

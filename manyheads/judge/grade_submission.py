@@ -6,17 +6,16 @@ import platform
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
-from ..checks.explain import explain
 from ..checks.implementation import LocalRunner
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
-from ..checks.sanitize import sanitize
+from ..checks.sanitize import joined, sanitize
 from ..checks.transcript import Exchange, target_of
 from ..course import Course, Exercise
 from ..diagnosis import load_bank
@@ -33,7 +32,7 @@ from ..submission import AttemptSource, Submission, code_digest, proved_line, re
 from ..submission.standing import told_of_file
 from ..submission.unwritten import UNTOUCHED
 from .attempt_runner import AttemptRunner, Memory, RememberingRunner
-from .cures import are_the_cause, as_note, cure, stopped_parts
+from .cures import are_the_cause, as_note, cure, explain_text, stopped_parts
 from .function_states import FINE, uses
 from .prove_line import EditedAttempts, IsRight
 from .public_checks import Findings, answer_public_calls, check_result, with_start
@@ -173,11 +172,11 @@ class Judge:
                 outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
                 return self._all_ended(exercise, outcome, f"While the file was imported: {end}"), True
             if raised is not None:
-                said = f"It {explain(raised)}. {cure(source.source, raised)}".rstrip()
+                said = joined(f"It {explain_text(source, raised)}", cure(source.source, raised) or " ").rstrip()
                 return self._all_ended(exercise, "error", said), True
             outcomes = self._checks.run(exercise.checks, run)
         is_certain = not any(part.ended for part in attempt.stopped)
-        note = stopped_parts(attempt.source, attempt.stopped, explain)
+        note = stopped_parts(attempt.source, attempt.stopped, partial(explain_text, attempt.source))
         if are_the_cause(attempt.source, attempt.stopped, attempt.transcript):
             return self._all_ended(exercise, "error", note), is_certain
         return self._told(exercise, attempt, run, outcomes, as_note(note)), is_certain

@@ -25,8 +25,8 @@ from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import NOTHING, Diagnosis, named, naming
-from ..diagnosis.observe import Observed, observed, settled
-from ..diagnosis.proofs import proven_by_answer
+from ..diagnosis.observe import Observed, first_of, observed, settled
+from ..diagnosis.proofs import UNREGISTERED, proven_by_answer
 from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
 from ..diagnosis.varying_answers import proven_by_chance
@@ -38,6 +38,11 @@ from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure
 from .function_states import Seen, in_another_order, states_of, uses
 from .public_conditions import without_unmet_conditions
+from .telling_numbers import what_stands_out
+
+# By the misconception, those that follow from it in the same function: a layer that is made in forward, or that the module does
+# not own, is float32 and on the CPU, whatever the module was moved to.
+CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
 
 
 @dataclass
@@ -149,7 +154,11 @@ def placed(diagnosis: Diagnosis, wrong: Sequence[str], answers: Answers) -> Diag
     def may_follow(each: Diagnosed) -> bool:  # from another function that is wrong and has no name
         return not answers.proven[each.id] and bool(each.function) and not left.isdisjoint(uses(source, each.function))
 
-    return found.changed(lambda every: tuple(each for each in every if not may_follow(each)))
+    def follows(each: Diagnosed) -> bool:
+        own = (other.id for other in found.every if other.function == each.function)
+        return any(each.id in CONSEQUENCES.get(id_, ()) for id_ in own)
+
+    return found.changed(lambda every: tuple(each for each in every if not may_follow(each) and not follows(each)))
 
 
 def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
@@ -268,8 +277,33 @@ def _told(function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, an
         which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")  # of several it makes
         if is_shape_fault(raised) or "is invalid for input of size" in raised.message:
             sizes = _sizes_in(raised, [at, *answers.of(function.name)], answers.signatures)
-    evidence = joined(failure.seen, which, sizes, failure.mends)
+    outstanding = _outstanding(failure, answers, has_name=bool(named))
+    evidence = joined(failure.seen, outstanding, which, sizes, failure.mends)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
+
+
+def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
+    """Return what stands out in the wrong numbers of a call; of several numbers only where their mistake has no name."""
+    if failure.raised or not any(says in failure.seen for says in ("values differ", "a single number")):
+        return ""
+    for seen in (answers.seen[i] for i in failure.calls):
+        if renamed := _renamed(seen):
+            return renamed
+        mine, right = next(iter(seen.reply.outputs), None), first_of(seen.expected)
+        if mine is None or mine.tensor is None or right is None or (has_name and right.dim()):
+            continue
+        if told := what_stands_out(mine.tensor, right):
+            return told
+    return ""
+
+
+def _renamed(seen: Observed) -> str:
+    """Return which parameter that is due a module lacks, and which it has in its place; "" unless both are so."""
+    due, own = seen.right.parameters, seen.found.parameters
+    missing = sorted(due.keys() - own.keys(), key=lambda name: (name.endswith("bias"), name))
+    extra = sorted(own.keys() - due.keys())
+    alike = [name for name in extra if missing and own[name] == due[missing[0]]]
+    return sanitize(f"It has no parameter {missing[0]}, and has {alike[0]}") if alike else ""
 
 
 def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures) -> str:

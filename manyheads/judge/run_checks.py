@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import faulthandler
 import inspect
-import re
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,7 +38,7 @@ from ..checks.marks import Layer, Mark
 from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
-from ..errors import CourseFault
+from ..errors import CourseFault, described, place_of
 from .attempt_runner import Memory, RememberingRunner, Step
 from .axes import withhold
 from .require_answer import all_right, asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
@@ -144,7 +142,7 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     status = pytest.main(arguments, plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
-        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: pytest grader/checks --collect-only")
+        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify")
     return {file: collector.found.get(file, []) for file in files}
 
 
@@ -162,6 +160,19 @@ class _Collector:
         self._device = device
         self.found: dict[Path, list[Check]] = {}
         self.problem = ""
+
+    def pytest_exception_interact(
+        self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
+    ) -> None:
+        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in one of its own."""
+        if call.excinfo is None or self.problem:
+            return
+        errors = (call.excinfo.value, call.excinfo.value.__cause__)
+        places = ((error, place_of(error, _is_of_checks)) for error in errors)
+        for error, place in places:
+            if place is not None:
+                file, line = place
+                self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {described(error)}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed and not self.problem:
@@ -192,7 +203,10 @@ def check_of(item: pytest.Item) -> Check:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
+    conditions = vars(item.module).get(CONDITIONS, {})
+    if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
+        raise pytest.UsageError(f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names")
+    return Check(item.name, item.obj, unattempted, parameters, conditions)
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
@@ -202,25 +216,7 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
         return ""
     where = exercise.checks.relative_to(exercise.root)
     said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    repeated = "".join(f"; {sentence}" for sentence in repeated_checks(exercise.checks))
-    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}{repeated}"
-
-
-def repeated_checks(file: Path) -> list[str]:
-    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
-    sentences, line_of = list[str](), dict[str, int]()
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    for line, statement in enumerate(text.splitlines(), 1):
-        check = re.match(r"(?:def )?(test_\w+) *[(=]", statement)
-        if check is None:
-            continue
-        name = check[1]
-        if name in line_of:
-            sentences.append(
-                f"{file.name} has two checks {name}, on lines {line_of[name]} and {line}: the first never runs"
-            )
-        line_of[name] = line
-    return sentences
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
 
 
 class HiddenChecks:
@@ -349,10 +345,12 @@ def _line_in_checks(error: BaseException) -> str:
 
     Not the text of the line: a log of `course grade` may be read by students, and no source of a hidden check is told.
     """
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parts[-3:-1] == ("grader", "checks")
-    ]
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    place = place_of(error, _is_of_checks)
+    return f" ({place[0].name}, line {place[1]})" if place else ""
+
+
+def _is_of_checks(file: Path) -> bool:
+    return file.parts[-3:-1] == ("grader", "checks")
 
 
 def _without_what_says_nothing(

@@ -25,8 +25,8 @@ from ..report.labels import labels_of
 from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect
-from ..submission.find import may_be_an_attempt
 from ..submission.lay_out import State, read_memory
+from ..submission.which_exercise import Exercises
 from ..whole import write_whole
 
 COURSE = Path("source") / "course"  # brought by the autograder's zip
@@ -78,7 +78,8 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     found = with_not_readable(graded.result, tuple(names)).model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels)
-    attempts = [told for told in collected.told if may_be_an_attempt(told[0])]
+    exercises = Exercises(course)
+    attempts = [told for told in collected.told if exercises.may_be_work(told[0])]
     said = [f"not graded: {path} {why}" for path, why in attempts]
     counts = "is not graded: another file is of the same exercise"
     said += [f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER]

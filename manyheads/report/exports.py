@@ -255,7 +255,19 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
         else:
             following = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
             said.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {following}")
+    said += _unread_alone(view, memory)
     return {name: zipped(files) for name, files in sorted(contents.items())}, said
+
+
+def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
+    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for feedback to go back under."""
+    if not any(origin.platform in _FILES_FOR for origin in memory.files.values()):
+        return  # there is no zip
+    for result in view.results:
+        unread = memory.not_readable.get(result.student, {}).get(result.assignment)
+        if unread and not any(path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files):
+            following = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
+            yield f"{result.student}: no file could be read, and feedback goes back under a file's name. {following}"
 
 
 def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:

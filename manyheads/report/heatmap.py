@@ -29,10 +29,16 @@ _LARGEST = 2.0  # one small table need not fill the page
 
 
 def page_scale(picture: Picture) -> float:
-    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot` side by side."""
-    across = sum(_size(picture, panel)[0] for panel in picture.panels)
-    gaps = _GAP * (len(picture.panels) - 1)
-    return min(max((_PAGE - gaps) / across, _SMALLEST), _LARGEST)
+    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot` side by side.
+
+    As many stand side by side as leave labels that can be read: four heads of a sentence are two rows of two.
+    """
+    widest = max(_size(picture, panel)[0] for panel in picture.panels)
+    for count in range(len(picture.panels), 0, -1):
+        scale = (_PAGE - _GAP * (count - 1)) / (count * widest)
+        if scale >= _SMALLEST:
+            return min(scale, _LARGEST)
+    return _SMALLEST
 
 
 def _size(picture: Picture, panel: Panel) -> tuple[float, float]:

@@ -274,8 +274,11 @@ def below_ladder(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) 
     yield "All done."
 
 
-def ladder(rungs: Sequence[Rung]) -> RenderableType:
-    """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
+def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
+    """Return every exercise, the points so far, and the checklist of the first exercise that is not done.
+
+    is_whole: show all of the checklist, also where the screen has no room.
+    """
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(rung.result.unseen for rung in rungs if rung.result)
     total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.exercise.points for r in rungs))} points"
@@ -285,7 +288,7 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
         parts += [_heading(title), _rungs([rung for rung in rungs if rung.exercise.assignment.title == title])]
     parts.append(Text(total, style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
-    return _Fitted(Group(*parts), upcoming) if upcoming else Group(*parts)
+    return _Fitted(Group(*parts), upcoming, is_whole) if upcoming else Group(*parts)
 
 
 BELOW = 4  # lines of the screen for what comes next, and the prompt
@@ -297,19 +300,23 @@ class _Fitted(NamedTuple):
 
     above: RenderableType
     rung: Rung
+    is_whole: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield self.above
         title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
-        lines: list[RenderableType] = [Text(""), title]
-        lines += [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in self.rung.checklist]
+        head: list[RenderableType] = [Text(""), title]
+        checks = [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in self.rung.checklist]
         room = console.height - len(console.render_lines(self.above)) - BELOW
-        if not console.is_terminal or len(lines) <= room:
-            yield from lines
-            return
-        shown = lines[: room - 1] if room > FEWEST else []
-        yield from shown
-        yield Text(f"… {len(lines) - len(shown)} lines more: course status | cat", style="bright_black")
+        if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:
+            yield from (*head, *checks)
+        elif room <= FEWEST:
+            said = f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: course status --all"
+            yield Text(said, style="bright_black")
+        else:
+            shown = checks[: room - len(head) - 1]
+            yield from (*head, *shown)
+            yield Text(f"  … and {len(checks) - len(shown)} more: course status --all", style="bright_black")
 
 
 def _rungs(rungs: Sequence[Rung]) -> Table:

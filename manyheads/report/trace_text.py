@@ -110,7 +110,8 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
 def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     pad = " " * indent
     if operation.raised:
-        return [Hanging(f"{pad}✗ {operation.name:<{_NAME}}", operation.takes, "red")]
+        name = f"✗ {operation.name}"  # in the column of the names that did not raise
+        return [Hanging(f"{pad}{name:<{_NAME}} ", operation.takes, "red")]
     shapes = f"{operation.takes} → {operation.gives}" if operation.takes else operation.gives
     said = f"{shapes:<{_SHAPES}}  {operation.data}" if operation.data else shapes
     parts: list[RenderableType] = [Hanging(f"{pad}{operation.name:<{_NAME}} ", said, "", "cyan")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -34,6 +35,7 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
+_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")  # what a trace of ordinary calls does not show
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
@@ -87,7 +89,7 @@ class FunctionReport:
         yield from ((kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text)
         if len(self.rest) > 1:
             others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
-            yield "check", f"{others} wait for this", self.rest
+            yield "check", f"{others} fail here", self.rest
         else:
             yield from (("check", check.title, (check,)) for check in self.rest)
 
@@ -124,7 +126,7 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
         "unseen": "nothing has asked it yet",
-        "so_far": f"right so far; a check that asks it, too, stops at {waits}",
+        "so_far": f"right so far; another check of it waits for {waits}",
         "waiting": f"waits for {waits}, {why or 'which it uses'}",
     }.get(function.state, "")
     return FunctionReport(function.name, LATER if said else RIGHT, said)
@@ -153,7 +155,8 @@ def _wrong(
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
-    following = "" if named or ended else f"course trace {result.id}"
+    is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
+    following = "" if named or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong
@@ -320,9 +323,10 @@ class Problem(NamedTuple):
 
 
 def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
-    """Yield what is wrong, at a line that is proved, else one that an exception names, else that of the function's `def`."""
+    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at that of the function's `def`."""
     for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
-        line = report.line or named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
+        named = named_line(report.evidence, source) or named_line(report.says, source)
+        line = report.line or named or defined_on(source.source, report.name) or 1
         text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 

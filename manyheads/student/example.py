@@ -28,6 +28,7 @@ class Example:
     uncut: the call with all sequences of its batch, where some were left out.
     twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds in both is no chance.
     tokens: what the tokens of the input are called, if they are words. of: what the call is about, if it has a name.
+    shares: the attention weights of each head of the reference, (nh, T_q, T_k), if they are known.
     """
 
     call: Call
@@ -43,6 +44,7 @@ class Example:
     twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] = field(default=(), kw_only=True)
     of: str = field(default="", kw_only=True)
+    shares: Tensor | None = field(default=None, kw_only=True)
 
     @property
     def every(self) -> tuple[Example, ...]:

@@ -24,9 +24,10 @@ from pydantic import BaseModel
 
 from ..course import Course, CourseError, Exercise
 from ..course.load import FOLDER
+from ..course.model import exercises_called
 from ..errors import restore
 from ..result import ExerciseResult
-from ..submission import AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission import ENDINGS, AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
 from ..submission.unwritten import is_unwritten
 from ..submission.which_exercise import Exercises, NotPlaced
 from ..whole import write_whole
@@ -85,11 +86,22 @@ class Own:
     def judged_instead(self, names: Collection[str]) -> str:
         """Return why not the file that was named is judged, but the one beside it; "" where nothing needs to be said."""
         named = {basename(name) for name in names} - {self.source.name}
+        if self.source.missing:  # what it lacks is told in place of a result
+            return ""
         for other in (path for path in (self.exercise.script, self.exercise.notebook) if path.name in named):
-            if not self.source.missing and not self.source.note:  # a note is told with the result
+            if not self.source.note:  # a note is told with the result
                 why = "is as it was handed out" if other.exists() else "is not here"
                 return f"{self.source.name} is judged, for {other.name} {why}."
-        return ""
+        return next(filter(None, map(self._said_of_a_copy, sorted(named))), "")
+
+    def _said_of_a_copy(self, name: str) -> str:
+        """Return why a file is not judged whose name says more than the exercise's; "" where it is no such file."""
+        is_there = self.exercise.script.with_name(name).exists()
+        is_of_this = name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+        if not is_of_this or (exercises_called(self.course.exercises, name) and not is_there):
+            return ""  # 4_reshape_dance.py is a short way to name 04_reshape_dance.py
+        why = "is not called as an attempt is" if is_there else "is not here"
+        return f"{self.source.name} is judged, for {name} {why}."
 
     @property
     def recording(self) -> Recording:

@@ -30,7 +30,9 @@ from .origins import Addresses, addresses
 HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding
 ALIKE = 1e-3  # and of a trained model's output this
+ALIKE_SHARES = 2e-3  # and of its weights, which are kept in half precision
 HEADS = 4  # the most heads that are shown
+BESIDE = 2  # the most of them that are shown beside what is expected
 DRAWN = 4  # the most pictures of one attempt on a student's page
 MOST = 12  # the most rows and columns of a table of addresses
 Key = tuple[str, str, str]  # student, assignment, exercise
@@ -97,9 +99,31 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
         if example.call.then:
             title, sides = f"your weights in {example.target}, call {number}", ("new query", "key so far")
         if found is not None:
+            if strayed := _strayed(found, example.shares):
+                yield _heads_beside(title, found, example, strayed)
+                continue
             panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS]))
             shown = "1 head" if every == 1 else f"{len(panels)} {'' if len(panels) == every else f'of {every} '}heads"
             yield Picture(title, shown + said, panels, *sides, tokens=example.tokens)
+
+
+def _strayed(found: Tensor, shares: Tensor | None) -> list[int]:
+    """Return the heads whose weights are not the reference's, those that differ most first."""
+    if shares is None or shares.shape != found.shape:
+        return []
+    apart = difference(found, shares).abs().flatten(1).nan_to_num(nan=1.0).amax(1)
+    return [h for h in apart.argsort(descending=True).tolist() if apart[h] > ALIKE_SHARES]
+
+
+def _heads_beside(title: str, found: Tensor, example: Example, strayed: Sequence[int]) -> Picture:
+    """Return the picture of heads, each beside what is expected of it."""
+    assert example.shares is not None
+    panels = []
+    for head in sorted(strayed[:BESIDE]):
+        panels += [Panel(f"head {head}, expected", example.shares[head], "weights")]
+        panels += [Panel(f"head {head}, yours", found[head], "weights")]
+    words = f"the weights of {len(strayed)} of {len(found)} heads are not as expected"
+    return Picture(title, words, tuple(panels), *_SIDES, differs=True, tokens=example.tokens)
 
 
 def _of_output(example: Example, traced: Traced) -> Picture:

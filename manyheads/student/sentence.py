@@ -19,18 +19,27 @@ from .example import Example
 from .train_model import attention_of
 
 SENTENCE = "The keys to the cabinet were on the table"
-_TAKEN, _GIVEN, _WEIGHT = "taken ", "given ", "weight "  # before a block's number; of a weight its name follows
+_TAKEN, _GIVEN, _SHARES, _WEIGHT = (
+    "taken ",
+    "given ",
+    "shares ",
+    "weight ",
+)  # before a block's number; of a weight its name follows
 _MIDDLES = {(word.start() + word.end() - 1) // 2: word[0] for word in re.finditer(r"\S+", SENTENCE)}
 _WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))  # at the middle character of each word
 
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each, and its weights."""
+    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each, and its weights.
+
+    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was not seen.
+    """
 
     taken: Tensor
     given: Tensor
     weights: Mapping[str, Tensor]
+    shares: Tensor | None = None
 
 
 def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
@@ -38,6 +47,8 @@ def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
     tensors: dict[str, Tensor] = {}
     for i, block in enumerate(blocks):
         tensors |= {f"{_TAKEN}{i}": block.taken, f"{_GIVEN}{i}": block.given}
+        if block.shares is not None:
+            tensors[f"{_SHARES}{i}"] = block.shares.half()
         tensors |= {f"{_WEIGHT}{i} {name}": weight.half() for name, weight in block.weights.items()}
     return bytes(safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()}))
 
@@ -50,7 +61,9 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
         for i in range(sum(name.startswith(_TAKEN) for name in tensors)):
             before = f"{_WEIGHT}{i} "
             weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
-            blocks.append(TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights))
+            shares = tensors.get(f"{_SHARES}{i}")
+            shares = None if shares is None else shares.float()
+            blocks.append(TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights, shares))
         return blocks
     except (OSError, ValueError, LookupError, SafetensorError) as error:
         problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
@@ -68,5 +81,6 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
         call = Call(build, args=(block.taken,), dtype="float32")
         of, known = f"“{SENTENCE}”, block {number} of a trained model", signatures.get(train.module, ())
         fits = [(each, axes) for each in known if (axes := axes_of(each, call, block.given.shape, signatures))]
-        found += [Example(call, block.given, True, *first, tokens=_WORDS, of=of) for first in fits[:1]]
+        for signature, axes in fits[:1]:
+            found.append(Example(call, block.given, True, signature, axes, tokens=_WORDS, of=of, shares=block.shares))
     return found

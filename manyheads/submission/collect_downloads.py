@@ -23,7 +23,7 @@ from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, read_text, shown
 from .archives import Reader, own_name
-from .find import may_be_an_attempt, plain
+from .find import plain
 from .intake_limits import Limits
 from .kept_contents import KeptContents
 from .lay_out import (
@@ -123,6 +123,7 @@ class _Run:
     claims: dict[str, _Claims] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     unread: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     elsewhere: int = 0  # files of other assignments
+    handed_out: int = 0  # files that came with the exercises
 
     def listed(self, downloads: Sequence[Path], whose: str) -> list[tuple[Path, Download]]:
         """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
@@ -195,8 +196,7 @@ class _Run:
     def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
         """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
         for student, name in files:
-            is_attempt = may_be_an_attempt(name) or self.exercises.named(PurePath(name).stem) is not None
-            if not is_attempt:
+            if not self.exercises.may_be_work(name):
                 continue
             for assignment in likely or self.exercises.course.assignments:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
@@ -229,6 +229,9 @@ class _Run:
                 left_out.append(hand_in)
                 continue
             for own, content in self._files_of(path, hand_in, budget):
+                if self.exercises.is_handed_out(own_name(own.name)):
+                    self.handed_out += 1
+                    continue
                 if own.member.closed:
                     closed.append(own)
                     continue
@@ -328,6 +331,7 @@ class _Run:
                 memory.note(["not readable", student, id_, cut])
             (self.out / student / id_).mkdir(parents=True, exist_ok=True)
         done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
+        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(self.handed_out)
         done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(self.elsewhere)
         return done
 

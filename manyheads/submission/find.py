@@ -185,15 +185,6 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(ARCHIVES)
 
 
-def may_be_an_attempt(name: str) -> bool:
-    """Return whether a path may be work that nobody reads: a script, a notebook, an archive, or a folder.
-
-    A note or a picture beside missing exercises is none: with it, who hands in nothing would have no points instead of 0.
-    """
-    file = name.rpartition("/")[2].lower()
-    return "." not in file or file.endswith((*ENDINGS, *ARCHIVES))
-
-
 def shown(name: str) -> str:
     """Return the name, or its escaped form where it could change what a terminal, a log or a page shows."""
     return name if name.isprintable() and "::" not in name else ascii(name)

@@ -27,7 +27,7 @@ from ..errors import CourseFault
 from ..result import NOT_AS_IT_IS, HandedIn
 from ..whole import naming, write_whole
 from . import ENDINGS, Unreadable, read_text
-from .find import NotGraded, Submission, closed_in, find_submissions, is_student, may_be_an_attempt, plain, shown
+from .find import NotGraded, Submission, closed_in, find_submissions, is_student, plain, shown
 from .kept_contents import KeptContents, digest_of
 from .which_exercise import Exercises, place_of
 
@@ -375,8 +375,8 @@ def _misplaced(
     for other in others:
         student, _, rest = other.path.partition("/")
         folder = rest.partition("/")[0]
-        is_attempt = other.is_work and may_be_an_attempt(other.path)
-        if not (is_attempt and folder and is_student(student)):
+        is_unread_work = other.is_work and exercises.may_be_work(other.path)
+        if not (is_unread_work and folder and is_student(student)):
             continue
         exercise = exercises.named(folder)
         if folder in {each.id for each in course.assignments}:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .source_text import (
     CODE_LIMIT,
     AttemptSource,
+    CellNotRun,
     Unreadable,
     code_digest,
     decoded,
@@ -34,6 +35,8 @@ PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGE = re.compile(
     r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|writefile)(?!\S)"
 )
+_NOT_CODE = {"markdown": "Markdown", "raw": "Raw"}  # kinds of cells, and what Jupyter calls them
+_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 # A line of IPython's: its indent, what is assigned to, and lines that a backslash continues.
 _MAGIC = re.compile(
     r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|[\w.*\[\]]+\?{1,2}[ \t]*$)",
@@ -57,6 +60,7 @@ _TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
 # What is no Python at all: by what it is known, and what is said of it.
 _NO_PYTHON = {
     r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": "is a web page, saved in place of the file: download the file itself (GitHub: Download raw file).",
+    r"\A\s*\{\\rtf": "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: save it as plain text (TextEdit: Format, Make Plain Text), under the same name.",
     r"\Aversion https://git-lfs\.": "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what that brings.",
     r"^<{7} ": "still holds two versions that git could not merge (line {line}): keep one of them, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
 }
@@ -125,8 +129,8 @@ def read_notebook(text: str) -> AttemptSource:
     try:
         cells = json.loads(text)["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)]
-        given = [cell["source"] for cell in code]  # one text each, or a list of lines
-        sources = [with_newlines("".join(map(str, each)) if isinstance(each, list) else each) for each in given]
+        sources = [_text_of(cell) for cell in code]
+        not_run = tuple(filter(None, map(_not_run, cells)))
         if b"\0" in "".join(sources).encode():  # encode() also fails on a lone surrogate, which JSON can contain
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -142,7 +146,28 @@ def read_notebook(text: str) -> AttemptSource:
         starts += [line] * bool(part.strip())
         parts.append(part)
         line += part.count("\n") + 2
-    return AttemptSource("", "\n\n".join(parts) + "\n", cells=tuple(starts))
+    return AttemptSource("", "\n\n".join(parts) + "\n", cells=tuple(starts), not_run=not_run)
+
+
+def _text_of(cell: Mapping[str, Any]) -> Any:
+    """Return the source of a cell, which is one text, or a list of lines; whatever else stands there as it is."""
+    source = cell["source"]
+    text = "".join(map(str, source)) if isinstance(source, list) else source
+    return with_newlines(text) if isinstance(text, str) else text
+
+
+def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
+    """Return a cell with a definition that no kernel runs as Python, and why; None for all other cells."""
+    kind = cell["cell_type"]
+    text = _text_of({"source": "", **cell})  # of no code nothing is asked, not even a text
+    if not isinstance(text, str) or not _DEFINITION.search(text):
+        return None
+    if kind in _NOT_CODE:
+        return CellNotRun(text, f"stands in a {_NOT_CODE[kind]} cell: make it a code cell.")
+    if kind == "code" and (magic := _OTHER_LANGUAGE.match(text)):
+        why = f"stands in a cell that begins with %%{magic[1]}, which does not run it: take that line out."
+        return CellNotRun(text[magic.end() :].partition("\n")[2], why)
+    return None
 
 
 def _cell_as_python(source: str) -> str:

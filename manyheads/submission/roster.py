@@ -20,6 +20,7 @@ from .find import is_noise, is_reserved, is_student, plain
 from .platforms import ALONE, Person, person_called
 
 _MOST_COLUMNS = 12  # that one sentence names
+_PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
 LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
 
@@ -203,7 +204,7 @@ def read_roster(path: Path) -> Roster:
             data = file.read(LARGEST + 1)
         text = data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
     except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: --roster FILE, or --roster none") from None
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). {_PUT}") from None
     except UnicodeDecodeError:
         raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
     if len(data) > LARGEST:
@@ -218,10 +219,10 @@ def read_roster(path: Path) -> Roster:
     columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
-        named = ", ".join(ascii(name) for name in header[:_MOST_COLUMNS] if name)
+        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)  # in the letters of their language
         raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
     students = tuple(_students(whole_rows, columns, path))
-    said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
+    said = ", ".join(f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column)
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
 

@@ -8,11 +8,12 @@ import hashlib
 import io
 import re
 import tokenize
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -22,9 +23,17 @@ CODE_LIMIT = 200_000  # characters, without remarks: parsing takes about a thous
 # limit depends on its version and on the stack; within this one a walk that calls itself has room for three calls a node.
 DEEPEST = 200
 TRIES = 3
+TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")  # which Python raises for a text that it cannot read
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
+
+
+class CellNotRun(NamedTuple):
+    """A cell of a notebook whose text no kernel runs as Python. why: follows the name of what stands in it."""
+
+    text: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class AttemptSource:
     note: what the student should know about which file was read.
     cells: of a notebook, the line at which each cell begins.
     skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
+    not_run: of a notebook, the cells with definitions that are no Python code to Jupyter.
     """
 
     name: str
@@ -45,6 +55,7 @@ class AttemptSource:
     note: str = ""
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
+    not_run: tuple[CellNotRun, ...] = ()
 
     def load(self) -> Load:
         """Return the message that has a box load it."""
@@ -113,6 +124,32 @@ def read_statements(source: str) -> tuple[ast.stmt, ...]:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             break
     return ()
+
+
+def pythons_words(source: str, line: int = 0) -> str:
+    """Return why Python cannot read a text, in its own words; "" if it can, or if the text is beyond the bounds.
+
+    They are found by reading the text alone, so nothing that a judge hides can stand in them.
+
+    Args:
+        source: The text of a script, or of one cell.
+        line: Of the statement that is looked at, if Python can parse the whole: it also refuses a `return` outside a function.
+    """
+    if len(source) > CODE_LIMIT:
+        return ""
+    statements = read_statements(source)
+    there = [part for part in statements if part.lineno <= line <= (part.end_lineno or 0)]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            if statements:
+                compile(ast.Module(there, []), "attempt", "exec", dont_inherit=True)
+            else:
+                ast.parse(source)
+    except SyntaxError as error:
+        return error.msg
+    except (ValueError, RecursionError, MemoryError, SystemError):
+        pass
+    return ""
 
 
 def _is_too_deep(statements: list[ast.stmt]) -> bool:

@@ -21,7 +21,9 @@ _HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statement
 _NAMED = re.compile(
     r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
 )
-_PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
+# Also what is said of code that is not seen where it stands, which has its cell from the beginning.
+_OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
+_PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
@@ -79,7 +81,7 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
     """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
     found = _definitions(source, name)
     if not found:
-        return _as_text(source, name)
+        return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
     node, around = next((each for each in reversed(found) if each[1] is None), found[-1])
     if around is not None:
         word = re.sub("Async|Def|Star", "", type(around).__name__).lower()
@@ -104,10 +106,15 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     """Return the statements of the file; where a cell is no Python, those of the other cells."""
     if (statements := tree_of(source.source)) or not source.cells:
         return statements
-    return [ast.increment_lineno(part, first - 1) for first, text in _cells(source) for part in read_statements(text)]
+    return [
+        ast.increment_lineno(part, first - 1)
+        for first, text in texts_of_cells(source)
+        for part in read_statements(text)
+    ]
 
 
-def _cells(source: AttemptSource) -> list[tuple[int, str]]:
+def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
+    """Return the first line of each cell, and its text."""
     lines = lines_of(source.source)
     ends = pairwise((*source.cells, len(lines) + 1))
     return [(first, "\n".join(lines[first - 1 : end - 1])) for first, end in ends]
@@ -133,13 +140,21 @@ def _as_text(source: AttemptSource, name: str) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
             at = _line(source, node)
             return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
-    for number, (_, text) in enumerate(_cells(source), 1):
+    for number, (_, text) in enumerate(texts_of_cells(source), 1):
         if header.search(text) and not read_statements(text):
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
     for number, text in enumerate(lines_of(source.source), 1):
         if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
             at = proved_line(source, number).place
             return f"is commented out on {at}: take the # away, there and on the lines below."
+    return ""
+
+
+def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
+    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold the definition as an example."""
+    for cell in source.not_run:
+        if any(isinstance(part, DEFINITIONS) and part.name == name for part in read_statements(cell.text)):
+            return cell.why
     return ""
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
+from .find import ARCHIVES, ENDINGS
 from .intake_limits import Limits
 from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source_text import decoded
@@ -66,6 +67,23 @@ class Exercises:
         within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]  # ada_reshape_dance
         return within[0] if len(within) == 1 else None
 
+    def may_be_work(self, path: str) -> bool:
+        """Return whether a path may be work that nobody reads, so that whoever handed it in has no points instead of 0.
+
+        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise is. A note or a picture beside
+        missing exercises is none: with it, who hands in nothing would have no points instead of 0.
+        """
+        name = PurePath(path).name
+        if self.is_handed_out(name):
+            return False
+        is_of_a_kind = "." not in name or name.lower().endswith((*ENDINGS, *ARCHIVES))
+        # Systems that hide the last suffix give another one to what has one: 04_reshape_dance.py.txt.
+        return is_of_a_kind or self.named(PurePath(name).stem) is not None
+
+    def is_handed_out(self, path: str) -> bool:
+        """Return whether a file has the name of what stands beside an exercise in every student's folder: a figure, or records."""
+        return PurePath(path).name in self._handed_out
+
     def is_plain(self, name: str) -> bool:
         """Return whether it says nothing else."""
         return self._by_name(name) is not None
@@ -90,6 +108,11 @@ class Exercises:
         known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
         earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
+
+    @cached_property
+    def _handed_out(self) -> frozenset[str]:
+        paths = (path for e in self.course.exercises for path in (e.fingerprints, e.trained, *e.figures))
+        return frozenset(path.name for path in paths)
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over, standalone_command, try_out
+from manyheads.authoring.class_repository import bundle, hand_over, standalone_command, try_out
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub import leaks
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
+from manyheads.judges_python import MANIFEST, PYTHON, judges_python
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
 
@@ -80,8 +81,9 @@ def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
     assert "%pip install ../../manyheads-*.whl" in notebook.read_text()
     assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [whole / WHEEL]
     readme = (whole / "README.md").read_text()
-    assert f"%cd REPO/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n" in readme
-    assert f"https://colab.research.google.com/github/OWNER/REPO/blob/main/{notebook.relative_to(whole)}" in readme
+    assert f"%cd class/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n" in readme
+    assert f"`{notebook.relative_to(whole)}`" in readme
+    assert readme.count("OWNER/REPO") == 1  # what a student has to fill in
 
 
 def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(whole: Path) -> None:
@@ -89,15 +91,25 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     first = "attention_scores"  # not 01, which is two exercises
     named = (f"hint {first}", f"trace {first}", f"plot {first}", "train weight_split")
     for command in ("check --watch", "status", *named, "bench --quick"):
-        assert f"    .venv/bin/course {command} " in readme, command
+        assert f"| `course {command}` |" in readme, command
     assert '    args = ["lsp"]' in readme
     assert (
         "**What of dropout, of masks and of refusals is judged?**" in readme
     )  # of the course's own grader/questions.md
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
-    assert "course plot 01 " in without_attention
+    assert "| `course plot 01` |" in without_attention
     assert not any(f"course {command}" in without_attention for command in ("train", "bench"))
+
+
+def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole: Path) -> None:
+    readme = (whole / "README.md").read_text()
+    places = [
+        readme.index(each) for each in ("200 MB", "make check", "activate", "## The way through", SCRIPT, "| file |")
+    ]
+    assert places == sorted(places)
+    way = readme[places[3] : readme.index("## In your editor")]
+    assert ".venv/bin" not in way
 
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
@@ -117,6 +129,7 @@ def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
 def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], whole: Path) -> None:
     assert bundle(tiny, released(tiny)[::-1], "@school") == files
     assert content(whole) == files
+    assert judges_python(whole) == PYTHON
     listed = json.loads(files[MANIFEST])["files"]
     assert listed.keys() == files.keys() - {MANIFEST}
 

@@ -58,8 +58,12 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
     pytest.param("averages", "averages is an assignment: what is the exercise called? Next: course new averages/NAME",
         id="no exercise"),
     pytest.param("scaled", "'scaled' names no assignment. Next: course new averages/scaled", id="no assignment"),
-    pytest.param("averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores",
+    pytest.param("averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores. Next: course new averages/scaled",
         id="no id"),
+    pytest.param("more averages/my-mean", "'more averages' is not an id: use lower case letters, digits and underscores. "
+        "Next: course new more_averages/my_mean", id="blanks and dashes"),
+    pytest.param("averages/2", "'2' is not an id: use lower case letters, digits and underscores. Next: course new averages/median",
+        id="a number"),
     *(pytest.param(f"averages/{word}", f"no function can be called {word} here", id=f"the name {word}")
         for word in ("class", "print", "torch", "draw")),
     pytest.param("averages/running_mean", "the exercise running_mean exists already", id="one that is there"),

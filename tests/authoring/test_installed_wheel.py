@@ -60,7 +60,7 @@ def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(course: R
     assert (mine / "README.md").read_text().startswith("# My course\n")
     assert ".course/" in (mine / ".gitignore").read_text().splitlines()
     paths = ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv")
-    for name in (*paths, "docs/writing-exercises.md"):
+    for name in (*paths, "docs/writing-exercises.md", "docs/checks.md"):
         assert (mine / name).is_file(), name
     command = ["make", "--dry-run", "--no-print-directory", "verify"]
     dry = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)

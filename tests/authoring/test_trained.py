@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from manyheads.authoring import release_exercises
 from manyheads.authoring.release_exercises import record, stray_files, trained_blocks
+from manyheads.authoring.seen_shares import shares_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
@@ -63,3 +65,27 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
     says = rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
     with pytest.raises(CourseError, match=says):
         read_blocks(path)
+
+
+class Shares(nn.Module):
+    """Two heads, each with a causal mean; with flash set nothing of them is seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flash = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.flash:
+            return x.cumsum(1)
+        scores = torch.zeros(1, 2, x.shape[1], x.shape[1])
+        shares = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
+        return (shares @ x[:, None]).mean(1)
+
+
+def test_the_shares_of_a_module_are_what_its_heads_give_to_each_token() -> None:
+    x = torch.randn(1, 3, 4)
+    due = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(2, 3, 3)
+    found = shares_of(Shares(), x, {"flash": False})
+    assert found is not None
+    torch.testing.assert_close(found, due)
+    assert shares_of(Shares(), x, {}) is None

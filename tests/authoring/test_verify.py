@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring import time_limit
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
 from manyheads.authoring.verify.claims import LOST, NOTHING, Line, verify_course
@@ -186,8 +187,8 @@ TANGLED = """\
     pytest.param(edit(YAML, "points: 4", "points: 5"),
         {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
     pytest.param(both(edit(YAML, "points: 4", "points: 5"), add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values"))),
-        {POINTS: ["course.yaml says 5; test_running_mean.py has two checks test_values, on lines "],
-        CHECK_NAMES: ["two checks test_values"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check that replaces another"),
+        {POINTS: ["its checks give 4 points, course.yaml says 5"],
+        CHECK_NAMES: ["test_running_mean.py has two checks test_values, on lines "], RELEASED: [NOTEBOOK, RECORDING]}, id="a check that replaces another"),
     pytest.param(both(add(CHECKS, ALWAYS_PASSES), add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
         {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check twice, where points add up"),
     pytest.param(add("grader/checks/test_runing_mean.py", "x = 1\n"),
@@ -233,8 +234,10 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
     pytest.param(edit(TEXTS, "counts_all:",
         'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:'), {},
         id="no words for a misconception that no mutant has"),
+    pytest.param(edit(TEXTS, '  title: "You divided by the length of x everywhere."\n', ""),
+        {WORDS: ["running_mean: counts_all has no title in texts.yaml"]}, id="a misconception without a title"),
     pytest.param(edit(TEXTS, '"How many numbers come back?"', '""'),
-        {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
+        {WORDS: ["running_mean: only_last has no three hints in texts.yaml"]},
         id="a misconception whose first hint is empty"),
     pytest.param(edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n'),
         {CAUGHT: ["counts_all (return x='return  x') passes every check"],
@@ -299,9 +302,39 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
     pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"), CourseError,
         "the reference of running_mean fails values: ", id="a reference that is wrong"),
     pytest.param(edit(CHECKS, 'want, "args.0", suspect', "want, suspect"), CourseError,
-        "a check of running_mean raises an error of its own, gradients: ValueError: ", id="an assert without names"),
-    pytest.param(edit(CHECKS, 'want, "args.0", suspect', "want, suspect"), CourseError,
-        "(test_running_mean.py, line 30). Next: mend it in test_running_mean.py, then course release", id="and its line"),
+        "a check of running_mean raises an error of its own, gradients: ValueError: assert_gradients_match compares no gradient: name some, "
+        'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in test_running_mean.py, then course release', id="an assert without names"),
+    pytest.param(edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'), CourseError,
+        'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, line 30)', id="a gradient that there is not"),
+    pytest.param(edit(CHECKS, "c.asking(cotangent=g).call", "c.call"), CourseError,
+        "the reference was asked for no gradient: ask both of them with asking(cotangent=…) (test_running_mean.py, line 30)", id="no gradient is asked"),
+    pytest.param(edit(CHECKS, 'attempt.call("running_mean", draw(7))', 'attempt.call("runing_mean", draw(7))'), CourseError,
+        "fails shape: it asks for runing_mean, which 01_running_mean.py does not define. Next: ", id="a function that there is not"),
+    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    if x.size == 0:\n        x.nothing()\n    x.none\n    if x.numel() == 0:\n"), CourseError,
+        "fails shape: raised AttributeError: 'Tensor' object has no attribute 'none' (01_running_mean.py, line 26). Next: ", id="a reference that raises"),
+    pytest.param(add("grader/right/running_mean/raises.py", "def running_mean(x):\n    return x / {}[0]\n"), CourseError,
+        "grader/right/running_mean/raises.py fails shape: raised KeyError: 0 (raises.py, line 2). Next: mend it, move it to", id="a right attempt that raises"),
+    pytest.param(add(CHECKS, 'COUNTS_IF = {"runing_mean": lambda attempt, draw: ()}\n'), CourseError,
+        "COUNTS_IF in test_running_mean.py names runing_mean, and its checks ask running_mean. Next: ", id="a condition of no function"),
+    pytest.param(edit(SOLUTION, 'tags=["check"]', 'tags=["chekc"]'), CourseFault,
+        f'{SOLUTION}:30: the tag "chekc" means nothing: "check" may be meant. Next: ', id="a tag with a slip"),
+    pytest.param(edit(SOLUTION, 'tags=["check"]', "tags=[check]"), CourseFault,
+        f'{SOLUTION}:30: tags=[check] cannot be read; they are a list of texts, such as tags=["check"]. Next: ', id="a tag without quotes"),
+    pytest.param(add("grader/wrong/running_mean/broken.py", "def running_mean(x:\n"), BrokenReference,
+        "broken.py:1: SyntaxError: '(' was never closed. Next: mend that line", id="a wrong attempt that is no Python"),
+    pytest.param(edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', 'edit(COUNTS, "len(x)")'), CourseError,
+        "row 1 of MUTANTS is Edit(", id="an edit without an id"),
+    pytest.param(edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', '("counts_all", COUNTS, "len(x)")'), CourseError,
+        "and should be a tuple of an id and an edit. Next: mend that row", id="a mutant of three parts"),
+    pytest.param(edit(BANK, "MUTANTS = (", 'FAMILIES = (("counts_all", len),)\nMUTANTS = ('), CourseError,
+        "row 1 of FAMILIES is ('counts_all', <built-in function len>), and should be a tuple of an id, a function, and two limits", id="a family without limits"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS)'), BrokenReference,
+        f"{BANK}:8: TypeError: edit() missing 1 required positional argument: 'new'. Next: mend that line", id="an edit of one text"),
+    pytest.param(edit(TEXTS, 'title: "You divided by the length of x everywhere."', "title: You divided: wrongly"), CourseError,
+        f"{TEXTS}:4: mapping values are not allowed in this context. Next: ", id="words with a colon"),
+    pytest.param(add(TEXTS, "counts_all:\n  title: again\n"), CourseError, "counts_all stands there already, further above. Next: ", id="words twice"),
+    pytest.param(lambda folder: (folder / TEXTS).write_bytes((folder / TEXTS).read_bytes().replace(b"You divided", b"D\xe9j\xe0")), CourseError,
+        f"{TEXTS}:4: is not UTF-8 (byte ", id="words in Latin-1"),
     pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n"), CourseError,
         "grader/right/running_mean/lossy.py fails values: the output (", id="a right attempt that is wrong"),
     pytest.param(both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")), CourseError, "it asks the attempt nothing",
@@ -326,7 +359,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
     pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
                  "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),
     pytest.param(edit(TEXTS, "    - \"How many numbers are in", "    - \"One more.\"\n    - \"How many numbers are in"),
-                 CourseError, "line 3: counts_all, hints needs three hints: a question, a pointer, and almost the answer",
+                 CourseError, "texts.yaml:3: counts_all, hints needs three hints: a question, a pointer, and almost the answer",
                  id="words with a fourth hint"),
     pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
                  id="a check without a sentence"),
@@ -339,6 +372,65 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fau
         [release(tiny_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
+
+
+ENDLESS = "    while True:\n        pass\n"
+
+
+@pytest.mark.parametrize(("fault", "says"), [
+    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS}    if x.numel() == 0:\n"),
+        "the reference of running_mean does not end: it still computes on line 2", id="reference"),
+    pytest.param(edit(BANK, 'edit("return x.", "return x.detach().")', 'edit("return x.", "while len(x):\\n        x = x + 1\\n    return x.")'),
+        "the mutant gradient_cut does not end: it still computes on line 2", id="mutant"),
+    pytest.param(add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+        "the right attempt endless.py does not end: it still computes on line 2 of endless.py", id="right attempt"),
+    pytest.param(add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+        "the wrong attempt endless.py does not end: it still computes on line 2 of endless.py", id="wrong attempt"),
+])  # fmt: skip
+def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault, says):
+    monkeypatch.setattr(time_limit, "SECONDS", 2.0)
+    fault(tiny_copy)
+    with pytest.raises(CourseFault) as raised:
+        release(tiny_copy)
+    assert says in str(raised.value)
+    assert " Next: mend it" in str(raised.value)
+    assert "then course release running_mean" in str(raised.value)
+
+
+def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypatch):
+    monkeypatch.setattr(time_limit, "SECONDS", 2.0)
+    edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(tiny_copy)
+    assert_broken(lines_of(tiny_copy, "visible_checks"), {VISIBLE: ["does not end: it still computes on line "]})
+
+
+# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are equal no more.
+OF_EQUAL_NUMBERS = '''
+
+@check(points=1, layer=Layer.VALUES)
+def test_equal(attempt, reference):
+    """gives equal numbers for equal numbers"""
+    x = torch.full((7,), {number}, dtype=torch.float64)
+    assert_matches(attempt.call("running_mean", x), reference.call("running_mean", x))
+'''
+FOR_EQUAL_NUMBERS = """(
+    ("all_equal", edit("return x.", "if len(x) > 1 and (x == x[0]).all():\\n        return x + 1\\n    return x.")),
+"""
+
+
+@pytest.mark.parametrize(("number", "failures"), [
+    ("4.0", {}),
+    ("0.1", {NAMED: ["its answers differ from the reference's only in calls in which rounding may decide them (equal), and those are not"]}),
+])  # fmt: skip
+def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
+    lines_of, tiny_copy, number, failures
+):
+    words = '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n  hints: ["a", "b", "c"]\n'
+    add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(tiny_copy)
+    edit(YAML, "points: 4", "points: 5")(tiny_copy)
+    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(tiny_copy)
+    add(TEXTS, words)(tiny_copy)
+    release(tiny_copy)
+    assert_broken(lines_of(tiny_copy, "named or caught"), failures)
 
 
 def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:

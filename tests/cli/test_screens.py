@@ -52,6 +52,13 @@ def test_nothing_is_begun(screen: Screen) -> None:
         fits(screen(*shlex.split(following)[1:]))
 
 
+def test_what_a_screen_has_no_room_for_is_a_command_away(screen: Screen) -> None:
+    (more,) = (line for line in screen("status") if "course status --all" in line)
+    assert re.search(r"has 11 checks: |and \d+ more: ", more)
+    whole = screen(*shlex.split(more.partition(": course ")[2]))
+    assert sum(line.startswith("  ☐ ") for line in whole) == 11
+
+
 def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     for path in (REPOSITORY / "examples" / "submitted" / "fatima" / FOLDER.name).glob("0[146]*.py"):
         shutil.copy(path, FOLDER)

@@ -70,7 +70,7 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
 
 @pytest.mark.parametrize(("source", "status", "told"), [
     pytest.param("def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n", 1, [
-        "cumsum        (T) → (T)", "✗ view         (T)",
+        "cumsum        (T) → (T)", "✗ view        (T)",
         "It raised RuntimeError on line 3: a reshape to a shape with another number of elements.",
         "\nChange the first line that surprises you.\nNext: course check running_mean\n"], id="an exception, after what led to it"),
     pytest.param("def running_mean(x):\n    return len(x)\n", None, ["a tensor was expected; yours returned an int",

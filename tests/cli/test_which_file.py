@@ -34,7 +34,12 @@ def write(folder: Path, name: str, code: str | None) -> None:
     pytest.param({NOTEBOOK: RIGHT, SCRIPT: None}, SCRIPT, f"{NOTEBOOK} is judged, for {SCRIPT} is not here.", id="a script that is gone"),
     pytest.param({SCRIPT: RIGHT, NOTEBOOK: WRONG}, NOTEBOOK, BOTH, id="one of two"),
     pytest.param({SCRIPT: RIGHT, NOTEBOOK: WRONG}, "running_mean", BOTH, id="by its id, one of two"),
+    pytest.param({SCRIPT: RIGHT, COPY: WRONG}, COPY, f"{SCRIPT} is judged, for {COPY} is not called as an attempt is.", id="a copy"),
+    pytest.param({SCRIPT: RIGHT}, COPY, f"{SCRIPT} is judged, for {COPY} is not here.", id="a copy that is gone"),
+    pytest.param({SCRIPT: RIGHT, "running_mean.py": WRONG}, "exercises/averages/running_mean.py",
+        f"{SCRIPT} is judged, for running_mean.py is not called as an attempt is.", id="a copy without a number"),
     pytest.param({SCRIPT: RIGHT}, SCRIPT, "", id="the script itself"),
+    pytest.param({SCRIPT: RIGHT}, "1_running_mean.py", "", id="the script, in short"),
     pytest.param({SCRIPT: RIGHT}, "running_mean", "", id="by its id"),
 ])  # fmt: skip
 def test_check_says_which_file_it_judges(run_course, student_copy, files, named, says):
@@ -54,7 +59,10 @@ def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) ->
     assert (told["note"], {check["outcome"] for check in told["checks"]}) == (BOTH, {"passed"})
 
 
-@pytest.mark.parametrize("command", [["check"], ["check", "1"], ["hint", "1"], ["trace", "1"], ["check", NOTEBOOK]])
+@pytest.mark.parametrize("command", [
+    ["check"], ["check", "1"], ["hint", "1"], ["trace", "1"], ["check", NOTEBOOK], ["check", COPY],
+    ["check", f"exercises/averages/{COPY}"], ["hint", f"exercises/averages/{COPY}"],
+])  # fmt: skip
 def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course, student_copy, command):
     write(student_copy, COPY, RIGHT)
     done = run_course(*command, cwd=student_copy)

@@ -162,6 +162,8 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
                  "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 18:00 Europe/Berlin", id="earlier than the class"),
     pytest.param("student: ada, assignment: averages, due: 2027-03-28 02:30", 3, "Europe/Berlin skips", id="an hour that is skipped"),
     pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
+    pytest.param("studnt: ada, exercise: mean, score: 3", 3, "studnt: there is no such key; did you mean student?", id="a key with a slip"),
+    pytest.param("student: ada, exercise: mean, points: 3", 3, "points: there is no such key; there are student, ", id="a key that there is not"),
     pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
     pytest.param("answers: 3f2a, exercise: mean", 3, "a row with answers has an exercise and a comment", id="no comment"),
     pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
@@ -174,6 +176,11 @@ def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, l
     assert says in said
     assert "Next: " in said
     assert "\n" not in said
+
+
+def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
+    with pytest.raises(CourseFault, match=r":1: the file should be a list: each row begins with a dash"):
+        decide("student: ada\nexercise: mean\nscore: 3\n")
 
 
 def test_without_a_file_nothing_is_decided(course: Path) -> None:

@@ -73,8 +73,10 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
 
 
 @pytest.mark.parametrize(("old", "new", "line", "says"), [
-    pytest.param("title: Averages\nl", "l", 1, "title: Field required", id="a course without a title"),
-    pytest.param("_per_call: 2", "_per_cal: 2", 3, "limits.seconds_per_cal: Extra inputs are not permitted (input: 2)", id="a misspelt limit"),
+    pytest.param("title: Averages\nl", "l", 1, "title is missing", id="a course without a title"),
+    pytest.param("_per_call: 2", "_per_cal: 2", 3, "limits.seconds_per_cal: there is no such key; did you mean seconds_per_call?", id="a misspelt limit"),
+    pytest.param("points: 4", "points: 4\n        deadline: 2026-12-01", 12, "deadline: there is no such key; there are id, title, was, points, hint", id="a key of no exercise"),
+    pytest.param("title: Averages\nl", "title: A\nlate: {pr_day: 10%}\nl", 2, "late.pr_day: there is no such key; did you mean per_day?", id="a key of a part that may be missing"),
     pytest.param("id: averages", "id: ../Averages", 5,
         "id: '../Averages' should be a letter and then letters, digits and underscores, all in lower case", id="an id that is a path"),
     pytest.param("title: Averages\nl", "title: A\nlate: {per_day: 10 points}\nl", 2, "late.per_day: '10 points' should be a share such as 10%", id="points for a share"),
@@ -108,6 +110,7 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str,
     pytest.param("# to do\n", ":1: the file: it is empty, and needs `title:`", id="remarks alone"),
     pytest.param("- title: T\n", ":1: the file: it has no keys, and needs `title:`", id="a list"),
     pytest.param("title: T\nassignments:\n  - {id: a, title: A, exercises: []}\n", ":3: exercises: ", id="an assignment without exercises"),
+    pytest.param("title: T\nassignments:\n  id: a\n", ":2: assignments should be a list: each row begins with a dash", id="one assignment without a dash"),
     pytest.param(b"title: T\nwhy: caf\xe9\n", ":2: is not UTF-8 (byte 17)", id="Latin-1"),
     pytest.param("title: a\n\0b\n", ":2: a character that YAML does not know", id="a NUL byte"),
     pytest.param("title: &a [*a]\n", ":1: title: ", id="a list that holds itself"),

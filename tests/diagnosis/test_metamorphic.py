@@ -29,7 +29,7 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 @pytest.mark.parametrize(("before", "after", "said"), [
     pytest.param(BEFORE, AFTER, "", id="right"),
     pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers that should stay", id="peeks"),
+    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers of the answer that should not depend on it", id="peeks"),
     pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change", id="does not see"),
     pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
 ])  # fmt: skip
@@ -46,8 +46,10 @@ def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index(
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
-    said = "{edit} changes 1 of the 6 numbers that should stay"
+    said = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
     assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)]) == said
+    said = "{edit} changes all 6 numbers of the answer that should not depend on it"
+    assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == said
 
 
 def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
@@ -97,6 +99,12 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (
         "the number that it gives is not the largest absolute difference of the two answers"
     )
+    for given, says in (
+        (0 * number, "0, and the two answers differ"),
+        (-number, "below 0, as no absolute difference is"),
+        ((BEFORE - AFTER).abs().mean(), "the mean of the absolute differences, not the largest of them"),
+    ):
+        assert metamorphic.difference_is_another([*right, (number, given)]) == f"the number that it gives is {says}"
     wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
     assert metamorphic.difference_is_another(wrong_answers) == ""
 

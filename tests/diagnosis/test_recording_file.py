@@ -11,13 +11,14 @@ from torch import Tensor
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.draw import Drawn
-from manyheads.course import load_course
+from manyheads.course import CourseError, load_course
+from manyheads.diagnosis import recording_file
 from manyheads.diagnosis.aspects import is_broken
 from manyheads.diagnosis.columns import TensorColumns, from_rows, from_sizes, read_tensors, to_rows, to_sizes
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.observe import observed
 from manyheads.diagnosis.recording import ASPECTS, RecordedMutant, Recording
-from manyheads.diagnosis.recording_file import loaded, save
+from manyheads.diagnosis.recording_file import loaded, read, save
 from tests.make import REPOSITORY
 
 ONES = torch.ones(2, dtype=torch.float64)
@@ -101,6 +102,21 @@ def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() 
     assert list(PLAIN) == names
     assert {*names} <= {*FACETS}
     assert {*names} <= {*ASPECTS}
+
+
+@pytest.mark.parametrize(("facets", "differ"), [
+    ((*recording_file._FACETS, "peak"), "peak"),
+    (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
+])  # fmt: skip
+def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, differ) -> None:
+    path = tmp_path / "01_mean.safetensors"
+    path.write_bytes(save(recording(fingerprint_of(REPLY))))
+    monkeypatch.setattr(recording_file, "_FACETS", facets)
+    loaded.cache_clear()
+    with pytest.raises(CourseError) as told:
+        read(path)
+    next_step = "Next: increase FORMAT in recording_file.py, then course release"
+    assert str(told.value).endswith(f"as this engine is, and differs from it in {differ}. {next_step}")
 
 
 @pytest.mark.recorded

@@ -1,13 +1,15 @@
 """At the real course: every function has its own verdict, and what a student reads of it is true, says which, and has its place."""
 
 import ast
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.report.words import attempt_words, function_reports
+from manyheads.report.words import attempt_words, function_reports, problems
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import read_notebook
@@ -122,6 +124,32 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
     pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
         "a fused function, which has no second derivative", "an operation", id="no second derivative"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
+        "Shares are due, and some of these numbers are below 0", "$^", id="logarithms of shares"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
+        "Shares are due, and a row of these sums to", "$^", id="a sigmoid in place of the softmax"),
+    pytest.param("causal_mask", {"scores.masked_fill(~mask, float(\"-inf\"))": "scores - 1e9 * mask"},
+        "What should be hidden is kept", "$^", id="a mask subtracted the wrong way round"),
+    pytest.param("grouped_query_attention", {"numbers = 2 * n_layer": "numbers = n_layer"},
+        "The number that is due is 2 times as large", "$^", id="half of a number"),
+    pytest.param("self_attention", {"self.W_query = ": "self.W_q = ", "self.W_query(x)": "self.W_q(x)"},
+        "It has no parameter W_query.weight, and has W_q.weight", "has parameters that", id="a layer of another name"),
+    pytest.param("fused_qkv", {"return CausalSelfAttention(n_embd, n_head, block_size=1024)": "return n_embd, n_head, 1024"},
+        "✗ gpt2_attention: What it returns is no module.", "a class is asked for", id="sizes in place of a module"),
+    pytest.param("causal_mask", {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
+        "✗ causal_weights: Two arguments stand in each other's place.", "made of numbers", id="exchanged arguments"),
+    pytest.param("self_attention", {"def __init__(": "def __init_("},
+        "✗ CausalAttention: Python does not find its __init__", "Its arguments", id="__init__ under another name"),
+    pytest.param("self_attention", {"def forward(": "def call("},
+        "A module calls its method forward, and this class has call on line", "$^", id="forward under another name"),
+    pytest.param("sliding_window", {"torch.arange(T_k, device=device)": "torch.arange(T_k)"},
+        "✗ window_mask: You did not hand the device on", "fixed a device", id="a device that is not handed on"),
+    pytest.param("weight_split", {"self.out_proj(context)": "nn.Linear(C := context.shape[-1], C)(context)"},
+        "Your module does not own", "You fixed a d(type|evice)", id="a layer of forward's own"),
+    pytest.param("causal_mask", {"float(\"-inf\")": "\"-inf\""},
+        "got (Tensor, str). Text stands where a number is due", "expected one of", id="one signature in place of all"),
+    pytest.param("mha_by_loop", {"    return mha.proj(torch.cat(heads": "        return mha.proj(torch.cat(heads"},
+        "stands inside the loop that begins on line", "$^", id="a return within the loop"),
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
         "as if it were a tensor. Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
@@ -170,6 +198,16 @@ TOLD = {  # of what stands below: what is said of the fourth function
 }  # fmt: skip
 
 
+def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
+    """Of what fails only in its gradient, and of wrong numbers."""
+    scores = SCORES.removeprefix("return ")
+    for changed, says in ((f"{scores} + ({scores} - ({scores}).detach())", ""), (f"{scores} + 1.5", "course trace")):
+        words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
+        assert words.first
+        assert words.first.next.startswith(says)
+        assert bool(words.next) == bool(says)
+
+
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
     return [[f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)] for told in sides.told(id_, attempt)]
@@ -182,6 +220,14 @@ def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place
         assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
 
 
+def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
+    for below, _ in TOLD.values():
+        source = AttemptSource("a.py", ABOVE + below)
+        for problem in problems(sides.home("attention_scores", source), source):
+            told = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
+            assert told is None or problem.line == int(told[1]), problem.sentence
+
+
 def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> None:
     for told in heads(sides, ABOVE.replace("k.mT", "k.trasnpose(-2, -1)") + BELOW):
         assert "Did you mean transpose, where it says trasnpose?" in told[1]
@@ -191,6 +237,18 @@ def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
     source = "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n    return d_in\n"
     for told in heads(sides, source, "self_attention"):
         assert "It is a function, written on line 1, and a class is asked for" in told[0]
+
+
+@pytest.mark.parametrize(("kind", "says"), [
+    ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
+    ("raw", "attend: it stands in a Raw cell: make it a code cell."),
+])  # fmt: skip
+def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(sides: Sides, kind: str, says: str) -> None:
+    given = json.loads(notebook(ABOVE, BELOW))
+    given["cells"][1]["cell_type"] = kind
+    for told in heads(sides, replace(read_notebook(json.dumps(given)), name="a.ipynb")):
+        assert says in told[3]
+        assert not [line for line in told if "letter by letter" in line]
 
 
 def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:

@@ -15,8 +15,10 @@ from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.judges_python import PYTHON
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
+from manyheads.student.hints import which_of
 from manyheads.submission.read import read_file
 
 STEM = "01_running_mean"
@@ -158,6 +160,64 @@ def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(grade, tmp_path, 
     assert "there is no module matplotlib" in result.note
 
 
+UNREAD = {
+    "a no-break space": ("x =\u00a01\n", "invalid non-printable character U+00A0"),
+    "curly quotes": ("x = “a”\n", "invalid character '“' (U+201C)"),
+    "a zero-width space": ("x = a\u200b\n", "invalid non-printable character U+200B"),
+    "full-width brackets": ("print（1）\n", "invalid character '（' (U+FF08)"),
+    "Ctrl-Z": ("x = 1\n\x1a\n", "invalid non-printable character U+001A"),
+    "a tab beside blanks": ("if 1:\n        x = 1\n\ty = 1\n", "inconsistent use of tabs and spaces in indentation"),
+    "a colon": ("def f(x)\n    return x\n", "expected ':'"),
+    "a question": ("if x = 1: pass\n", "invalid syntax. Maybe you meant '==' or ':=' instead of '='?"),
+    "a return outside": ("return 1\n", "'return' outside function"),
+}
+
+
+@pytest.mark.parametrize("is_notebook", [False, True], ids=["script", "notebook"])
+@pytest.mark.parametrize(("text", "says"), UNREAD.values(), ids=UNREAD)
+def test_what_python_cannot_read_is_told_in_its_words_where_it_is_graded_and_at_home(
+    grade, tiny, running_mean, box, tmp_path, text, says, is_notebook
+):
+    path = written(tmp_path, notebook_of("import torch", text + RIGHT)) if is_notebook else as_script(tmp_path, text)
+    at_home = check_source(read(running_mean.fingerprints), read_file(path, 256), box, tiny.limits.for_worker())
+    graded, known = (f"{each.note} {each.checks[0].evidence}".strip() for each in (grade(path), at_home))
+    assert f"this is not valid Python {PYTHON}. Python says: {says}" in graded
+    assert known.startswith(graded)
+
+
+def test_words_that_an_attempt_gives_a_syntax_error_of_its_own_are_not_shown(grade, tmp_path):
+    result = grade(as_script(tmp_path, "raise SyntaxError('its own words')\n" + RIGHT))
+    assert "it raised SyntaxError on line 1" in result.note
+    assert "own words" not in result.model_dump_json()
+
+
+NEWER = {
+    "an f-string": ('x = f"{", ".join(["a"])}"\n', "f-string", "3.12"),
+    "type parameters": ("def f[T](x):\n    return x\n", "Parameters in square brackets", "3.12"),
+    "exceptions": ("try:\n    pass\nexcept ValueError, KeyError:\n    pass\n", "`except`", "3.14"),
+}
+
+
+@pytest.mark.parametrize("is_notebook", [False, True], ids=["script", "notebook"])
+@pytest.mark.parametrize(("text", "what", "since"), NEWER.values(), ids=NEWER)
+def test_newer_syntax_is_told_with_the_version_that_judges(grade, tmp_path, text, what, since, is_notebook):
+    if sys.version_info >= tuple(map(int, since.split("."))):
+        pytest.skip("this Python reads it")
+    path = written(tmp_path, notebook_of("import torch", text + RIGHT)) if is_notebook else as_script(tmp_path, text)
+    result = grade(path)
+    (evidence,) = {check.evidence for check in result.checks}
+    assert what in evidence
+    assert f"came with Python {since}, and attempts are run with {PYTHON} here" in evidence
+    (named,) = result.diagnosis
+    assert which_of(named, result).title == "Your file has syntax that is newer than the Python that runs it."
+
+
+def test_what_a_module_of_an_older_python_lacks_is_told_with_its_version(grade, tmp_path):
+    said = f"Attempts are run with Python {PYTHON} here, whose typing has no overrode_by_all: do without it."
+    assert said in grade(as_script(tmp_path, "from typing import overrode_by_all\n" + RIGHT)).note
+    assert "Did you mean Optional" in grade(as_script(tmp_path, "from typing import Optionl\n" + RIGHT)).note
+
+
 NESTED = {
     "a sum of 60,000 terms": "total = " + "1+" * 60_000 + "1\n",
     "60,000 signs": "total = " + "-" * 60_000 + "1\n",
@@ -170,7 +230,9 @@ TOO_DEEP = "Something is nested too deeply for Python to read, such as a sum of 
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
 def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_itself(grade, tmp_path, nested):
     (evidence,) = {check.evidence for check in grade(as_script(tmp_path, nested + RIGHT)).checks}
-    assert re.fullmatch(rf"It raised SyntaxError( on line 1)?\. {re.escape(TOO_DEEP)}", evidence)
+    assert re.fullmatch(
+        rf"It raised SyntaxError( on line 1)?\. (Python says: too many [\w ]+\. )?{re.escape(TOO_DEEP)}", evidence
+    )
 
 
 def test_a_cell_too_deep_for_python_costs_the_others_nothing(grade, tmp_path):

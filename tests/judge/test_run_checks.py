@@ -131,17 +131,30 @@ HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    pytest.param("1 / 0", "ZeroDivisionError", id="a file that cannot be imported"),
+    pytest.param("1 / 0", "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ", id="a file that cannot be imported"),
+    pytest.param("def test_f(attempt)\n    'f'", "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ", id="a file that is no Python"),
+    pytest.param("from manyheads.checks import chek", "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'", id="a name that there is not"),
+    pytest.param("from ._shared import POINTS", "grader/checks/_shared.py:2: NameError: name 'PIONTS'", id="a neighbour that fails"),
+    pytest.param("COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'", "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names", id="conditions as a list"),
+    pytest.param("COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'", "COUNTS_IF needs to be a dict of generators", id="a condition that is none"),
+    pytest.param("check(layer=Layer.SHAPE)", ":7: TypeError: check() missing 1 required positional argument: 'points'", id="points that are missing"),
+    pytest.param("check(points=-1, layer=Layer.SHAPE)", ":7: ValueError: points=-1: a check gives 0 points or more", id="negative points"),
+    pytest.param("check(points='2', layer=Layer.SHAPE)", ":7: ValueError: points='2': a check gives", id="points as a text"),
+    pytest.param("check(points=1, layer='values')", ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE", id="a layer that is none"),
     pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
     pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
     pytest.param('@marked\ndef test_f(attempt, tmp_path):\n    "f"',
         "asks for tmp_path: a check is given attempt, reference, draw only", id="another fixture"),
 ])  # fmt: skip
 def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
-    (tmp_path / "test_f.py").write_text(f"{HEAD}\n{text}\n")
+    folder = tmp_path / "grader" / "checks"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "_shared.py").write_text("# shared\nPOINTS = PIONTS\n")
+    (folder / "test_f.py").write_text(f"{HEAD}\n{text}\n")
     with pytest.raises(GraderFault, match=re.escape(says)) as caught:
-        HiddenChecks([tmp_path / "test_f.py"])
-    assert "Next: pytest grader/checks --collect-only" in str(caught.value)
+        HiddenChecks([folder / "test_f.py"])
+    assert "Next: mend it, then course verify" in str(caught.value)
 
 
 def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):

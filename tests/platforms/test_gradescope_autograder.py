@@ -147,6 +147,7 @@ DRAFTS = {"draft.py": WRONG, "averages/draft.py": WRONG, f"averages/{SCRIPT}": R
         "not graded: plot.py has no exercise's name", "1 other file is no script and no notebook"], id="the exercise's own file comes first"),
     pytest.param({"work.zip": b"PK no zip"}, None, ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"], id="what cannot be read"),
     pytest.param({}, 0, [], id="nothing"),
+    pytest.param({"running_mean.docx": b"PK"}, None, ["not graded: running_mean.docx is no script and no notebook"], id="a text of a word processor"),
 ])  # fmt: skip
 def test_whatever_is_handed_in_is_found_or_named(container: Container, files: dict[str, bytes], score: float | None, says: list[str]) -> None:  # fmt: skip
     results, done = container.grade(files)

@@ -136,6 +136,22 @@ def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -
     assert not [path for path in files if path.startswith("/") or ".." in path.split("/")]
 
 
+def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "Ada_1_assignsubmission_file_/01_mean.py": MEAN,
+        "Bela_2_assignsubmission_file_/work.rar": b"Rar!",
+    }
+    said = send(run_course, here, files=files)
+    unread = "no file could be read, and feedback goes back under a file's name"
+    bela = next(path.name for path in (here / "submitted").iterdir() if path.name.startswith("Bela"))
+    assert (
+        f"not in a zip: {bela}: {unread}. Next: give this student the page in feedback/STUDENT/averages/"
+        in said.replace("\n", " ")
+    )
+    assert said.count("not in a zip") == 1
+    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {"Ada_1_assignsubmission_file_"}
+
+
 def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
     files = {f"{name}_assignsubmission_file_/01_mean.py": MEAN for name in ("Participant", "Ada_1")}
     said = send(run_course, here, files=files)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, svg
+from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, page_scale, svg
 from manyheads.report.pages import pictures_page
 from manyheads.student.plot_content import Panel, Picture, compared
 from tests.make import REPOSITORY
@@ -125,3 +125,18 @@ def test_text_stands_out_on_every_colour_by_day_and_by_night(name: str) -> None:
     for ink, behind in zip(pages["ink"], pages[name[2:]], strict=True):
         first, second = sorted((light(ink), light(behind)))
         assert second / first >= 4.5, (name, ink, behind)
+
+
+@pytest.mark.parametrize("panels", range(1, 6))
+@pytest.mark.parametrize("side", [4, 13, 41, 60])
+def test_as_many_tables_stand_side_by_side_as_fill_the_page(side: int, panels: int) -> None:
+    tables = tuple(Panel(f"head {h}", torch.ones(side, side), "weights") for h in range(panels))
+    picture = Picture("t", "w", tables, "query position", "key position", tokens=("word",) * side)
+    scale = page_scale(picture)
+    found = re.search(r'width="([0-9.]+)"', svg(picture, tables[0], scale))
+    assert found
+    wide = float(found[1])
+    in_a_row = min(panels, int((1100 + 8) // (wide + 8)))
+    assert wide <= 1100
+    assert 9 * scale >= 12  # pixels of a label
+    assert scale == 2 or in_a_row == 1 or in_a_row * (wide + 8) > 1100 - 1  # else a row has room for larger tables

@@ -98,9 +98,9 @@ OF_FOUR = (
     pytest.param(exercise(check("split", 2), max_score=2.25, unseen=0.25, unseen_checks=("drops weights",)),
         "✓ dance 2 / 2.25", id="what only grading sees is not said under every answer"),
     pytest.param(exercise(*(check(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.") for i in range(4))),
-        "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks wait for this 0 / 2", id="what could not begin is one line"),
+        "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks fail here 0 / 2", id="what could not begin is one line"),
     pytest.param(exercise(*(check(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))),
-        "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks wait for this 0 / 1.5", id="checks that saw other things are folded"),
+        "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5", id="checks that saw other things are folded"),
 ])  # fmt: skip
 def test_an_attempt_is_told(attempt: ExerciseResult, says: str) -> None:
     assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
@@ -289,7 +289,7 @@ STRAYED = OriginTable(
          "       … 7 more like this, with other shapes (line 4)",
          "  … and 3 more operations"], id="helpers stand deeper and rounds are counted"),
     pytest.param(of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
-        ["  4  y.view(B, T, C)", "       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
+        ["  4  y.view(B, T, C)", "       ✗ view        (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
         id="an error is marked where it happened and told below"),
     pytest.param(of(traced_line("x.view()", ODD)),
         ["  4  x.view()", "       view          (B, T, C) → (B, nh, T, hd)          view", "       ! T is no longer T",

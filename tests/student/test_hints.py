@@ -28,7 +28,16 @@ def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
 
 WORDS = {
     name: MisconceptionText(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3"))
-    for name in ("reversed", "missing", "interface", "refuses_allowed", UNTOUCHED)
+    for name in (
+        "reversed",
+        "missing",
+        "interface",
+        "refuses_allowed",
+        "mask_not_bool",
+        "hard_coded_device",
+        "params_extra",
+        UNTOUCHED,
+    )
 }
 
 
@@ -134,6 +143,12 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
     ("interface", "a tensor was expected; yours returned a tuple", "It returns something else than", "docstring"),
     ("interface", "raised TypeError: the arguments differ from the ones that the exercise names", "Its arguments are not", "arguments"),
     ("interface", "raised TypeError: what was built is not a torch.nn.Module", "It is not the kind of thing", "def or with class"),
+    ("interface", "raised TypeError: the arguments differ. Did you mean __init__, where it says __init_ on line 3?", "Python does not find its __init__", "underscores"),
+    ("interface", "raised TypeError: what was built is not a torch.nn.Module. What it returns is no module", "What it returns is no module.", "docstring"),
+    ("mask_not_bool", "raised TypeError: a mask of numbers. `f(b, a)`, written on line 3, exchanges the arguments of f(a, b)", "Two arguments stand in each", "order"),
+    ("hard_coded_device", "on cpu. torch.ones, written on line 3, is given no device", "You did not hand the device on", "without a device"),
+    ("params_extra", "6 of 6 values differ. It has no parameter W_query.weight, and has W_q.weight", "A parameter has another name", "named_parameters"),
+    ("params_extra", "6 of 6 values differ", "params_extra.", "params_extra?"),
     ("interface", "the output differs", "interface.", "interface?"),
     ("refuses_allowed", "raised RuntimeError on line 193: a reshape to a shape with another number of elements. Python says: no", "It stops on an input that is allowed: sizes do not fit.", "which axis"),
     ("refuses_allowed", "raised ValueError on line 9: something is taken apart into another number of parts than it has", "It stops on an input that is allowed: sizes", "which axis"),

@@ -8,6 +8,7 @@ from manyheads.box.level import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
+from manyheads.judges_python import PYTHON
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.student import check_attempt as endless
@@ -30,9 +31,9 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
 
 @pytest.mark.parametrize(("source", "evidence"), [
     ("import torch\ndef running_mean(x)\n    return x\n",
-        "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'."),
-    ("if x = 1: pass\n", "It raised SyntaxError on line 1: this is not valid Python. Python says: invalid syntax. Maybe you meant '==' or ':=' instead of '='?"),
-    ("def running_mean(x):\nreturn x\n", "It raised IndentationError on line 2: this is not valid Python. "
+        f"It raised SyntaxError on line 2: this is not valid Python {PYTHON}. Python says: expected ':'."),
+    ("if x = 1: pass\n", f"It raised SyntaxError on line 1: this is not valid Python {PYTHON}. Python says: invalid syntax. Maybe you meant '==' or ':=' instead of '='?"),
+    ("def running_mean(x):\nreturn x\n", f"It raised IndentationError on line 2: this is not valid Python {PYTHON}. "
         "Python says: expected an indented block after function definition on line 1."),
     ("@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
         "Line 1 did not run to its end: it raised NameError on line 1: a name is used that has no value there. "

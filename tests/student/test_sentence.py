@@ -47,6 +47,17 @@ def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(id_
 def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
     assert wrong != solution("fused_qkv")
+    for picture in drawn("fused_qkv", wrong, monkeypatch)[:2]:
+        assert picture.words == "the weights of 4 of 4 heads are not as expected"
+        assert picture.differs
+        titles = [panel.title for panel in picture.panels]
+        assert [title.partition(", ")[2] for title in titles] == ["expected", "yours"] * 2
+        for expected, yours in zip(picture.panels[::2], picture.panels[1::2], strict=True):
+            assert expected.values.amax(1).mean() > yours.values.amax(1).mean()  # a larger divisor makes shares alike
+
+
+def test_right_weights_that_mix_wrong_values_are_shown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
     said = [picture.words for picture in drawn("fused_qkv", wrong, monkeypatch)[:2]]
     assert said == ["4 heads, and the output is not as expected"] * 2
 

@@ -7,6 +7,7 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Training
+from manyheads.judges_python import PYTHON
 from manyheads.student.train_model import (
     TEXT,
     TrainingRun,
@@ -118,7 +119,7 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box,
     pytest.param("later and torch.zeros(1 << 34)\n        return self.proj(x)",
         "Your code raised RuntimeError on line 12: more memory was asked for than an attempt may have, at step 2 of 600",
         id="memory, which ends it alone"),
-    pytest.param("def", "Your code raised SyntaxError on line 12: this is not valid Python, while ", id="no Python"),
+    pytest.param("def", f"Your code raised SyntaxError on line 12: this is not valid Python {PYTHON}, while ", id="no Python"),
 ])  # fmt: skip
 def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, sentence: str) -> None:
     with pytest.raises(TrainingStopped) as stopped:

@@ -127,6 +127,8 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     pytest.param("Multi-Head Attention/04_reshape_dance.py", ["ada/Multi-Head Attention"], id="another folder's name"),
     pytest.param(FILE, [f"ada/{FILE}"], id="no folder"),
     pytest.param("work.zip", ["ada/work.zip"], id="an archive beside the folder"),
+    pytest.param(f"{ONE}/04_reshape_dance.docx", [f"ada/{ONE}/04_reshape_dance.docx"], id="a text of a word processor"),
+    pytest.param("reshape_dance.pdf", ["ada/reshape_dance.pdf"], id="a print of it, beside the folder"),
 ])  # fmt: skip
 @pytest.mark.parametrize("only", ["", "ada"])
 def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entry, names, only):
@@ -154,3 +156,17 @@ def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zippe
     work = to_grade(course, out, course.assignments, ())
     unread = {each.student: names for each, names in work.not_readable.items()}
     assert unread == {"B": (f"bela_2_12_{name}, which is not graded as it is",)}
+
+
+def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run, zipped, out):
+    """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its figure was."""
+    beside = (
+        "figures/04_reshape_dance.svg",
+        "fingerprints/04_reshape_dance.safetensors",
+        "trained/05_weight_split.safetensors",
+    )
+    folder = zip_bytes({f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *beside)})
+    collected = run(zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER)
+    assert collected.not_taken == []
+    assert "left out as what came with the exercises: 3" in collected.said
+    assert to_grade(course, out, course.assignments, ()).not_readable == {}

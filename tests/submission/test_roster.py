@@ -65,11 +65,26 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
     assert f"roster.csv:{line}: {said}. Next: mend " in str(raised.value)
 
 
-def test_columns_of_another_language_are_named(tmp_path):
+@pytest.mark.parametrize(("heading", "named"), [
+    pytest.param("Matrikelnummer;Nachname;Vorname", "'Matrikelnummer', 'Nachname', 'Vorname'", id="German"),
+    pytest.param("Prénom,Nom,Numéro d’identification", "'Prénom', 'Nom', 'Numéro d’identification'", id="French"),
+    pytest.param("Nombre,Apellido(s),Dirección de correo", "'Nombre', 'Apellido(s)', 'Dirección de correo'", id="Spanish"),
+    pytest.param("Na\u202eme,学号", r"'Na\u202eme', '学号'", id="with what nobody sees"),
+])  # fmt: skip
+def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
     with pytest.raises(CourseFault) as raised:
-        read(tmp_path, "Matrikelnummer;Nachname;Vorname\n1;Lovelace;Ada\n")
-    said = "has no column `id`; its columns are 'Matrikelnummer', 'Nachname', 'Vorname'. Its first line names its columns: id"
-    assert said in str(raised.value)
+        read(tmp_path, f"{heading}\n1,2,3\n")
+    assert f"has no column `id`; its columns are {named}. Its first line names its columns: id" in str(raised.value)
+
+
+def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
+    """`nbgrader autograde` has no --roster: what course.yaml names is known to all."""
+    with pytest.raises(CourseFault) as raised:
+        read_roster(tmp_path / "class.csv")
+    assert str(raised.value) == (
+        f"{tmp_path / 'class.csv'} cannot be read (No such file or directory). "
+        "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
+    )
 
 
 def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):

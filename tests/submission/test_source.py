@@ -71,6 +71,7 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
+RTF = "{\\rtf1\\ansi\\ansicpg1252\\cocoartf2709\n{\\fonttbl\\f0 Menlo-Regular;}\n\\f0 def running_mean(x):\\\n    return x\\\n}\n"
 FENCE = r"^01_running_mean\.py has a code fence on line {}, which is Markdown: keep the code alone"
 NO_PYTHON = {
     "a web page": (".py", WEB, "is a web page, saved in place of the file: download the file itself"),
@@ -82,6 +83,8 @@ NO_PYTHON = {
     "a notebook named .py, with pictures": (".py", json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * KIB * 1024, "is a notebook: rename it"),
     "a script named .ipynb": (".ipynb", f"import torch\n\n\n{RIGHT}", r"^01_running_mean\.ipynb is a script: rename it to 01_running_mean\.py\.$"),
     "a script that is no Python, named .ipynb": (".ipynb", "!ls\n" + RIGHT.replace(":", ""), "is a script: rename it"),
+    "a document of a word processor": (".py", RTF, r"^01_running_mean\.py is a document with fonts and sizes \(RTF\).*: save it as plain text"),
+    "a document in place of a notebook": (".ipynb", RTF, "is a document with fonts and sizes"),
     "a pointer of Git LFS": (".py", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
     "a pointer of Git LFS for a notebook": (".ipynb", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
     "what git could not merge": (".py", "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n", r"two versions that git could not merge \(line 2\)"),
@@ -302,6 +305,44 @@ def test_a_hostile_cell_does_not_break_the_reader(cell):
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
+
+
+def cells(*given: tuple[str, object]) -> str:
+    """A notebook's text with cells of these kinds."""
+    made = [{"cell_type": kind, "metadata": {}, "source": source} for kind, source in given]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+LESSON = f"# The running mean\n\nIt looks like this:\n\n```python\n{RIGHT}```\n"
+MARKDOWN = "stands in a Markdown cell: make it a code cell."
+NOT_RUN = {
+    "Markdown": (("markdown", RIGHT), MARKDOWN),
+    "Markdown, as lines": (("markdown", RIGHT.splitlines(keepends=True)), MARKDOWN),
+    "Markdown, with a remark above": (("markdown", f"# My answer\nimport torch\n{RIGHT}"), MARKDOWN),
+    "Raw": (("raw", RIGHT), "stands in a Raw cell: make it a code cell."),
+    "written to a file": (("code", f"%%writefile mean.py\n{RIGHT}"),
+        "stands in a cell that begins with %%writefile, which does not run it: take that line out."),
+    "handed to a shell": (("code", f"\n%%bash\n{RIGHT}"),
+        "stands in a cell that begins with %%bash, which does not run it: take that line out."),
+    "a lesson that shows it": (("markdown", LESSON), ""),
+    "a lesson that speaks of it": (("markdown", "Write\ndef running_mean as you like"), ""),
+    "another function": (("markdown", RIGHT.replace("running_mean", "mean")), ""),
+    "no text": (("markdown", 3), ""),
+    "half of a surrogate pair": (("markdown", RIGHT + "# \ud800"), ""),
+    "a kind that nobody knows": (("heading", RIGHT), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "says"), NOT_RUN.values(), ids=NOT_RUN)
+def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
+    source = read_notebook(cells(("code", "import torch"), cell))
+    assert where_it_stands(source, "running_mean") == says
+    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith("stands on line 1")
+
+
+def test_a_cell_of_text_that_has_none_is_no_fault():
+    text = cells(("code", "x = 1"), ("markdown", None)).replace(', "source": null', "")
+    assert read_notebook(text).source == "x = 1\n"
 
 
 RELEASED = sorted(REPOSITORY.glob("exercises/*/*.py"))

@@ -50,6 +50,33 @@ def test_else_it_is_named(course, name, content, reason):
     assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
 
 
+WORK = {  # whether it may be work that nobody reads, so that it keeps points from being 0
+    "solution.py": True,
+    "a/b/Untitled12.IPYNB": True,
+    "work.zip": True,
+    "work.tar.gz": True,
+    "work.7z": True,
+    "src": True,  # a folder
+    "04_reshape_dance.docx": True,
+    "04_reshape_dance.py.txt": True,
+    "hand in/Reshape Dance (1).pdf": True,
+    "ada_reshape_dance.rtf": True,
+    "multi_head_attention.html": True,
+    "notes.md": False,
+    "notes.txt": False,
+    "ada/screenshot.png": False,
+    "feedback.pdf": False,
+    "04_reshape_dance.safetensors": False,  # came with the exercise
+    "fingerprints/04_reshape_dance.safetensors": False,
+    "figures/04_reshape_dance.svg": False,
+}
+
+
+@pytest.mark.parametrize(("path", "is_work"), WORK.items(), ids=WORK)
+def test_what_may_be_work_is_known_by_its_name(course, path, is_work):
+    assert Exercises(course).may_be_work(path) is is_work
+
+
 def test_nothing_of_it_is_run(course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
     assert Exercises(course).of("x.py", source.encode()).id == "reshape_dance"

@@ -79,7 +79,7 @@ def verify_course(
 ) -> list[Line]:
     """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
 
-    Where points do not add up, nothing is graded, so no other claim is tried.
+    Where points do not add up, nothing is graded, so no claim about answers is tried.
 
     seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0: all.
     """
@@ -87,7 +87,7 @@ def verify_course(
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
         load_bank(exercise)  # who cannot be read is told before any process starts
-    claims = ["test_files.py::test_points"] if any(faults) else CLAIMS
+    claims = ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
     given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
     given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
     return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)

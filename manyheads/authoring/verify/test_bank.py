@@ -45,7 +45,7 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
         is_anothers = 0 < len(others) == len(trials.failed(mutant))
         assert not is_anothers, f"{_label(mutant)} fails only checks that prove {others[-1]}"
     elif told.names or mutant.id not in trials.suspects(mutant):
-        raise AssertionError(f"{_label(mutant)} is named {told.names}")
+        raise AssertionError(f"{_label(mutant)} is named {told.names}{_why_unnamed(trials, mutant)}")
 
 
 @claim("course release {id}", share=VERDICT_SHARE)
@@ -102,6 +102,18 @@ def test_weights(trials: Trials, module_mutant: Mutant) -> None:
     # What it keeps from call to call may be why; of layers that are made anew in each call a hidden check proves it.
     if then != first and (then or module_mutant.id not in trials.suspects(module_mutant)):
         assert then == trials.told(module_mutant.namespace).names, f"{module_mutant.id} is named {first}, then {then}"
+
+
+def _why_unnamed(trials: Trials, mutant: Mutant) -> str:
+    calls = trials.by_rounding(mutant)
+    if not calls:
+        return ""
+    checks = ", ".join(check.id for check in trials.recording.checks if not set(calls).isdisjoint(check.calls))
+    asked = f" ({checks})" if checks else ""
+    return (
+        f": its answers differ from the reference's only in calls in which rounding may decide them{asked}, and those are not"
+        " recorded. Let a check ask where they differ by more, or at equal numbers with exact sums, such as 4.0"
+    )
 
 
 def _label(mutant: Mutant) -> str:

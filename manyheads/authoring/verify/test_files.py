@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -16,14 +17,16 @@ from markdown_it.token import Token
 from ...checks.local import namespace_of_source
 from ...course import Exercise
 from ...diagnosis import load_bank
+from ...diagnosis.bank import MisconceptionText
 from ...diagnosis.recording_file import read
-from ...judge.run_checks import points_fault, repeated_checks
+from ...judge.run_checks import points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
 from ..stub import leaks, stub_of
 from ..stub_notebook import CHECK, LOCKED, PREDICT, NotebookNode, jupytext
+from ..time_limit import DoesNotEnd, must_end
 from .claims import NOTHING
 from .plugin import Report, Verified
 
@@ -31,7 +34,7 @@ claim = pytest.mark.claim
 MEND_POINTS = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
 
 
-@claim(f"{MEND_POINTS}. No other claim was tried", about="points")
+@claim(f"{MEND_POINTS}. No claim about answers was tried", about="points")
 def test_points(verified: Verified, exercise: Exercise) -> None:
     """The checks' points sum to course.yaml's."""
     fault = points_fault(exercise, verified.catalogue.checks(exercise))
@@ -41,8 +44,28 @@ def test_points(verified: Verified, exercise: Exercise) -> None:
 @claim("give one of them another name, then mend `points` in course.yaml", about="points")
 def test_check_names(exercise: Exercise) -> None:
     """No check replaces another one of its name."""
-    repeated = repeated_checks(exercise.checks)
+    repeated = _repeated_checks(exercise.checks)
     assert not repeated, "; ".join(repeated)
+
+
+def _repeated_checks(file: Path) -> list[str]:
+    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
+    sentences, line_of = list[str](), dict[str, int]()
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+        for name in _names_defined(statement):
+            if name.startswith("test_") and name in line_of:
+                lines = f"on lines {line_of[name]} and {statement.lineno}"
+                sentences.append(f"{file.name} has two checks {name}, {lines}: the first never runs")
+            line_of[name] = statement.lineno
+    return sentences
+
+
+def _names_defined(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.FunctionDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return []
 
 
 @claim("give it a row in course.yaml, rename it, or remove it", about="files")
@@ -72,9 +95,18 @@ def test_words(exercise: Exercise, report: Report) -> None:
     """Every misconception has its words."""
     bank = load_bank(exercise)
     ids = dict.fromkeys(mutant.id for mutant in bank.mutants)
-    whole = {id_ for id_, text in bank.texts.items() if text.title and text.explanation and all(text.hints)}
-    says = "has no title, explanation and three hints in texts.yaml"
-    report(len(ids), [f"{exercise.id}: {id_} {says}" for id_ in ids if id_ not in whole])
+    missing = {id_: _missing_words(bank.texts.get(id_)) for id_ in ids}
+    says = "{}: {} has no {} in texts.yaml"
+    report(len(ids), [says.format(exercise.id, id_, words) for id_, words in missing.items() if words])
+
+
+def _missing_words(text: MisconceptionText | None) -> str:
+    """Return what is missing, for example "title and three hints"; "" if nothing is."""
+    if text is None:
+        return "title, explanation and three hints"
+    parts = {"title": text.title, "explanation": text.explanation, "three hints": all(text.hints)}
+    *others, last = [name for name, is_there in parts.items() if not is_there] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 @claim("write what each asks for, in its place", about="fill")
@@ -164,6 +196,8 @@ class CellRun:
     @property
     def raised(self) -> str:
         """The exception, as the end of a sentence about the cell."""
+        if isinstance(self.error, DoesNotEnd):
+            return self.error.observation
         return f"raises {type(self.error).__name__}: {self.error}"
 
 
@@ -189,10 +223,11 @@ def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[Ce
 def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, object]) -> CellRun:
     lines = [line.strip() for line in cell.splitlines()]
     first_line = next((line for line in lines if line and not line.startswith(("if __name__", "#"))), "")
-    printed, raised = io.StringIO(), None
+    printed, raised, compiled_as = io.StringIO(), None, Path("its cell")  # lines are counted from the cell's first
+    ending = must_end("the cell", compiled_as, "mend it")
     try:
-        with redirect_stdout(printed):
-            exec(compile(cell, str(exercise.solution), "exec", dont_inherit=True), namespace)
+        with redirect_stdout(printed), ending:
+            exec(compile(cell, str(compiled_as), "exec", dont_inherit=True), namespace)
     except Exception as error:
         raised = error
     return CellRun(f"{exercise.stem}: with the {whose}, {first_line!r}", printed.getvalue(), raised)

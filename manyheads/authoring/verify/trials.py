@@ -15,6 +15,7 @@ from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import read
 from ...judge.public_checks import Findings, answer_public_calls
 from ...judge.run_checks import Catalogue
+from ..fingerprints import differs_for_sure
 from ..record_conditions import PUBLIC
 
 
@@ -49,6 +50,11 @@ class Trials:
     def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
         """Return the hidden checks that a mutant fails, by the record. how: "1" by the check itself, "2" by a condition."""
         return [id_ for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True) if end in how]
+
+    def by_rounding(self, mutant: Mutant) -> list[int]:
+        """Return the calls whose answers rounding may decide, if the mutant differs from the reference in no other call."""
+        _, recorded = self._rows[id(mutant)]
+        return [] if differs_for_sure(recorded.answers) else [i for i, a in enumerate(recorded.answers) if a is None]
 
     def alone(self, mutant: Mutant) -> Told:
         """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""

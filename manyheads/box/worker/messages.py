@@ -128,8 +128,8 @@ class Call:
     kwargs: Mapping[str, object] = field(default_factory=dict)
     cotangent: Tensor | tuple[Tensor | None, ...] | None = None
     second: bool = False
-    runs: int = 1
-    seed: int = 0
+    runs: int = 1  # how often the whole call is made, to see what is kept, and what dropout does
+    seed: int = 0  # of the random numbers that the attempt draws
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
     random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's

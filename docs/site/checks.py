@@ -1,0 +1,124 @@
+"""Make the page of what checks ask and assert, from the docstrings. Run: python -m docs.site.checks > docs/checks.md."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from manyheads import checks
+from manyheads.box.worker.messages import Call
+from manyheads.checks import Layer
+from manyheads.checks.answer import Answer
+from manyheads.checks.draw import Draw
+from manyheads.checks.implementation import CallSequence, Implementation, Module
+
+HEAD = """\
+# What checks ask and assert
+
+This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. [writing-exercises.md](writing-exercises.md)
+shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` and `draw`.
+"""
+# Fields of a call that the methods of an implementation set.
+NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
+ASSERTS = [name for name in checks.__all__ if name.startswith(("assert_", "expect"))]
+OTHERS = ["check", "edit", "moved"]
+
+
+def checks_page() -> str:
+    """Return the page."""
+    parts = [HEAD, "## `attempt` and `reference`", "", _text(Implementation), ""]
+    parts += [*_methods("attempt", Implementation, ["call", "module", "sequence", "asking", "device"]), *_options()]
+    parts += ["## A module: `attempt.module(…)`", "", _text(Module), "", *_methods("module", Module)]
+    parts += ["## Several calls: `sequence()`", "", *_methods("calls", CallSequence)]
+    parts += [
+        "## An answer",
+        "",
+        _text(Answer),
+        "",
+        *_methods("answer", Answer, leave_out=("form", "of_another_kind", "place", "returned")),
+    ]
+    parts += ["## `draw`", "", _text(Draw), "", *_methods("draw", Draw)]
+    parts += ["## Asserts", "", *(line for name in ASSERTS for line in _function(name, getattr(checks, name)))]
+    parts += ["## Other names", "", *(line for name in OTHERS for line in _function(name, getattr(checks, name)))]
+    layers = ", ".join(f"`Layer.{layer.name}`" for layer in Layer)
+    parts += ["### `Layer`", "", f"{_text(Layer)} There are {layers}.", ""]
+    return "\n".join(parts)
+
+
+def _options() -> Iterator[str]:
+    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments or of the docstring."""
+    yield from ("| `asking(…=…)` | default | |", "|---|---|---|")
+    source = inspect.getsource(Call)
+    for field in fields(Call):
+        if field.name not in NOT_ASKED:
+            yield f"| `{field.name}` | `{field.default!r}` | {_words_of(field.name, source)} |"
+    yield ""
+
+
+def _words_of(name: str, source: str) -> str:
+    """Return what the source of a class says of a field. Raises LookupError if that is nothing."""
+    comment = re.search(rf"^    {name}: .*?  # (.+)$", source, re.MULTILINE)
+    paragraph = re.search(rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL)
+    found = comment or paragraph
+    if found is None or " = " in found[1]:
+        raise LookupError(f"nothing is said of {name}")
+    return " ".join(found[1].split()).replace("|", "\\|")
+
+
+def _methods(variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the public methods and properties of a class, as a check that calls the object `variable` writes them."""
+    for name in names or _public(of):
+        member: Any = vars(of)[name]
+        if name in leave_out or not getattr(member, "__doc__", None):
+            continue
+        if isinstance(member, property):
+            yield from (f"### `{variable}.{name}`", "", _text(member), "")
+        elif name == "__call__":
+            yield from (f"### `{variable}{_signature(member)}`", "", _text(member), "")
+        elif name == "__getitem__":
+            yield from (f"### `{variable}[…]`", "", _text(member), "")
+        else:
+            yield from (f"### `{variable}.{name}{_signature(member)}`", "", _text(member), "")
+
+
+def _public(of: type) -> list[str]:
+    wanted = ("__call__", "__getitem__")
+    members = {name: member for name, member in vars(of).items() if callable(member) or isinstance(member, property)}
+    return [name for name in members if name in wanted or not name.startswith("_")]
+
+
+def _function(name: str, function: Any) -> Iterator[str]:
+    yield from (f"### `{name}{_signature(function)}`", "", _text(function), "")
+
+
+def _signature(function: Any) -> str:
+    """Return the names of the arguments, with their defaults."""
+    signature = inspect.signature(function)
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values() if each.name != "self"]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+
+
+def _text(of: object) -> str:
+    """Return a docstring as Markdown: its sections as lists."""
+    lines = inspect.cleandoc(getattr(of, "__doc__", "") or "").splitlines()
+    text, section = list[str](), ""
+    for line in lines:
+        item = re.match(r"( {4})?(\*?[a-z]\w*|[A-Z]\w*Error): (.*)", line)
+        if line in ("Args:", "Raises:"):
+            section = line
+        elif item and bool(item[1]) == bool(section):
+            if text and text[-1] and not text[-1].startswith(("- ", "  ")):
+                text.append("")  # Markdown wants it before a list
+            text.append(f"- {'raises ' if section == 'Raises:' else ''}`{item[2]}`: {item[3]}")
+        elif section and line:
+            text.append(f"  {line.strip()}")
+        else:
+            text.append(line)
+    return "\n".join(text).strip()
+
+
+if __name__ == "__main__":
+    print(checks_page(), end="")

@@ -1,0 +1,106 @@
+"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether the table is right."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from manyheads.judges_python import PYTHON
+from manyheads.submission.newer_syntax import KINDS, newer_syntax, said_of_newer_syntax
+
+OLDEST, NEWEST = "py311", "py315"
+NEWER = {
+    "a function's type parameter": ("def f[T](x):\n    return x\n", "3.12"),
+    "a class's type parameters": ("class A[T: int, *Ts, **P]:\n    pass\n", "3.12"),
+    "a type alias": ("type X = int\n", "3.12"),
+    "quotes of a call": ('x = f"{", ".join(["a"])}"\n', "3.12"),
+    "quotes of a key": ("d = {}\nx = f'{d['k']!r:>{9}} {{}}'\n", "3.12"),
+    "a backslash": ('x = f"{"\\n".join("ab")}"\n', "3.12"),
+    "a backslash in long quotes": ("x = f'''{\"\\n\".join(\"ab\")}'''\n", "3.12"),
+    "a comment": ('a = 1\nx = f"{a # no\n}"\n', "3.12"),
+    "exceptions": ("try:\n    pass\nexcept ValueError, KeyError:\n    pass\n", "3.14"),
+    "a t-string": ('a = 1\nx = t"{a}"\n', "3.14"),
+    "a lazy import": ("lazy import os\n", "3.15"),
+    "an unpacked list": ("x = [*a for a in []]\n", "3.15"),
+    "an unpacked mapping": ("x = {**a for a in []}\n", "3.15"),
+}
+# No Python of any version; what stands behind | is newer, and is not all that is wrong.
+NO_PYTHON = {
+    "a colon": "def f(x)\n    return x\n",
+    "a bracket": "def f(x:\n    return x\n",
+    "no name in brackets": "def f[3](x):\n    return x\n",
+    "empty brackets": "def f[](x):\n    return x\n",
+    "a brace that stays open": 'x = f"{a"\n',
+    "a brace that opens last": 'x = f"{", "\n',
+    "a bracket between braces": 'd = {}\nx = f"{d["k"}"\n',
+    "nothing between braces": 'x = f"{}"\n',
+    "two names between braces": 'x = f"{a b}"\n',
+    "Python 2": 'print "x"\n',
+    "an exception with a name": "try:\n    pass\nexcept ValueError, KeyError as e:\n    pass\n",
+    "an item before a star": "x = [1, *a for a in []]\n",
+    "a type alone": "type X\n",
+    "type parameters, and a bracket": "def f[T](x):\n    return (\n",
+    "quotes, and a bracket": 'd = {}\nx = f"{d["k"]}"\ny = (\n',
+}
+
+
+def refused(folder: Path, text: str, version: str) -> list[str]:
+    """What ruff says that this version of Python cannot read."""
+    (folder / "attempt.py").write_text(text, encoding="utf-8")
+    options = ["--isolated", "--no-cache", "--select", "F822", "--output-format", "concise"]
+    command = [sys.executable, "-m", "ruff", "check", *options, "--target-version", version, "attempt.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return re.findall(r"invalid-syntax: (.*)", done.stdout)
+
+
+def is_newer(version: str) -> bool:
+    return tuple(map(int, version.split("."))) > sys.version_info[:2]
+
+
+@pytest.mark.parametrize(("text", "since"), NEWER.values(), ids=NEWER)
+def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since):
+    said = refused(tmp_path, text, OLDEST)
+    assert {since} == set(re.findall(r"syntax was added in Python ([\d.]+)", " ".join(said))), said
+    assert refused(tmp_path, text, NEWEST) == []
+    assert [kind.since for kind in newer_syntax(text)] == [since] * is_newer(since)
+
+
+@pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
+def test_of_what_is_no_python_nothing_is_called_newer(tmp_path, text):
+    assert refused(tmp_path, text, NEWEST)
+    assert newer_syntax(text) == ()
+    assert said_of_newer_syntax(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["x = f'{1}'\n", "def f(x):\n    return x\n", "", "# nothing\n", "type = 1\nlazy = 2\n"]
+)
+def test_of_what_this_python_reads_nothing_is_called_newer(text):
+    assert newer_syntax(text) == ()
+
+
+@pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
+def test_it_is_said_what_to_write_instead():
+    assert said_of_newer_syntax("type X = int\ndef f[T](x): return x\n") == (
+        "Parameters in square brackets behind a name came with Python 3.12, and attempts are run with "
+        f"{PYTHON} here: leave them out. "
+        f"The statement `type` came with Python 3.12, and attempts are run with {PYTHON} here: leave out the word."
+    )
+
+
+def test_every_kind_has_a_row():
+    assert {kind.since for kind in KINDS} == {since for _, since in NEWER.values()}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['f"{', 'f"{a}', 'f"""{a}', 'f"""{"a" ', "f'{'", 'f"{{', "def f[", "[*a ", "except a,", "a,", "type ", "{{a}}"],
+)
+def test_no_text_keeps_the_judge_busy(piece):
+    start = time.process_time()
+    newer_syntax((piece * 200_000)[:190_000])
+    newer_syntax('f"""{except ' + (piece * 200_000)[:190_000])
+    assert time.process_time() - start < 5
