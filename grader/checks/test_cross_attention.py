@@ -41,6 +41,7 @@ class Cross(_modules.Subject):
         keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
         if s.B > 1:  # what is padding in every sequence is not all that is padding
             keep[:, -2], keep[:, -1] = False, True
+            keep[1::2, 0] = False  # and padding may come first
         return weights, (x, context, keep)[: 3 if self.masked else 2]
 
 

@@ -33,7 +33,7 @@ def only_size(out, kind, n):
 
 # Where scale_attend, softmax_simplified and the like are None, they are as the knob without this ending.
 RIGHT = {
-    **OFFERED, "scale": "sqrt_hd", "scale_attend": None,
+    **OFFERED, "scale": "sqrt_hd", "scale_attend": None, "scale_simplified": 1.0,
     "scale_after": "nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
     "softmax": -1, "softmax_simplified": None, "softmax_weights": None, "softmax_attend": None,
     "product": "any", "product_simplified": None, "roles": "qkv",  # of attend
@@ -69,6 +69,7 @@ def make(**knobs):
 
     def simplified_attention(x):
         table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x))
+        table = table * multiplier(faults.scale_simplified, x, x)
         return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose("x_values", x)
 
     def attention_scores(q, k):
@@ -114,6 +115,7 @@ MUTANTS = (
     *_scales("scale_missing", "missing"),
     *_scales("scale_no_sqrt", "hd"),
     *_scales("scale_multiplied", "times_sqrt_hd"),
+    *each("scale_not_due", scale_simplified=("sqrt_hd", "hd", "sqrt_tokens", "times_sqrt_hd")),
     *_shares("softmax_query_axis", -2, "queries_by_hand", 1),
     *_shares("softmax_wrong_axis", 0),
     *_shares("scores_ignored", "uniform"),

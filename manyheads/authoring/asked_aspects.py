@@ -13,14 +13,11 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from torch import Tensor
-
-from ..diagnosis.aspects import is_broken
+from ..diagnosis.aspects import OF_PAIRS, is_broken
 from ..diagnosis.metamorphic import are_related, is_difference
-from ..diagnosis.observe import Observed
+from ..diagnosis.observe import Expected, Observed, first_of
 from ..diagnosis.recording import ASPECTS, Ask, Aspect
 
-OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
@@ -50,7 +47,7 @@ class Subject:
 
 def groups_of(
     calls: Sequence[int],
-    expected: Sequence[Tensor | None],
+    expected: Sequence[Expected],
     copies: Set[int] = frozenset(),
     edits: Set[tuple[int, int]] = frozenset(),
 ) -> Groups:
@@ -59,9 +56,9 @@ def groups_of(
     copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
     the other with an edit of an argument, which may move every number of the answer.
     """
-    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
+    known = {i: answer.double() for i in calls if (answer := first_of(expected[i])) is not None}
     answers = {i: answer for i, answer in known.items() if answer.dim() > 0 and bool(answer.isfinite().all())}
-    related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
+    related = [pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
     calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
     groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
@@ -73,6 +70,13 @@ def groups_of(
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
+
+
+def _are_related(first: Expected, second: Expected) -> bool:
+    """Return whether an output of one call is related to that output of the other."""
+    both = [(a.double(), b.double()) for a, b in zip(first, second, strict=False) if a is not None and b is not None]
+    finite = [(a, b) for a, b in both if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())]
+    return any(are_related(a, b) for a, b in finite)
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:

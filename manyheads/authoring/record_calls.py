@@ -26,7 +26,7 @@ from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
-from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
+from ..diagnosis.observe import Expected, is_of_copies, settled
 from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import CONDITIONS, Catalogue
@@ -169,12 +169,12 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     replies = tuple(each.answer(reference) for each in every)
     outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
     expected = tuple(tuple(o.tensor for o in reply.outputs[:n]) for reply, n in zip(replies, outputs, strict=True))
-    first, copies = list(map(first_of, expected)), {i for i, call in enumerate(calls) if is_of_copies(call)}
+    copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
         own = [i for i, check in enumerate(asked_by) if check == outcome.id]
         edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
-        groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
+        groups[outcome.id] = groups_of(own, expected, copies.intersection(own), edits)
     right = tuple(map(fingerprint_of, replies))
     conditions = recorded_conditions(catalogue, exercise, transcript)
     drawn_once = tuple(sorted(drawn))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, zip_longest
+from itertools import cycle, islice, zip_longest
 
 from torch import Tensor
 
@@ -106,7 +106,7 @@ def _agree(comparison: Observed, names: list[str]) -> None:
 def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
     """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
     if aspect in _RELATIONS:
-        _relation(_RELATIONS[aspect], calls)
+        _relation(aspect, calls)
         return
     for call in calls:
         if aspect in _OF_WHAT_RAISED or (call.right.raised is None and call.reply.raised is None):
@@ -273,27 +273,39 @@ def pairs_of(calls: Sequence[Observed]) -> list[Pair]:
     ]
 
 
-def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Observed]) -> None:
+def _relation(aspect: Aspect, calls: Sequence[Observed]) -> None:
     """Hold the answers to these calls together.
 
-    A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part of the largest number:
-    where the reference's answer is not finite, nothing is asked.
+    Those to an edit, and those to a part of the input, are held together output by output: a later step of a call may hear
+    what the first does not. A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part
+    of the largest number: where the reference's answer is not finite, nothing is asked.
     """
+    count = min(len(call.expected) for call in calls) if aspect in OF_PAIRS else 1
+    for output in range(count):
+        pairs = _pairs_at(output, aspect, calls)
+        evidence = _RELATIONS[aspect](pairs) if pairs else ""
+        if evidence:
+            difference = edit_of(calls[0].call, calls[-1].call) if EDIT in evidence else ""
+            raise CheckFailed(evidence.replace(EDIT, difference))
+
+
+def _pairs_at(output: int, aspect: Aspect, calls: Sequence[Observed]) -> list[Pair]:
+    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of it."""
     pairs = []
     for call in calls:
-        expected = first_of(call.expected)
+        expected = call.expected[output] if output < len(call.expected) else None
         if call.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
-            return
+            return []
         _kind(call)
-        mine = next(answers_of(call.call, call.reply)).output
+        mine = next(islice(answers_of(call.call, call.reply), output, None)).output
         assert_shape(mine, expected.shape)
-        if says is difference_is_another and (call.reply.mutated or not bool(mine.isfinite().all())):
-            return  # one call of the three has changed what another is asked
+        if aspect == "difference" and (call.reply.mutated or not bool(mine.isfinite().all())):
+            return []  # one call of the three has changed what another is asked
         pairs.append((expected.double(), mine.double()))
-    if evidence := says(pairs):
-        raise CheckFailed(evidence.replace(EDIT, edit_of(calls[0].call, calls[-1].call) if EDIT in evidence else ""))
+    return pairs
 
 
+OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 _OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")  # asked of calls that raised, too
 _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "zeros": zeros_missed,

@@ -11,7 +11,8 @@ from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.aspects import Aspect
 
 CALLS = (0, 1)
-EXPECTED = (torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 3.0]]))
+EXPECTED = ((torch.tensor([[1.0, 2.0]]),), (torch.tensor([[1.0, 3.0]]),))
+APART = (EXPECTED[0], (EXPECTED[1][0] + 9,))
 GROUPS: Groups = groups_of(CALLS, EXPECTED)
 
 
@@ -37,12 +38,12 @@ def chosen(*subjects: Subject) -> dict[str, tuple[tuple[int, ...], ...]]:
 
 def test_calls_are_held_together_where_the_reference_relates_their_answers() -> None:
     assert GROUPS["stays"] == [(0, 1)]
-    assert groups_of((0, 1), (EXPECTED[0], EXPECTED[1] + 9))["stays"] == []
+    assert groups_of((0, 1), APART)["stays"] == []
     assert GROUPS["values"] == [(0,), (1,)]
 
 
 def test_an_edit_that_moves_everything_is_held_against_what_does_not_move() -> None:
-    everywhere = groups_of((0, 1), (EXPECTED[0], EXPECTED[1] + 9), edits={(0, 1)})
+    everywhere = groups_of((0, 1), APART, edits={(0, 1)})
     assert (everywhere["moves"], everywhere["stays"]) == ([(0, 1)], [])
 
 
@@ -133,7 +134,7 @@ def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
 
 
 def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
-    expected = (torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 3.0]]), torch.tensor(1.0))
+    expected = (*EXPECTED, (torch.tensor(1.0),))
     groups = within(groups_of((0, 1, 2), expected), (0, 1))
     assert (groups["kind"], groups["shape"]) == ([(0,), (1,), (2,)], [(0,), (1,)])
     asks = choose_all({"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))])

@@ -212,6 +212,8 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "cross_attention: hidden is what is padding in every sequence": ("keep_across_batch", {"~keep[:, None, None, :]": "~keep.any(0)[None, None, None, :]"}),
     "sdpa_equivalence: causal for the longest sequence alone": ("mask_missing", {"is_causal=True": "is_causal=T == self.block_size"}),
     "sliding_window: half a window": ("window_halved", {"key > query - window)": "key >= query - window // 2)"}),
+    "attention_scores: a division where none is due": ("scale_not_due",
+        {"torch.softmax(x @ x.transpose(-2, -1), dim=-1)": "attention_weights(attention_scores(x, x))"}),
     # What is kept from one call to the next stays behind when the module moves between them.
     "self_attention: a dict of masks, made when each length first comes": ("mask_not_moved", KEEPS_MASKS),
     "kv_cache: a dict of masks for each past": ("mask_not_moved", {"self.proj = nn.Linear(": "self.masks = {}\n        self.proj = nn.Linear(",

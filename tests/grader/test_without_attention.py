@@ -44,6 +44,14 @@ def test_an_answer_without_attention_earns_at_most_a_fifth(sides: Sides, exercis
 SOFTMAX, WEIGHTED = "return torch.softmax(scores, dim=-1)", "return weights @ v"
 HIDE = "scores = scores.masked_fill("
 CAPPED = f"scores = 3 * torch.tanh(scores / 3)\n        {HIDE}"
+VIEWED = ".view(B, T, self.n_head, self.head_dim).transpose(1, 2)  # (B, nh, T, hd)"
+JOINED = "y.transpose(1, 2).reshape(B, T, C)"
+VIEWED_STRAIGHT = {VIEWED: ".reshape(B, self.n_head, T, self.head_dim)", JOINED: "y.reshape(B, T, C)"}
+OVER_HEADS = {
+    VIEWED: ".view(B, T, self.n_head, self.head_dim)",
+    "self.visible[:T, :T]": "self.visible[: self.n_head, : self.n_head]",
+    JOINED: "y.reshape(B, T, C)",
+}
 # Exercise, how the reference is edited, and the least part of the points that is left of such a mistake.
 MISUSES = [
     pytest.param("self_attention", {HIDE: CAPPED}, 0.6, id="a soft cap"),
@@ -59,6 +67,8 @@ MISUSES = [
     pytest.param(
         "causal_mask", {"device=device).tril()": "device=device).tril().flip(1)"}, 0.5, id="a mask turned round"
     ),
+    pytest.param("fused_qkv", VIEWED_STRAIGHT, 0.5, id="heads viewed straight, there and back"),
+    pytest.param("fused_qkv", OVER_HEADS, 0.5, id="attention over the heads of each token"),
 ]
 
 
@@ -72,3 +82,30 @@ def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
     assert least * graded.max_score <= graded.score < graded.max_score
     assert home.score is not None
     assert home.score <= graded.score
+
+
+# Exercise, and how the reference is edited: attempts of which course check once showed a point that grading took away.
+SHOWN_ONCE = {
+    "a causal mask, and padding that comes first": ("cross_attention", {
+        "weights = scores.softmax(dim=-1)": "ahead = torch.ones(T_q, T_k, dtype=torch.bool, device=x.device).triu(1)\n"
+        "        weights = scores.masked_fill(ahead, -math.inf).softmax(dim=-1)"}),
+    "one query for each group": ("grouped_query_attention", {
+        "k = k.repeat_interleave(group, dim=1)": "q = q.reshape(B, self.n_kv_head, group, T, self.head_dim).mean(dim=2)",
+        "v = v.repeat_interleave(group, dim=1)": "pass",
+        "y = scores.softmax(dim=-1) @ v": "y = (scores.softmax(dim=-1) @ v).repeat_interleave(group, dim=1)"}),
+    "no mask after the first call": ("kv_cache", {
+        "scores.masked_fill(key > query, -math.inf)": "(scores if past else scores.masked_fill(key > query, -math.inf))"}),
+    "new keys before old ones": ("kv_cache", {
+        "torch.cat([cache[0], k], dim=2)": "torch.cat([k, cache[0]], dim=2)",
+        "torch.cat([cache[1], v], dim=2)": "torch.cat([v, cache[1]], dim=2)"}),
+}  # fmt: skip
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("row", SHOWN_ONCE)
+def test_home_shows_no_point_that_grading_takes_away(sides: Sides, row: str) -> None:
+    exercise, changes = SHOWN_ONCE[row]
+    graded, home = sides.told(exercise, changes)
+    assert graded.score is not None
+    assert home.score is not None
+    assert home.score <= graded.score < graded.max_score
