@@ -173,7 +173,12 @@ if __name__ == "__main__":
     with torch.no_grad():
         layer.out_proj.bias += 10
         shift = (layer(x) - context).mean().item()
+        layer.out_proj.weight.copy_(torch.eye(12))  # now each head's channels stay where joining puts them
+        before = layer(x)
+        layer.W_query.weight[:4] += 1  # what head 0 asks, and no other
+        moved = ((layer(x) - before).abs() > 1e-6).view(-1, 3, 4).any(-1).any(0).tolist()  # (3,): by head
     assert 9 < shift < 11, f"out_proj's bias grew by 10, and your answer by {shift:.1f}: return what out_proj makes"
+    assert moved == [True, False, False], f"only head 0 asks otherwise, and these heads answer otherwise: {moved}"
     print("✓ step 3: joined, (B, T, d_out) = (2, 7, 12), and a short input works as well as a full one")
 
     for what, refused in (
