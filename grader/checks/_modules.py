@@ -369,7 +369,9 @@ def judge_moved(subject, s, answer, device, is_moved_later):
     seen = answer.reply.operations
     stays = (seen is not None and seen.mixed) or where not in (None, device)
     stays = stays or re.search("on the expected device|the same device", answer.message)
-    held = stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values())
+    shapes = [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
+    # A mask has rows and columns, and one of each for all sequences and heads. A kept input or cache has more.
+    held = any(len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes)
     behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
     expect(not held, behind, "mask_not_moved" if registered else "")
     kept = "a tensor that was made in an earlier call stays behind when the module moves"

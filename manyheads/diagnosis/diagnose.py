@@ -17,7 +17,14 @@ from .explain_row import cover, explain, explain_behind, explain_by_kind, explai
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
-from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
+from .observe import (
+    Observed,
+    fault_of_device,
+    is_moved_after_a_call,
+    is_of_copies,
+    looks_at_no_numbers,
+    on_another_device,
+)
 from .proofs import (
     MUTATED,
     ROUNDED,
@@ -255,14 +262,20 @@ def _proven(seen: Observed, mutates: bool) -> str:
 
 
 def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
-    """Return whether it raises where there are no numbers, because there are none.
+    """Return whether a call adds nothing to what others say.
 
-    Or in most calls of that function with numbers, too: it says no more than those, and in other words.
+    Something stays behind when the module moves after a call, and it stays behind without that call, too, or it is no mask:
+    what else is kept shows in other calls. Or the call raises where there are no numbers, because there are none, or in most
+    calls of that function with numbers, too: it says no more than those, and in other words.
     """
+    of_function = [other for other in others if target_of(other.call) == target_of(seen.call)]
+    if is_moved_after_a_call(seen.call) and on_another_device(seen):
+        moved_before = [other for other in of_function if not is_moved_after_a_call(other.call)]
+        return not fault_of_device(seen) or any(map(on_another_device, moved_before))
     if seen.reply.raised is None or not has_no_numbers(seen.right):
         return False
     if looks_at_no_numbers(seen) and not on_another_device(seen):
         return True
-    alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
+    alike = [other for other in of_function if other.right.raised is None]
     with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
     return 2 * sum(with_numbers) > len(with_numbers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -120,9 +121,14 @@ def fault_of_device(comparison: Observed) -> str:
         not comparison.right.parameters.keys() <= m.parameters.keys() for m in modules
     ):
         return ""
-    if any(len(held.shape) > 1 for m in modules for held in m.plain.values()):
+    if any(_may_be_a_mask(held.shape) for m in modules for held in m.plain.values()):
         return BEHIND
     return "" if is_moved_after_a_call(comparison.call) else HARD_CODED
+
+
+def _may_be_a_mask(shape: Sequence[int]) -> bool:
+    """Return whether it has rows and columns, and one of each for all sequences and heads. A kept input or cache has more."""
+    return len(shape) > 1 and all(length == 1 for length in shape[:-2])
 
 
 def is_moved_after_a_call(call: Call) -> bool:

@@ -204,9 +204,9 @@ def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Dia
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((n for n in names if answers.is_seen(each.id, answers.wrong[n])), "") for each in diagnosis.named}
     bad = [name for name in names if failures[name] or name in first]
-    # Checks ask more of some functions, which is put only where all before it passes.
-    told = {check.id for check in checks}
-    asks = (ask for check in recording.visible if check.id not in told for ask in check.asks)
+    # Some checks are asked only if all others pass. In grading, the hidden checks ask what they ask.
+    asked = {check.id for check in (recording.visible if answers.is_graded else checks)}
+    asks = (ask for check in recording.visible if check.id not in asked for ask in check.asks)
     later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
     found = [_seen(answers, name, name in bad, bad[0] if bad and name in later else "") for name in names]
     empty = unwritten_names(source)

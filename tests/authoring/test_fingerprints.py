@@ -23,7 +23,7 @@ def calls(call: Call) -> RecordedCalls:
     """One recorded call, of a reference that returns its argument."""
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
-    groups = {"check": groups_of([0], expected)}
+    groups = {"check": groups_of([0], [expected])}
     return RecordedCalls((), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups)
 
 

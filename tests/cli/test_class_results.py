@@ -159,7 +159,7 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
         (here / "roster.csv").write_text(text) if text else (here / "roster.csv").unlink()
         for command in ("report", "export"):
             said = run_course(command, "results").stderr
-            assert said.endswith(", or --roster none\n")
+            assert said.endswith((", or --roster none\n", "(roster: FILE) or by --roster\n"))
             assert run_course(command, "results", "--roster", "none").returncode == 0
 
 

@@ -305,8 +305,9 @@ HOLES = [
       for e, names in TOKENS.items() for name in names),
     ("right up to sixteen tokens:", "causal_mask", "a mask", (("", MASK_UP_TO),), "", ANY),
     *(("right up to seven heads:", e, name, up_to(7, count, name), "", ANY) for e, (name, count) in HEADS.items()),
-    *(("an instance that keeps", e, what, c, due(e, c), "") for e in CAUSAL for what, c in keeping(e).items()),
-    *(("an instance that keeps", "cross_attention", what, (before(ASKED, *lines, FITS),), "again", "")
+    # What is kept is a tensor, which stays behind when the module moves.
+    *(("an instance that keeps", e, what, c, due(e, c), "moves") for e in CAUSAL for what, c in keeping(e).items()),
+    *(("an instance that keeps", "cross_attention", what, (before(ASKED, *lines, FITS),), "again", "moves")
       for what, lines in CROSS.items()),
     *(("an instance that keeps", "kv_cache", what, (before(CACHED, *lines),), lost, "")
       for what, (lost, *lines) in CACHE.items()),
