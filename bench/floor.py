@@ -29,7 +29,8 @@ def main(root: Path, submitted: Path) -> None:
     course = load_course(root)
     catalogue = Catalogue(course)
     seconds: list[tuple[float, float]] = []
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings of attempts say nothing
+    # prints and warnings of attempts say nothing
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for submission in find_submissions(course, submitted)[0]:
             wall, cpu = time.perf_counter(), time.process_time()
             _judge(catalogue, submission)

@@ -56,7 +56,8 @@ class File:
 
     text: str
     ending: str = ".py"
-    is_as_given: bool = False  # such as an untouched stub: another line would make it something else
+    # such as an untouched stub: another line would make it something else
+    is_as_given: bool = False
 
     def signed(self, student: str) -> File:
         """With a line that makes its text the student's own."""

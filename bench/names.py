@@ -80,7 +80,8 @@ def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterat
 
 def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
-    by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}  # of two ids with the same code the first
+    # of two ids with the same code the first
+    by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}
     for code, mutant in reversed(by_code.items()):
         yield Attempt("mutant", code, text_of(exercise, mutant), (mutant.id,))
     for first, second in pairs_of(bank):

@@ -32,7 +32,8 @@ CHECKS: tuple[tuple[str, str, tuple[tuple[int, ...] | int, ...]], ...] = (
     ("merge_heads", "values", ((2, 4, 6, 3),)),
     ("merge_heads", "gradients", ((2, 3, 4, 5),)),
 )
-SETUP = re.sub(r"^def (\w+)", r"def want_\1", RIGHT, flags=re.MULTILINE)  # the right answers, for plain statements
+# the right answers, for plain statements
+SETUP = re.sub(r"^def (\w+)", r"def want_\1", RIGHT, flags=re.MULTILINE)
 _PLAIN = {
     "shape": "assert {f}(*a).shape == want_{f}(*a).shape\n",
     "dtype": "assert {f}(*a).dtype == want_{f}(*a).dtype\n",

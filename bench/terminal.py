@@ -50,7 +50,8 @@ def printed() -> list[str]:
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as where .venv is activated
+        # as where .venv is activated
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         known = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"PYTHONPATH": str(REPOSITORY), "PATH": path}
         known |= {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "TTY_INTERACTIVE": "0"}
         commands = ([sys.executable, "-m", "manyheads", *arguments] for arguments in COMMANDS)

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # that reads and runs attempts here
-MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
+# lists the released files, so that the next release recognises them
+MANIFEST = ".github/released.json"
 KEY = "python"  # in the manifest: the version, such as "3.11"
 
 

@@ -10,7 +10,8 @@ import unicodedata
 
 # Zero-width non-joiner and joiner: Persian, Hindi, Sinhala and other names are spelt with them. They move nothing.
 _JOINERS = "\u200c\u200d"
-_CONTROLS = {"Cc", "Cs", "Zl", "Zp"}  # escapes, halves of surrogate pairs, separators of lines and paragraphs
+# escapes, halves of surrogate pairs, separators of lines and paragraphs
+_CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
 _FORMATS = "Cf"  # among them the overrides and isolates of a line's direction
 
 

@@ -18,7 +18,8 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        partial.unlink(missing_ok=True)  # of a process that died with this number; a link would lead elsewhere
+        # of a process that died with this number; a link would lead elsewhere
+        partial.unlink(missing_ok=True)
         with naming(path), partial.open("xb") as file:
             file.write(content)
             if durable:

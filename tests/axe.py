@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from tests.browser import Browser
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-OF_COLOURS = ["color-contrast"]  # all that a dark scheme can break in a page that holds in a light one
+# all that a dark scheme can break in a page that holds in a light one
+OF_COLOURS = ["color-contrast"]
 SCHEMES = ("light", "dark")
 
 

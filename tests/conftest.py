@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-import manyheads.authoring.stub_notebook  # noqa: F401, before any test imports them in twice the time
+# before any test imports them in twice the time
+import manyheads.authoring.stub_notebook  # noqa: F401
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from tests.browser import Browser, installed_browser
@@ -30,7 +31,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def pytest_configure(config: pytest.Config) -> None:
     """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is started for all."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `make test &` begins: every child would inherit that
+    # as `make test &` begins: every child would inherit that
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if servers := getattr(config, "workerinput", {}).get("warm"):  # this is a worker
         use(servers)
@@ -128,7 +130,8 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
     return folder
 
 
-@pytest.fixture(scope="module")  # of its own for each: what a page left open goes on asking for is nobody else's
+# of its own for each: what a page left open goes on asking for is nobody else's
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real browser; without one, its tests are skipped and say so."""
     program = installed_browser() or pytest.skip("no Chromium or Chrome is installed: no browser shows a page")
@@ -150,7 +153,8 @@ def run_course(tmp_path: Path) -> Run:
     def run(*arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **env}
-        if not any(name.startswith("PYTHON") for name in env):  # which an interpreter reads as it starts
+        # which an interpreter reads as it starts
+        if not any(name.startswith("PYTHON") for name in env):
             return run_warm("manyheads", command[3:], cwd, environment)
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 

@@ -51,7 +51,8 @@ def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_r
 
 def test_every_rule_of_edits_is_tried() -> None:
     rules = {node.name for _, node in functions("lines") if node.returns and ast.unparse(node.returns) == "Changes"}
-    assert rules - {"arguments"} == {rule.__name__ for rule in RULES}  # arguments: a part of `gates`
+    # arguments: a part of `gates`
+    assert rules - {"arguments"} == {rule.__name__ for rule in RULES}
 
 
 def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> None:

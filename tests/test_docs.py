@@ -13,14 +13,17 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")  # pages name an engine's file by its room, too
-FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}  # of projects that a page cites
+# pages name an engine's file by its room, too
+ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")
+# of projects that a page cites
+FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SOURCE = re.compile(r"[\w-]+(/[\w-]+)*/[\w-]+\.(py|yml|json|css)")
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)+")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.(?!yaml|json|md)[A-Za-z_]\w*)?")
-_EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")  # the exercise that a page makes up
+# the exercise that a page makes up
+_EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 

@@ -20,8 +20,10 @@ from manyheads.box.procstat import pids, stat_of, state_and_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 REPOSITORY = Path(__file__).parents[1]
-PATIENCE = 120.0  # seconds: far above what it takes, because no verdict may depend on how busy a machine is
-STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")  # where a box's files are mounted, in a namespace of its own
+# seconds: far above what it takes, because no verdict may depend on how busy a machine is
+PATIENCE = 120.0
+# where a box's files are mounted, in a namespace of its own
+STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")
 
 
 @dataclass

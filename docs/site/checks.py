@@ -61,11 +61,12 @@ def _options() -> Iterator[str]:
 def _words_of(name: str, source: str) -> str:
     """Return what the source of a class says of a field. Raises LookupError if that is nothing."""
     comment = re.search(rf"^    {name}: .*?  # (.+)$", source, re.MULTILINE)
+    above = re.search(rf"((?:^    # .+\n)+)    {name}: ", source, re.MULTILINE)
     paragraph = re.search(rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL)
-    found = comment or paragraph
+    found = comment or above or paragraph
     if found is None or " = " in found[1]:
         raise LookupError(f"nothing is said of {name}")
-    return " ".join(found[1].split()).replace("|", "\\|")
+    return " ".join(found[1].replace("    # ", "").split()).replace("|", "\\|")
 
 
 def _methods(variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[str]:

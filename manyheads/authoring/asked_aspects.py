@@ -20,15 +20,18 @@ from ..diagnosis.recording import ASPECTS, Ask, Aspect
 
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
-OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+# for no hidden check passes without answers
+OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")
 TELLING: tuple[Aspect, ...] = (
     "kind", "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
     "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
 )  # may mean one misconception: wrong numbers have many causes  # fmt: skip
-OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
+# where no mutant says what a check asks
+OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")
 MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
-MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
+# of the mutants that fail the hidden check; above it, the visible one would say too little
+MISSED_SHARE = 0.15
 
 Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
 # The aspects, with the calls, in which a subject is not as the reference.
@@ -164,7 +167,8 @@ def _asked_of_unseen(
 
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
-    found, before = [], set[Subject]()  # who breaks an aspect may break those that come after it for the same cause
+    # who breaks an aspect may break those that come after it for the same cause
+    found, before = [], set[Subject]()
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
         others = set[Subject]().union(*(_breaking("kind", call, subjects) for call in of_calls))
@@ -200,7 +204,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         broken = set[Subject]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
-        is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
+        # more verdicts become right than wrong
+        is_needed = is_fair and len(broken & left) > len(mistakes)
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
             left, wrongly = left - broken, wrongly | mistakes

@@ -36,7 +36,8 @@ from .stub import finished_modules, leaks
 from .templates import as_they_are, filled
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
-QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
+# of the course: what its students ask, for the class repository's README
+QUESTIONS = "grader/questions.md"
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
@@ -132,7 +133,8 @@ def try_out(
             return
         for exercise, released in pairs:
             shutil.copy(exercise.solution, released.script)
-        patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}  # a busy machine fails no release
+        # a busy machine fails no release
+        patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}
         file = course.file.model_copy(update={"limits": course.limits.model_copy(update=patient)})
         (folder / "course.yaml").write_text(yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8")
         with zipfile.ZipFile(io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))) as wheel:

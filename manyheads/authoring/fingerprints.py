@@ -33,7 +33,8 @@ from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 from .time_limit import must_end
 
-Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
+# for each call the different replies, the reference's first
+Every = Sequence[Sequence[ReplyFingerprint]]
 # An exception, a guard or an unreadable file may prove them.
 ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
 # Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
@@ -77,7 +78,8 @@ class Hearing:
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
         witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+        # prints and warnings cost nothing
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             ends = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
         return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
 
@@ -119,7 +121,8 @@ def _places_if_nudged(
 ) -> list[Place]:
     places = list[Place]()
     for replies, asked in zip(known, answers, strict=True):
-        found, place = asked.told.found, replies.find(asked.told.found)  # the same as one that is known to be fixed
+        # the same as one that is known to be fixed
+        found, place = asked.told.found, replies.find(asked.told.found)
         if place is None and asked.call.is_fixed(namespace, found, asked.told.right, keep_equal):
             place = replies.add(found)
         places.append(found if place is None and not asked.call.is_drawn else place)
@@ -151,7 +154,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         return broken_aspects([each.told for each in answers], groups)
 
     subjects = list[Subject]()
-    disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
+    # what no check compares: a right attempt differs in it from the reference
+    disputed = set[tuple[int, Facet]]()
     for path in exercise.right_attempts():
         with _must_end(exercise, f"the right attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace_of(path))
@@ -170,7 +174,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
             answers = answers_of(recorded, mutant.namespace)
             seen = mutant.id, [each.told.found for each in answers]
             result = next((result for other, result in heard if other == seen), None)
-            if result is None or not any(result[1]):  # else what is known of the other one is known of this one
+            # else what is known of the other one is known of this one
+            if result is None or not any(result[1]):
                 row, places = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers)
                 result = row, places, broken(answers)
         heard.append((seen, result))

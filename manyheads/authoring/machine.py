@@ -27,7 +27,9 @@ UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
 _BOX = "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent --cap-drop ALL"
 _BOX += " --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
 _NEEDED = "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t tmpfs none /tmp"
-_SWITCHES = (  # below /proc/sys: the value that keeps a box from starting, what that is called, and what changes it
+# below /proc/sys: the value that keeps a box from starting, what that is called, and what changes
+# it
+_SWITCHES = (
     ("user/max_user_namespaces", "0", "user namespaces", "switched off", "10000"),
     ("kernel/unprivileged_userns_clone", "0", "user namespaces", "kept from ordinary users", "1"),
     ("kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor",

@@ -198,7 +198,8 @@ def is_an_edit(first: Call, second: Call) -> bool:
     A check of who hears whom asks such calls.
     """
     has_more = first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args)
-    if has_more or not are_alike(first.subject, second.subject):  # first, for only then their arguments can be compared
+    # first, for only then their arguments can be compared
+    if has_more or not are_alike(first.subject, second.subject):
         return False
     match [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]:
         case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):

@@ -24,7 +24,8 @@ from ..diagnosis.same_places import sizes_of
 from .record_calls import VALUES, RecordedCalls, Replies
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
-_SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
+# in place of a reply: the reference's, or one that rounding decides; an exception
+_SILENT, _RAISED = 0, -1
 CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
 COARSE = 24  # of so many numbers one is asked of all calls
 

@@ -59,7 +59,8 @@ def write_release(
     exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
     """
     named = exercises or course.exercises
-    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}  # all, before anything is written
+    # all, before anything is written
+    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}
     stale = [exercise for exercise in named if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
@@ -118,7 +119,8 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
     """Raise what is wrong with an exercise's bank, or with the reference that it edits."""
     try:
         bank = load_bank(exercise)
-    except CourseError:  # where the reference is broken, that is what to say, not which edits no longer fit it
+    # where the reference is broken, that is what to say, not which edits no longer fit it
+    except CourseError:
         right_answers(catalogue, exercise)
         raise
     if not bank.mutants:
@@ -191,10 +193,12 @@ def _record_all(
 def _start() -> None:
     end_with_parent()
     gc.set_threshold(GARBAGE)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react
+    # Ctrl-C reaches the whole process group; only the caller should react
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-_catalogue = cache(Catalogue)  # what prevents it is raised by the first exercise, whose caller can handle it
+# what prevents it is raised by the first exercise, whose caller can handle it
+_catalogue = cache(Catalogue)
 
 
 def _record_there(root: Path, id_: str) -> Files:

@@ -21,7 +21,9 @@ from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
-LIBRARIES = {  # what a skeleton imports, what its functions take and give, and how a check hands a drawn tensor over
+# what a skeleton imports, what its functions take and give, and how a check hands a drawn tensor
+# over
+LIBRARIES = {
     "torch": {"library": "torch", "short": "torch", "type": "torch.Tensor", "given": ""},
     "numpy": {"library": "numpy as np", "short": "np", "type": "np.ndarray", "given": ".numpy()"},
 }

@@ -20,14 +20,16 @@ from ..course.load import FOLDER
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # nbgrader's, with a message
+# nbgrader's, with a message
+STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
 # How lines begin that reveal nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
-TAGS = ("setup", "solution", "check", "predict")  # of a lesson's cells; others mean nothing here, and are kept
+# of a lesson's cells; others mean nothing here, and are kept
+TAGS = ("setup", "solution", "check", "predict")
 _TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
 
 Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens

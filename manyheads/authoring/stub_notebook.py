@@ -22,7 +22,8 @@ from ..submission.read import METADATA_KEY
 
 GRAMMAR = "rfc3987_syntax"
 
-sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type] # what Python itself writes there to refuse an import
+# what Python itself writes there to refuse an import
+sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type]
 try:
     import jupytext
     import nbformat

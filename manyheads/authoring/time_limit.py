@@ -13,8 +13,10 @@ from types import FrameType
 
 from ..errors import CourseFault
 
-SECONDS = 30.0  # of CPU time: the slowest of 266 mutants of this repository's course needs 1.9, with its checks
-_AGAIN = 0.01  # seconds between further interruptions: each call that follows may have the same loop
+# of CPU time: the slowest of 266 mutants of this repository's course needs 1.9, with its checks
+SECONDS = 30.0
+# seconds between further interruptions: each call that follows may have the same loop
+_AGAIN = 0.01
 
 
 class DoesNotEnd(CourseFault):
@@ -43,7 +45,8 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
         while frame is not None and frame.f_code.co_filename != str(path):
             frame = frame.f_back
         stopped_at.append(0 if frame is None else frame.f_lineno)
-        raise TimeoutError  # the engine takes it for an answer of the code, which is why it is noted, too
+        # the engine takes it for an answer of the code, which is why it is noted, too
+        raise TimeoutError
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, _AGAIN)

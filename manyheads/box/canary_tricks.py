@@ -32,7 +32,8 @@ def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,
-        lambda: os.getpgrp() != os.getpid(),  # a signal to the group would reach its other processes
+        # a signal to the group would reach its other processes
+        lambda: os.getpgrp() != os.getpid(),
     )
     return torch.tensor([float(_works(trick)) for trick in tricks])
 

@@ -19,7 +19,8 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
 ZYGOTE_PROCESSES = 8
-REMOVAL_SECONDS = 10.0  # for the kernel to free an attempt's memory, after which it lets go of the cgroup
+# for the kernel to free an attempt's memory, after which it lets go of the cgroup
+REMOVAL_SECONDS = 10.0
 
 Plan = Mapping[str, Mapping[str, str]]  # folders to make, and what to write to the files of each
 

@@ -15,11 +15,13 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("torch", "safetensors", "numpy", "einops")  # what an attempt may import besides the standard library
+# what an attempt may import besides the standard library
+PACKAGES = ("torch", "safetensors", "numpy", "einops")
 SYSTEM_FILES = (
     "/etc/ld.so.cache",
     "/etc/alternatives",
-    "/sys/kernel/mm/transparent_hugepage/enabled",  # glibc looks here before it asks for huge pages:
+    # glibc looks here before it asks for huge pages:
+    "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",  # half of an attempt's page faults
 )
 SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
@@ -63,7 +65,8 @@ def contents() -> Contents:
     libraries = system_library_folders()
     binds = [Bind(folder, folder) for folder in libraries]
     symlinks = []
-    for folder in ("/lib", "/lib64", "/usr/lib64"):  # the path of the dynamic linker, which every program names
+    # the path of the dynamic linker, which every program names
+    for folder in ("/lib", "/lib64", "/usr/lib64"):
         if os.path.islink(folder):
             symlinks.append((os.readlink(folder), folder))
         elif os.path.isdir(folder) and folder not in libraries and folder.endswith("64"):

@@ -73,7 +73,8 @@ class ForkedBox(WarmBox):
 
 def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
     """Run the zygote. Never returns. modules: what attempts may import."""
-    from .worker.zygote import main, make_meta_ready  # imported late, because it needs modules that only Linux has
+    # imported late, because it needs modules that only Linux has
+    from .worker.zygote import main, make_meta_ready
 
     try:
         if meta:

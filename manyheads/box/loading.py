@@ -17,7 +17,9 @@ from .worker.limits import Limits
 from .worker.messages import Load, Part
 
 MOST_SKIPPED = 8  # parts of one file that may end a process
-SHORTER = 2  # each such part divides the time of the next one by this, so that all together take twice the first's
+# each such part divides the time of the next one by this, so that all together take twice the
+# first's
+SHORTER = 2
 SHORTEST = 0.5  # seconds for a part, below which a busy machine would decide
 
 

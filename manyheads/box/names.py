@@ -8,7 +8,8 @@ from ..errors import CourseFault
 class Level(StrEnum):
     """How well student code is isolated. Written in every result."""
 
-    NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    NAMESPACES = "namespaces"
     USER = "user"  # processes of an unprivileged uid: for a container that makes no namespaces
     PROCESS = "process"  # a separate process, rlimits and a deadline: for a student's own check
 

@@ -88,7 +88,8 @@ def launch_request(
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    empty = (*inside.emptied, *places_in_box(hidden, binds))  # read-only: or attempts leave files there for others
+    # read-only: or attempts leave files there for others
+    empty = (*inside.emptied, *places_in_box(hidden, binds))
     arguments += [part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
@@ -104,7 +105,8 @@ def launch_request(
         variables["LD_LIBRARY_PATH"] = ":".join(folders)
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
-    start = (  # without collections while it imports: they would find nothing, and take a fifth of its time
+    # without collections while it imports: they would find nothing, and take a fifth of its time
+    start = (
         f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
         f"from {WORKER}.zygote import main; main({control_fd}, '{Level.NAMESPACES}')"
     )

@@ -84,7 +84,8 @@ def find_driver(places: Places | None = None, environment: Mapping[str, str] = o
     gpus = tuple(sorted(found.values(), key=lambda gpu: int(gpu.node[6:])))
     cached = _in_linker_cache(places.ldconfig)
     set_here = [folder for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    library = _first_with_driver(set_here) or cached or _first_with_driver(places.folders)  # the linker's own order
+    # the linker's own order
+    library = _first_with_driver(set_here) or cached or _first_with_driver(places.folders)
     return Driver(places, gpus, library, library == cached)
 
 

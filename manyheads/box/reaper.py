@@ -50,18 +50,21 @@ def main() -> None:
     """Start the box, and return when it and its cgroup are gone."""
     request = json.loads(sys.argv[1])
     os.setsid()
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # the box's processes become ours when bubblewrap ends
+    # the box's processes become ours when bubblewrap ends
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     cgroup = make_cgroup(request["cgroups"])
     reaper = os.getpid()
     box = os.fork()
     if box == 0:
         cgroup.join()
-        os.dup2(null := os.open(os.devnull, os.O_RDONLY), _LIFELINE)  # it lets go of the judge's pipe
+        # it lets go of the judge's pipe
+        os.dup2(null := os.open(os.devnull, os.O_RDONLY), _LIFELINE)
         os.close(null)
         _become_box(request, reaper)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the judge decides
         signal.signal(number, signal.SIG_IGN)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the judge sees that the box ended by the end of the control socket
+    # the judge sees that the box ended by the end of the control socket
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     poll = select.poll()  # until the box or the judge has ended, or the judge has closed the box
     poll.register(_LIFELINE, select.POLLIN)
     poll.register(os.pidfd_open(box), select.POLLIN)

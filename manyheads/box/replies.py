@@ -19,7 +19,8 @@ from .worker import wire
 from .worker.answers import TENSOR_LIMIT, Between, Raised, Reply, Traced
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
-_Read = Callable[[Any, Sequence[Tensor]], Any]  # reads a part of a body, given the message's tensors
+# reads a part of a body, given the message's tensors
+_Read = Callable[[Any, Sequence[Tensor]], Any]
 
 
 class BadReply(Exception):
@@ -109,7 +110,8 @@ def _reader(kind: Any) -> _Read:
         unbounded, bound = parts
         return _bounded(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
-        none_first = sorted(parts, key=lambda part: part is not types.NoneType)  # what is wrong is told of the last
+        # what is wrong is told of the last
+        none_first = sorted(parts, key=lambda part: part is not types.NoneType)
         return _either([_reader(part) for part in none_first])
     if origin is tuple:
         return _list(_reader(parts[0]))

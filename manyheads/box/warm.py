@@ -20,10 +20,13 @@ from .worker.limits import CUDA, Limits
 from .worker.wire import READY
 
 START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
-SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
+# for the kernel to take down what an attempt has left, after the grace that it always has
+SLOW_END_SECONDS = 30.0
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
-_FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
-_PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
+# systemd's range for users that exist for the length of one service
+_FIRST_UID, _UIDS = 61184, 4096
+# as large as a socket's buffer, so that a message of usual size is sent in one piece
+_PIPE_BYTES = 1 << 18
 _F_SETPIPE_SZ = 1031
 
 
@@ -122,7 +125,8 @@ class Lifeline:
         except (OSError, ValueError):  # it was closed before
             word = b""
         self._ours.close()
-        self._is_ending = False  # the supervisor has reported its end, or is gone itself and all attempts with it
+        # the supervisor has reported its end, or is gone itself and all attempts with it
+        self._is_ending = False
         return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
 
 

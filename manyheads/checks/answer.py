@@ -14,7 +14,8 @@ from ..box.worker.messages import Call
 from .outcome import AttemptRaised, CheckFailed
 from .sanitize import form_name, kind_name
 
-TABLES = frozenset({"ndarray", "list", "tuple", "str"})  # kinds that hold numbers, and are no tensor
+# kinds that hold numbers, and are no tensor
+TABLES = frozenset({"ndarray", "list", "tuple", "str"})
 HUGE = 1e6  # from here on a number is as good as infinite
 
 

@@ -90,7 +90,8 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what
     what = what or _label_of(got)
     if tuple(mine.shape) != tuple(shape):
         evidence = f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}"
-        raise CheckFailed(evidence, expected=shape)  # in grading, sizes that a student chose are withheld from it
+        # in grading, sizes that a student chose are withheld from it
+        raise CheckFailed(evidence, expected=shape)
 
 
 def assert_finite(got: Answer | Tensor, what: str = "") -> None:

@@ -34,9 +34,11 @@ from .outcome import CheckFailed
 Rule = Literal["interaction", "weighing", "limit"]
 LIMIT_FACTORS = (1.0, 2.0, 5.0, 10.0)
 VARIANTS: Mapping[Rule, int] = {"interaction": 4, "weighing": 6, "limit": 4}  # in each group
-LEAST = 1e-5  # of what the reference leaves: inputs in float32 leave less, and a wrong scale or axis leaves more
+# of what the reference leaves: inputs in float32 leave less, and a wrong scale or axis leaves more
+LEAST = 1e-5
 NOTHING = 1e-9  # what rounding leaves: here the reference itself does not tell
-SAME_DIRECTION = 1e-3  # the largest angle, in radians, between two answers that differ in size alone
+# the largest angle, in radians, between two answers that differ in size alone
+SAME_DIRECTION = 1e-3
 GROWS = 0.05  # of the answer: by more it changes from the first factor to the second
 SETTLED = 1e-3  # of the answer: by less it changes from the third factor to the fourth
 MORE_THAN_ONE_UNIT = 1.5  # times the reference's answer

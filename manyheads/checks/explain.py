@@ -123,10 +123,12 @@ def explain(raised: Raised) -> str:
     """Return one sentence: what was raised, where, and what that means."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     kind = kind_of(raised)
-    misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)  # not what the kind means
+    # not what the kind means
+    misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)
     meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
     if meaning and kind and kind.type == "SyntaxError":
-        meaning += f" {PYTHON}"  # a newer version may read it, and recordings depend on what stands in kinds.yaml
+        # a newer version may read it, and recordings depend on what stands in kinds.yaml
+        meaning += f" {PYTHON}"
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 
@@ -135,7 +137,8 @@ def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) 
 
     due: a sentence about what is due in its place.
     """
-    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
+    # whose message is a number, or None
+    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"
     message, *_ = raised.message.split(_OVERLOADS)
     own = sanitize(message) if is_shown and not says_nothing else ""
     return joined(explain(raised), own and f"Python says: {own}".removesuffix("."), due)

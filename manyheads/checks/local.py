@@ -94,7 +94,8 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
 
 
 def _why_broken(path: Path, error: Exception) -> str:
-    place = place_of(error, lambda file: file.parent == path.parent)  # a neighbour that it imports may be what fails
+    # a neighbour that it imports may be what fails
+    place = place_of(error, lambda file: file.parent == path.parent)
     if place is None:
         return f"{path}: {described(error)}. Next: python {quote(str(path))}"
     file, line = place

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 PROJECTIONS = 3
-LARGEST = 1 << 20  # elements: more than any right answer has; bounds what a wrong answer costs the judge
+# elements: more than any right answer has; bounds what a wrong answer costs the judge
+LARGEST = 1 << 20
 # By length: how many directions of at most that length are cached. The longest take 25 MB each, and 0.1 s to draw.
 _CACHED = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
 FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
-CEILING = 1e30  # anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+# anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+CEILING = 1e30
 
 
 @dataclass(frozen=True)

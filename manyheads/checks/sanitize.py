@@ -40,7 +40,8 @@ def kind_name(kind: str) -> str:
         return "None: is a return missing at its end?"
     if kind == OPAQUE:
         return "a part that nobody looks at"
-    if re.fullmatch(r"(tuple|list) of [0-9]", kind):  # one digit: an attempt chose it, knowing its hidden inputs
+    # one digit: an attempt chose it, knowing its hidden inputs
+    if re.fullmatch(r"(tuple|list) of [0-9]", kind):
         return f"a {kind}{' or more' if kind.endswith('9') else ''}"
     if kind in _KINDS or kind in _OTHER_TENSORS:
         return f"{'an' if kind[0] in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"

@@ -10,7 +10,8 @@ TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled 
 if TYPE_CHECKING:
     from types import FrameType
 
-INTERRUPTED, NOBODY_READS = 130, 141  # the exit statuses that shells expect after Ctrl-C and SIGPIPE
+# the exit statuses that shells expect after Ctrl-C and SIGPIPE
+INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def main() -> None:
@@ -19,9 +20,11 @@ def main() -> None:
         _handle_ctrl_c()
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        for stream in (sys.stdout, sys.stderr):  # on Windows, files and pipes have another encoding, which lacks ✓
+        # on Windows, files and pipes have another encoding, which lacks ✓
+        for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no text
+                # names of files may be no text
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             following = "the same command, with its output to a file or to /dev/null"
@@ -41,12 +44,14 @@ def _handle_ctrl_c() -> None:
         while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
             frame = frame.f_back
         children = sys.modules.get("multiprocessing")
-        if frame is not None and not (children and children.active_children()):  # children have to be ended first
+        # children have to be ended first
+        if frame is not None and not (children and children.active_children()):
             os._exit(INTERRUPTED)
         raise KeyboardInterrupt
 
     def end_later(lost: sys.UnraisableHookArgs) -> None:
-        if isinstance(lost.exc_value, KeyboardInterrupt):  # raised in a __del__, as dask has them: nobody can catch it
+        # raised in a __del__, as dask has them: nobody can catch it
+        if isinstance(lost.exc_value, KeyboardInterrupt):
             from threading import Timer  # here, for the start has no time for it
 
             Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -54,7 +59,8 @@ def _handle_ctrl_c() -> None:
             sys.__unraisablehook__(lost)
 
     sys.unraisablehook = end_later
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored: `course … &`
+    # not if it is ignored: `course … &`
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end)
 
 

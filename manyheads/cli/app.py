@@ -34,7 +34,8 @@ try:  # hidden from the help alone: every command works everywhere
     _root = find_course(Path.cwd())
     _hidden = not (_root / "solutions").is_dir()
     _of_attention = () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
-except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
+# no course, or a folder that is gone: the command itself will say so
+except (CourseError, OSError):
     _hidden, _of_attention = False, ()
 app = typer.Typer(
     name="course",

@@ -135,7 +135,8 @@ def class_news(course: Course) -> str:
     if not (names := changed()):
         return ""
     scripts = {each.script.relative_to(course.root).as_posix(): each.stem for each in course.exercises}
-    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")  # a line of code, and not of the lesson's text alone
+    # a line of code, and not of the lesson's text alone
+    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")
     told = [f"{stem}'s {'stub' if name in stubs else 'lesson'}" for name, stem in scripts.items() if name in names]
     return f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work stays: git pull"
 

@@ -152,7 +152,8 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     """Return the student and the exercises that are meant; "" for everybody."""
     if only is None:
         return "", exercises or []
-    student, slash, exercise = only.partition(",")[0].strip().rpartition("/")  # of the line on a student's page
+    # of the line on a student's page
+    student, slash, exercise = only.partition(",")[0].strip().rpartition("/")
     if not slash or not student or exercises:
         said = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
         raise CourseFault(f"{said}. Next: course grade … --only ada/ID")

@@ -30,8 +30,10 @@ from .progress import waiting
 ExerciseArgument = Annotated[str | None, Argument(help="Id or file.", show_default="the last checked that is not done")]
 FunctionArgument = Annotated[str | None, Argument(help="One function or class of it [default: all].")]
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
-PROMPT, CHARACTERS = "Alice ", 240  # what a model goes on from, and how many characters it writes in the end
-LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many characters it writes in each
+# what a model goes on from, and how many characters it writes in the end
+PROMPT, CHARACTERS = "Alice ", 240
+# steps between two lines that stay, and how many characters it writes in each
+LINE_EVERY, SHORT = 100, 40
 RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
 
 

@@ -42,8 +42,10 @@ def course_of(folder: Path | None) -> Course:
 def instructors_course_of(folder: Path | None, command: str) -> Course:
     """Return the same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name,
-    warnings.simplefilter("ignore", RuntimeWarning)  # in the processes that this one starts, and here
+    # a mutant warns under the reference's name,
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
+    # in the processes that this one starts, and here
+    warnings.simplefilter("ignore", RuntimeWarning)
     if not (course.root / "solutions").is_dir():
         needed = f"course {command} needs the instructor's repository, with its solutions/"
         raise CourseError(f"{needed}; {course.root} has none. Next: course check")
@@ -119,7 +121,8 @@ class Console(rich.console.Console):
         """Render a text with the command as it is called here, and without what is not seen."""
         renderable = text_as_called(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(renderable, options):
-            is_ours = segment.control or segment.text.isprintable()  # control: what rich itself sends to a terminal
+            # control: what rich itself sends to a terminal
+            is_ours = segment.control or segment.text.isprintable()
             yield segment if is_ours else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:

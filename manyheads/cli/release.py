@@ -80,7 +80,8 @@ def release(
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if total and not console.is_terminal:
-        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")  # the first of them may take a minute
+        # the first of them may take a minute
+        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")
     with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
 

@@ -44,7 +44,8 @@ from .progress import progress
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 
-Format = Literal["csv", "gradescope", "canvas", "moodle"]  # those of FORMATS, and that of gradescope_files
+# those of FORMATS, and that of gradescope_files
+Format = Literal["csv", "gradescope", "canvas", "moodle"]
 
 
 def report(

@@ -27,7 +27,8 @@ NEXT = "Next: mend that line, then course overrides"
 KINDS = ("score", "due", "excused")
 Points = float | None  # of what is not graded there are none
 SHARE = "its share of the total"
-Line = Annotated[str, AfterValidator(visible_line)]  # without what could change how a page or a terminal shows it
+# without what could change how a page or a terminal shows it
+Line = Annotated[str, AfterValidator(visible_line)]
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
 
@@ -198,7 +199,8 @@ def final(result: Result, decisions: Decisions) -> Result:
     about, dates = decisions.about(result.student, result.assignment, answers), decisions.dates.get(result.assignment)
     if not about and dates is None:
         return result
-    own = {row.override.kind: row for row in about if not row.override.exercise}  # what is decided of all of it
+    # what is decided of all of it
+    own = {row.override.kind: row for row in about if not row.override.exercise}
     late, handed_in, due = None, result.handed_in, own["due"].due if "due" in own else None
     until = f"extension until {shown_moment(due, decisions.zone)}" if due else ""
     said = [_change("due", until, 0, 0, own["due"])] if due else list[Adjustment]()
@@ -252,7 +254,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     One that is not graded has no points to take from, unless a human gives it some.
     """
     said, score, by_hand = list[Adjustment](), result.score, [row for row in about if row.override.kind == "score"]
-    for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
+    # a total is the last word
+    for row in sorted(by_hand, key=lambda row: not row.override.exercise):
         before, score = score, row.override.score or 0.0
         if row.override.exercise:
             said.append(_change("score", f"score set to {score:g}", before, score, row))

@@ -113,7 +113,8 @@ class CourseFile(FileModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> CourseFile:
-        seen = set[tuple[str, str]]()  # checks, mutants and commands refer to an exercise by its id alone
+        # checks, mutants and commands refer to an exercise by its id alone
+        seen = set[tuple[str, str]]()
         for i, each in enumerate(self.assignments):
             place: tuple[int | str, ...] = ("assignments", i, "due")
             try:
@@ -126,6 +127,7 @@ class CourseFile(FileModel):
                     if (what, id_) in seen:
                         raise ValueError(f"the {what} {id_} occurs twice")
                     seen.add((what, id_))
-            except ValueError as error:  # a check of the whole does not say by itself where in the file it is
+            # a check of the whole does not say by itself where in the file it is
+            except ValueError as error:
                 raise PydanticCustomError("value_error", "{said}", {"said": str(error), "place": place}) from None
         return self

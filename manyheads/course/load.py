@@ -82,17 +82,20 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
     except ReaderError as error:
         line, said = data.decode().count("\n", 0, error.position) + 1, "a character that YAML does not know"
     except MarkedYAMLError as error:
-        never_closed = error.context_mark and "stream" in (error.problem or "")  # of a bracket or quote, where it opens
+        # of a bracket or quote, where it opens
+        never_closed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
         line, said = mark.line + 1 if mark else 1, ", ".join(filter(None, (error.context, error.problem)))
     except ValidationError as error:
-        found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
+        # first a key that nobody knows, for it may be the one that another sentence misses
+        found = error.errors()
         first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
         line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first, model)
         if first["type"] == "model_type" and not first["loc"]:
             said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
     except (ArithmeticError, ValueError, RecursionError):
-        said = "cannot be read as YAML"  # a character by a number that none has, or thousands of brackets
+        # a character by a number that none has, or thousands of brackets
+        said = "cannot be read as YAML"
     where = f"{path}:{line}" if line else str(path)
     raise CourseFault(f"{where}: {said}. Next: mend that line, then {then}") from None
 
@@ -119,7 +122,8 @@ def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return what pydantic says, with the key and what stands there. The line says in which row it is."""
     place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
     last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
-    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
+    # a validator has brackets
+    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":

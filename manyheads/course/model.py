@@ -48,17 +48,22 @@ class Exercise:
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        self.hint, self.why = row.hint, row.why  # for a check that has no hint; once every check passes, or ""
-        self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
+        # for a check that has no hint; once every check passes, or ""
+        self.hint, self.why = row.hint, row.why
+        # the names of the functions and classes whose shapes course.yaml gives
+        self.shapes = tuple(row.shapes)
         self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
         earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
         self.stems = (stem, *earlier)  # the names that its file may have, without suffix
-        self.solution = root / "solutions" / assignment.id / f"{stem}.py"  # the single source of the exercise
+        # the single source of the exercise
+        self.solution = root / "solutions" / assignment.id / f"{stem}.py"
         self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
         self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
         recorded = f"{stem}.safetensors"
-        self.fingerprints = self.script.parent / "fingerprints" / recorded  # what students' machines know about answers
-        self.trained = self.script.parent / "trained" / recorded  # the attention of a small model of the reference
+        # what students' machines know about answers
+        self.fingerprints = self.script.parent / "fingerprints" / recorded
+        # the attention of a small model of the reference
+        self.trained = self.script.parent / "trained" / recorded
         self.checks = root / "grader" / "checks" / f"test_{row.id}.py"  # the hidden checks
         self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
 
@@ -107,7 +112,8 @@ class Assignment:
     def __post_init__(self) -> None:
         self.id, self.title = self.row.id, self.row.title
         self.exercises_folder = self.root / "exercises" / self.id  # what students get
-        self.points = sum(exercise.points for exercise in self.row.exercises)  # the most that a submission can earn
+        # the most that a submission can earn
+        self.points = sum(exercise.points for exercise in self.row.exercises)
         self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
 
 

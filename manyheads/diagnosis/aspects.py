@@ -181,7 +181,9 @@ def _values(comparison: Observed) -> None:
     for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
         if expected is None:
             continue
-        if agrees:  # then only rounding is left to be seen: a finite fill that is low enough is the same as −inf
+        # then only rounding is left to be seen: a finite fill that is low enough is the same as
+        # −inf
+        if agrees:
             assert_matches(with_extremes(mine.output), with_extremes(expected), mine.label)
         else:
             assert_matches(mine, expected)
@@ -240,7 +242,8 @@ def _attributes(comparison: Observed) -> None:
     for name in (name for name in {**right, **mine} if mine.get(name) != right.get(name)):
         due, came = right.get(name), mine.get(name, "not there")
         came = came if came in ("True", "False", "None", "not there") else "something else"
-        what = f"the attribute {name}" if name.isidentifier() else name  # a check's own words, where it made it
+        # a check's own words, where it made it
+        what = f"the attribute {name}" if name.isidentifier() else name
         raise CheckFailed(_LEFT_BEHIND.get(name, f"{what} should be {due}; yours is {came}"))
 
 
@@ -306,7 +309,8 @@ def _pairs_at(output: int, aspect: Aspect, calls: Sequence[Observed]) -> list[Pa
 
 
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
-_OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")  # asked of calls that raised, too
+# asked of calls that raised, too
+_OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")
 _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "zeros": zeros_missed,
     "stays": moves_too_much,

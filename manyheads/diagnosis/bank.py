@@ -86,7 +86,8 @@ class Bank:
             path, source = self.reference
             try:
                 return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            except (EditError, BrokenReference):  # each of them runs by itself: together they are no attempt
+            # each of them runs by itself: together they are no attempt
+            except (EditError, BrokenReference):
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
             return None

@@ -23,7 +23,8 @@ _DTYPES = {
 BITS = 23  # of an output's number, with its sign
 _ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # what the pool begins with
 _ROUNDED = -1  # the start of a run that is not in the pool
-_WORTH = 4  # a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
+# a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
+_WORTH = 4
 _TRIED = 8  # places of one number, where it is there many times
 
 
@@ -180,7 +181,8 @@ def from_rows(whole: Tensor, sizes: Tensor) -> Tensor:
 
 
 SIZES = 8  # steps of a stored size from one power of two to the next
-_ZERO = -128  # the size of zero; what is not zero is taken for 2^-15.9 at least, so that a byte holds most sizes
+# the size of zero; what is not zero is taken for 2^-15.9 at least, so that a byte holds most sizes
+_ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:

@@ -19,9 +19,12 @@ from .fingerprint import SMALLEST, ReplyFingerprint
 from .recording import Recording
 from .row import Row
 
-AROUND = 6  # recorded points through which a polynomial is laid, for the step between the two in the middle
+# recorded points through which a polynomial is laid, for the step between the two in the middle
+AROUND = 6
 PARTS = 32  # straight parts of the curve in such a step
-CLOSE = 1.5e-4  # of an answer's norm: what rounding, sixteen bits and polynomials leave of the distance; 1e-4 was seen
+# of an answer's norm: what rounding, sixteen bits and polynomials leave of the distance; 1e-4 was
+# seen
+CLOSE = 1.5e-4
 SURE = 0.05  # a call tells the number if so much of its logarithm shows
 APART = 0.05  # between the logarithms of the numbers that are right in two calls
 

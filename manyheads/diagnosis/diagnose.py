@@ -95,7 +95,8 @@ class _Case:
         self.answers = {i: name for i, name in answers if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
-        if self.raised and cover(self.row):  # an exception that mutants raise, too, proves nothing beside them
+        # an exception that mutants raise, too, proves nothing beside them
+        if self.raised and cover(self.row):
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
@@ -214,7 +215,8 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
         or can_cause(ids, wrong - case.proven.keys() - case.in_its_own_way, wrong, lambda: _differing(case.row))
     )
     words = case.fingerprints.words
-    causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]  # before the gradient that it cuts
+    # before the gradient that it cuts
+    causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]
     return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
 

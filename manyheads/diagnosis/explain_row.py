@@ -16,9 +16,11 @@ from .row import Row
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
-FEWEST, LEAST = 6, 3  # wrong answers by which two faults can be told: in one function, in all of them
+# wrong answers by which two faults can be told: in one function, in all of them
+FEWEST, LEAST = 6, 3
 MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
-EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
+# one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
+EDGE, FEW = 12, 6
 
 
 def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) -> Sequence[Fault]:
@@ -48,7 +50,8 @@ def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
 def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one."""
     found: dict[str, Fault] = {}
-    for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):  # not by one
+    # not by one
+    for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):
         alone = row.of(own | (earlier - row.wrong.keys()))
         faults = cover(row.of(own | earlier), own) or explain(alone, proofs, is_little=len(alone.wrong) < FEWEST)
         for fault in faults:
@@ -134,9 +137,11 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
     mutants = [m for m in range(len(row.recording.mutants)) if row.id(m) not in impossible and row.allows(m)]
     explains = {m: frozenset(i for i in wrong if row.explains(m, i)) for m in mutants}
-    mutants = [m for m in mutants if not all(row.varies(m, i) for i in explains[m])]  # not by chance
+    # not by chance
+    mutants = [m for m in mutants if not all(row.varies(m, i) for i in explains[m])]
     unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
-    by_number = {curve.id for curve in row.recording.curves}  # a number can imitate what has a name of its own
+    # a number can imitate what has a name of its own
+    by_number = {curve.id for curve in row.recording.curves}
     left, faults = set(wrong), list[Fault]()
     while left:
         best = max(

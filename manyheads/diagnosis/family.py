@@ -15,7 +15,8 @@ from .columns import from_rows, to_rows
 from .fingerprint import ReplyFingerprint
 
 Namespace = Mapping[str, object]
-Form = tuple[tuple[Any, ...], ...]  # of each output of a reply: all that its fingerprint has beside numbers
+# of each output of a reply: all that its fingerprint has beside numbers
+Form = tuple[tuple[Any, ...], ...]
 
 POINTS = 97  # numbers of a family that are recorded, evenly in their logarithms
 _NONE = -32768  # in a file, in place of a number of an answer that has another form

@@ -20,10 +20,12 @@ TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors
 # Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
 SAME = TOLERANCE / 2
 STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
-SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+# the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+SMALLEST = 5e-3
 
 Facet = str  # a name of FACETS
-SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")  # in a message: 12, and both of 10x12
+# in a message: 12, and both of 10x12
+SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 _READ, _MOST = 300, 8  # characters of a message, and numbers
 
 
@@ -41,7 +43,8 @@ class TensorFingerprint:
         """Return whether both are recording of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
-        if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
+        # one of them is on the meta device and has no values
+        if len(self.projections) != len(other.projections):
             return False
         finite = math.isfinite(self.norm) and math.isfinite(other.norm)
         if not finite and not _is_near(self.norm, other.norm, 0.0):

@@ -81,7 +81,8 @@ def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
         if end:
             return {n for n in loops if n > int(end[1])}
         sizes = [*sizes_of(seen.call)]
-        foreign = Counter(_told(seen)) - Counter(sizes)  # a size that the call has may be told twice
+        # a size that the call has may be told twice
+        foreign = Counter(_told(seen)) - Counter(sizes)
         left = {n: {size - size % n for size in sizes if size > n and size % n} for n in written}
         return {n for n in written if n in foreign or not left[n].isdisjoint(foreign)}
     pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
@@ -104,7 +105,8 @@ def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]
     """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
     functions: dict[str, dict[int, Observed]] = {}
     for i, each in written.items():
-        if isinstance(each.call.subject, str) and rank_of(each.call):  # a module takes one number of axes
+        # a module takes one number of axes
+        if isinstance(each.call.subject, str) and rank_of(each.call):
             functions.setdefault(target_of(each.call), {})[i] = each
     found: dict[int, str] = {}
     for calls in functions.values():

@@ -16,14 +16,18 @@ from ..checks.explain import is_refusal
 from ..submission.source_text import statements_of
 
 REFUSES = "refuses_allowed"
-UNDIVIDED = "divisibility_unchecked"  # whoever asks whether the wrong width can be divided refuses what is allowed, too
+# whoever asks whether the wrong width can be divided refuses what is allowed, too
+UNDIVIDED = "divisibility_unchecked"
 _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _METHODS = ("__init__", "forward")
 _ASKED = ("size", "dim", "numel", "is_integer")
 _COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
-_GIVEN, _COMPUTED, _OTHER = range(3)  # made of arguments and their sizes; of sizes of what was computed; of anything
-PLACES = 16  # at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at another line
+# made of arguments and their sizes; of sizes of what was computed; of anything
+_GIVEN, _COMPUTED, _OTHER = range(3)
+# at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at
+# another line
+PLACES = 16
 _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred)
 
 
@@ -42,7 +46,8 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     raised: of calls with allowed arguments, the function that was called or the class that was built, and the exception. A
     function that calls another one meets the other's guard.
     """
-    places = {(target, each.line): each for target, each in raised.values()}  # hundreds of calls raise at one place
+    # hundreds of calls raise at one place
+    places = {(target, each.line): each for target, each in raised.values()}
     own = (guard_of(source, target, each) for (target, _), each in islice(places.items(), PLACES))
     guards = {guard.line: guard for guard in own if guard is not None}
     return {i: guards[e.line] for i, (_, e) in raised.items() if e.line and e.line in guards and is_refusal(e)}

@@ -46,7 +46,8 @@ def first_of(expected: Expected) -> Tensor | None:
 
 
 FEWEST = 64  # copies, so that every outcome of a few coins is among them
-ALIKE = 1e-5  # of the largest number: a release nudges inputs by less, to find what rounding decides
+# of the largest number: a release nudges inputs by less, to find what rounding decides
+ALIKE = 1e-5
 NOTHING = 1e-6  # of the largest number: it is as good as 0
 
 

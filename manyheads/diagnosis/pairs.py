@@ -18,8 +18,11 @@ from .pair_answers import Sketches, brief, brief_numbers
 from .recording import RecordedMutant, Recording, facets_of
 from .row import Row
 
-DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only mutant that changes something
-VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
+# the most calls on which a pair may answer otherwise than its only mutant that changes something
+DOUBTS = 4
+# of an answer's norm: the least distance from the reference's of which rounding is no part that
+# counts
+VISIBLE = 1e-3
 CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
 MADE = 16  # the most pairs that are made for one attempt
@@ -72,7 +75,8 @@ def _candidates(row: Row) -> list[Pair]:
     calls, heads = sorted(row.asked), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(row.recording.mutants):
         heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    asked, wrong = (sum(1 << i for i in those) for those in (calls, row.wrong))  # a bit for each call
+    # a bit for each call
+    asked, wrong = (sum(1 << i for i in those) for those in (calls, row.wrong))
     speaks = {m: row.recording.speaks[m] & asked for m in heads.values()}
     speaks = {m: those for m, those in speaks.items() if those and not those & ~wrong}
 

@@ -18,7 +18,8 @@ MUTATED, ROUNDED = "input_mutated", "output_rounded"
 DECIMALS, FEWEST = 4, 12  # of rounded numbers at most; numbers that show it
 ROUNDING = 1e-6  # of a number in float32
 UNREGISTERED = "params_not_registered"
-Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
+# of parameters that are too many, and of those that are missing
+Names = tuple[frozenset[str], frozenset[str]]
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
@@ -153,7 +154,8 @@ def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> 
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
     are_fewer = all(missing and not extra for extra, missing in mine.values())
     if wrong and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
-        raised = (each.reply.raised for each in seen.values())  # no `.to` reaches them: then two dtypes meet
+        # no `.to` reaches them: then two dtypes meet
+        raised = (each.reply.raised for each in seen.values())
         names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
 

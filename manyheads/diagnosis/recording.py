@@ -21,7 +21,8 @@ from .fingerprint import PLAIN, Facet, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
-_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
+# depend on a module's weights
+_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")
 
 Aspect = str  # a name of ASPECTS
 _KNOWN_ASPECTS = (

@@ -78,7 +78,8 @@ def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: S
         return {}
     if len(found) > MOST * len(rights) and not learns:
         return {}
-    if any("kind" in way for way in found.values()):  # a number of another type may be another number, too
+    # a number of another type may be another number, too
+    if any("kind" in way for way in found.values()):
         return {}
 
     squares = _squares(rights, {i: seen[i].found for i in found})
@@ -138,7 +139,8 @@ def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, size
     if [output.kind for output in fingerprint.outputs] != [output.kind for output in right.outputs]:
         return "kind"
     shapes = [[output.shape or () for output in reply.outputs] for reply in (right, fingerprint)]
-    if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there, and is any number
+    # a size that is written in leaves the axes that are there, and is any number
+    if shapes[0] != shapes[1]:
         if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
             return "axes"
         return f"shape {shapes[1]}" if {size for shape in shapes[1] for size in shape} <= sizes else "shape"

@@ -30,12 +30,17 @@ from ..submission.unwritten import is_beside_code
 from .known_names import builds_in, changeable_arguments, names_given, names_in, with_known_names, without_tensors
 
 LIMIT = 64 * MIB  # of calls, replies and answers
-LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
+# a reply of more bytes is not remembered: one attempt's must not displace those of all others
+LARGE = MIB // 4
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
-SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
-BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
-MOST_ASKED_FOR_NAMES = 8  # processes of an attempt that only build a module: most attempts need none, a few need two
-CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
+# seconds: the least time for a call, below which a busy machine would decide the remaining checks
+SHORTEST = 0.5
+# for the calls of one batch, about a hundred times what they need; then each call is asked alone
+BATCH_SECONDS = 1.0
+# processes of an attempt that only build a module: most attempts need none, a few need two
+MOST_ASKED_FOR_NAMES = 8
+# after it (for example an index out of range) no call in that process works
+CUDA_IS_BROKEN = "CUDA error"
 
 
 @dataclass
@@ -62,14 +67,17 @@ class Memory:
         """Forget all of it. Between attempts only, for a step stands for the replies before it."""
         self.size = 0  # how many bytes are remembered
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
-        self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
+        # the same, by their ids, and those that a check has changed
+        self._read: dict[int, Reply] = {}
         self._first: dict[str, Step] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
         self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
         self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
-        self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
-        self._names: dict[int, frozenset[str]] = {}  # of the reference's parameters, by the call's id
+        # of trusted code, with their changes, by the call's id
+        self.answers: dict[int, tuple[Reply, int]] = {}
+        # of the reference's parameters, by the call's id
+        self._names: dict[int, frozenset[str]] = {}
 
     def begin_attempt(self) -> None:
         """Forget all if it has become too much: what right attempts have in common is soon met again."""
@@ -101,7 +109,8 @@ class Memory:
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
         if digest not in self._calls:
-            own = wire.decode(data)  # a copy: what a check changes in place afterwards does not change it
+            # a copy: what a check changes in place afterwards does not change it
+            own = wire.decode(data)
             assert isinstance(own, Call)
             self._calls[digest] = self._held[id(own)] = own
             self.size += len(data)
@@ -144,7 +153,8 @@ class Memory:
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
             reply = read_reply(payload)
-            if not reply.stopped:  # such a one is no answer to a call, and sixty long messages in a few bytes each
+            # such a one is no answer to a call, and sixty long messages in a few bytes each
+            if not reply.stopped:
                 self._replies[digest] = self._read[id(reply)] = reply
                 self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
         return reply
@@ -179,7 +189,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
     unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
-    def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
+    # an exception may have come before some of them
+    def differs(parts: Sequence[object], due: int) -> bool:
         return len(parts) > due or (reply.raised is None and len(parts) != due)
 
     wrong = {
@@ -223,18 +234,23 @@ class AttemptRunner:
     memory: Memory = field(default_factory=Memory)  # of earlier attempts at this exercise
     check: str = ""  # the id of the check that calls `execute`
     transcript: list[Exchange] = field(default_factory=list)
-    ended: dict[str, Call] = field(default_factory=dict)  # by the id of a check, the call that ended the process
+    # by the id of a check, the call that ended the process
+    ended: dict[str, Call] = field(default_factory=dict)
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-    in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
-    in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
+    # ids of calls answered in float32, though any dtype would do
+    in_single: set[int] = field(default_factory=set)
+    # causes of what it raised in float64 and in float32
+    in_both: set[object] = field(default_factory=set)
     # Given if inputs are hidden: then replies keep no names that these may have chosen (`known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
-    _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)  # replies by the call's id and their dtype
+    # replies by the call's id and their dtype
+    _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
-    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)  # without any other call, by the call's id
+    # without any other call, by the call's id
+    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
@@ -303,7 +319,8 @@ class AttemptRunner:
             reply = known.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
-                is_late = ended.end is End.TIMEOUT  # a later call has less time: it may be the first one's fault
+                # a later call has less time: it may be the first one's fault
+                is_late = ended.end is End.TIMEOUT
                 self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
             raise
         if self._is_doubtful(call, reply):

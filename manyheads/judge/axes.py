@@ -18,14 +18,17 @@ from ..course.shapes import Axis, Parameter, Signature
 
 Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")  # which are no sizes
+# which are no sizes
+_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
 ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
 _FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
 ANOTHER_MULTIPLE = "another multiple of"
 NEAR = 0.006  # of a factor that is written with three digits
-_MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
+# than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a
+# message
+_MORE_AXES = 2
 MOST_SIZES = 12  # of a call, of which factors are made
 _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 

@@ -31,9 +31,12 @@ try:
 except ImportError:
     raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
 
-RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # the dask resource that a worker needs for each
+# the dask resource that a worker needs for each
+RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
-AHEAD = 4  # submissions sent to each worker: few, because dask gives up on one when four workers with it are lost
+# submissions sent to each worker: few, because dask gives up on one when four workers with it are
+# lost
+AHEAD = 4
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
 POLL_SECONDS = 1.0  # between two looks at the list of workers
 GOES_ON = "run the same command again, which goes on from there"
@@ -44,7 +47,8 @@ class RunSetup:
     """What the workers of one run need to grade."""
 
     plan: GradePlan
-    key: str  # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
+    # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
+    key: str
     limit_kib: int  # the largest file that is read
 
 
@@ -72,7 +76,8 @@ class _Workers:
     def __init__(self, client: distributed.Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
         self._gone = f"the dask scheduler at {address} is gone. Next: start it again, with workers, and {GOES_ON}"
-        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()  # how many, when; when there was one
+        # how many, when; when there was one
+        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
 
     def prepare(self, setup: RunSetup) -> None:
         """Have every worker prove its box. Raises CourseFault if one cannot."""
@@ -142,7 +147,8 @@ class _Workers:
 
 
 def _connect(address: str) -> distributed.Client:
-    for log in "distributed", "tornado.application", "asyncio":  # errors are reported by our own messages
+    # errors are reported by our own messages
+    for log in "distributed", "tornado.application", "asyncio":
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

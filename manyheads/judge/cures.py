@@ -39,10 +39,12 @@ from ..submission.source_text import (
 from ..submission.standing import texts_of_cells
 from ..submission.unwritten import has_no_content
 
-LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
+# characters that are looked at, of a name and so on
+LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
-_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
+# names that differ in these alone are meant to differ
+_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
 _OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 _SHOWN = 3  # of the parts that did not run to their end
@@ -241,7 +243,8 @@ def _in_the_loop(file: _File) -> str:
         if file.line <= (loop.end_lineno or 0):
             continue
         after = (node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0))
-        grown = {*map(_grown, ast.walk(loop))} & _names(after)  # of which more than the last turn's is wanted
+        # of which more than the last turn's is wanted
+        grown = {*map(_grown, ast.walk(loop))} & _names(after)
         for part in loop.body:
             match part:
                 case ast.Assign([ast.Name(name)], ast.List([])) if name in grown and len(name) <= LONGEST:

@@ -39,7 +39,8 @@ class Seen:
     evidence: str = ""
     raised: Raised | None = None
     is_class: bool = False  # it is asked for as one
-    arguments: tuple[str, ...] = ()  # of a function, as the exercise names them, where that is known
+    # of a function, as the exercise names them, where that is known
+    arguments: tuple[str, ...] = ()
 
 
 def states_of(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -48,7 +49,8 @@ def states_of(seen: Sequence[Seen], source: str, explained: Collection[str]) -> 
     source: "" where it is not at hand. explained: the functions in which a misconception was found: what they do does not
     follow from others alone.
     """
-    in_question = any(function.is_wrong or not function.is_asked for function in seen)  # else the text need not be read
+    # else the text need not be read
+    in_question = any(function.is_wrong or not function.is_asked for function in seen)
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
     unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
     definitions = [part for part in statements_of(source) if isinstance(part, DEFINITIONS)] if in_question else []

@@ -42,7 +42,8 @@ from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 RESULTS = 1000  # how many texts' results are remembered
-REMEMBERED = 192 * MIB  # of all exercises together: the 14 of the course take 70 with right attempts
+# of all exercises together: the 14 of the course take 70 with right attempts
+REMEMBERED = 192 * MIB
 DIGITS = 12  # of a file's digest in a result
 
 
@@ -76,7 +77,8 @@ class Judge:
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
-        self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
+        # by exercise: for the seed that was asked for last
+        self._memories: dict[str, tuple[int, Memory]] = {}
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
@@ -125,7 +127,8 @@ class Judge:
             result = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
             raise
-        except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
+        # a fault of the grader in one attempt must not cost other students their results
+        except Exception as error:
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             result = self._all_ended(exercise, "skipped", FAILED_ITSELF)
         note = " ".join(filter(None, (source.note, result.note)))

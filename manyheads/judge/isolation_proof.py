@@ -50,7 +50,8 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
     said = leaks if report.leaks else f"cannot be proved here ({report.error})"
-    following = "make check" if report.end is End.BAD_REPLY else "course doctor"  # the machine is not to blame
+    # the machine is not to blame
+    following = "make check" if report.end is End.BAD_REPLY else "course doctor"
     if report.leaks or report.error:
         raise BoxUnavailable(f"level {box.level} {said}. Next: {following}")
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .grade_submission import Judge
 
 JUDGE = "judge"  # the name of a judge's process
-MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
+# that a judge may have for its own data: seven times what the course's own class takes
+MEMORY_MIB = 4096
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 Only = Mapping[Submission, Collection[str]]
 LOST = "a judge process ended before it was done. Next: run the same command again"
@@ -64,7 +65,8 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
         try:
             for done in as_completed([threads.submit(grade, submission) for submission in submissions]):
                 yield done.result()
-        finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
+        # whatever is not done now is given up, because an attempt may still have 20 seconds
+        finally:
             threads.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
                 judge.close()
@@ -81,7 +83,8 @@ class SteadyJudge:
         """Start the process, and do not wait for it. cpu: the only one that it may use."""
         self._plan, self._cpu = plan, cpu
         self._is_ready = self._is_closed = False
-        self._changing = threading.Lock()  # one thread may give up while another replaces a judge that died
+        # one thread may give up while another replaces a judge that died
+        self._changing = threading.Lock()
         self._start()
 
     def wait(self) -> None:
@@ -160,12 +163,14 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
         os.sched_setaffinity(0, {cpu})
     box = ExitStack()
 
-    def terminate(number: int, frame: object) -> None:  # also during an attempt, which ends with its box
+    # also during an attempt, which ends with its box
+    def terminate(number: int, frame: object) -> None:
         box.close()
         os._exit(0)
 
     signal.signal(signal.SIGTERM, terminate)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, but only the caller should react
+    # Ctrl-C reaches the whole group, but only the caller should react
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()  # before the slow imports
     with suppress(EOFError, OSError), box:
         try:
@@ -191,7 +196,8 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
 
 def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
     """Open a box, prove it, and make a judge of this process. Raises BoxUnavailable, CourseError, GraderFault."""
-    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
+    # collections would find nothing while modules are imported, and take a fifth of that time
+    gc.disable()
     try:
         import torch
 
@@ -266,4 +272,5 @@ def usable() -> int:
 
 
 def _cpus() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []  # no other system tells
+    # no other system tells
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

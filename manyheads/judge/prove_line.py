@@ -29,7 +29,8 @@ from ..submission.unwritten import is_unwritten
 from .attempt_runner import AttemptRunner
 
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
-_SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
+# how checks end where it makes sense to search
+_SEARCHED = ("passed", "failed", "error", "skipped")
 IsRight = Callable[[Reply], bool]
 
 
@@ -57,7 +58,8 @@ class EditedAttempts:
         raised = [e.reply.raised for e in transcript]
         is_unfinished = any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
         is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
-        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):  # one edit is not enough
+        # one edit is not enough
+        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):
             return ()
         asked = [e for e in transcript if e.check in self._failed]
         packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in asked]

@@ -65,12 +65,14 @@ class Answers:
         recording, seen = self.recording, self.seen
         single = {i: e for i, e in seen.items() if i in self.in_single}
         due = {i: replace(e, found=replace(e.found, dtype=e.right.dtype)) for i, e in single.items()}
-        compared = {i: e for i, e in {**seen, **due}.items() if i in recording.facets}  # else mutants are not compared
+        # else mutants are not compared
+        compared = {i: e for i, e in {**seen, **due}.items() if i in recording.facets}
         self._row = Row(recording, compared, compared, {*compared})
         self.wrong, self._right = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for i, each in compared.items():
             (self.wrong if differs(recording, i, each.found) else self._right)[target_of(each.call)].append(i)
-        self.proven = defaultdict[str, set[str]](set)  # by the misconception, the functions that were called
+        # by the misconception, the functions that were called
+        self.proven = defaultdict[str, set[str]](set)
         for i, each in seen.items():
             for id_ in self.proven_by(i):
                 self.proven[id_].add(target_of(each.call))
@@ -133,7 +135,8 @@ def placed(diagnosis: Diagnosis, wrong: Sequence[str], answers: Answers) -> Diag
     wrong: the functions that are wrong, not those that are not written, or not there.
     """
     source, words = answers.source, answers.recording.words
-    own = [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]  # it follows from no other
+    # it follows from no other
+    own = [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
     empty = unwritten_names(source)
 
     def located(found: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
@@ -261,7 +264,8 @@ def _told(function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, an
         return function
     named = [each.id for each in diagnosis.named if function.name in (each.function, *each.also_in)]
 
-    def shows(id_: str, failure: _Failure) -> bool:  # whether it alone would be seen so, as far as is known
+    # whether it alone would be seen so, as far as is known
+    def shows(id_: str, failure: _Failure) -> bool:
         is_proven = id_ == failure.means or any(id_ in answers.proven_by(i) for i in failure.calls)
         return is_proven or answers.is_seen(id_, failure.calls)
 
@@ -274,7 +278,8 @@ def _told(function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, an
     at = next((answers.seen[i] for i in failure.calls if raised and answers.seen[i].reply.raised), None)
     if raised and at:
         given = (*getattr(at.call.subject, "args", ()), *at.call.args)
-        which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")  # of several it makes
+        # of several it makes
+        which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")
         if is_shape_fault(raised) or "is invalid for input of size" in raised.message:
             sizes = _sizes_in(raised, [at, *answers.of(function.name)], answers.signatures)
     outstanding = _outstanding(failure, answers, has_name=bool(named))
@@ -363,7 +368,8 @@ def answer_public_calls(
     if source is not None and "passed" not in outcomes and is_unwritten(source):
         diagnosis = naming(recording.words, UNTOUCHED)
     elif is_graded or outcomes - {"passed"}:
-        with contextlib.suppress(AttemptEnded):  # the calls that decide no visible check: a diagnosis has more to go by
+        # the calls that decide no visible check: a diagnosis has more to go by
+        with contextlib.suppress(AttemptEnded):
             for index in (i for check in recording.checks for i in check.calls if i not in seen):
                 seen[index] = see(recording, index, attempt)
         by_name = _right_by_name(attempt, seen, text, signatures)
@@ -407,7 +413,8 @@ def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dic
         return check_result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     if broken := first_broken(groups_of(check, asked), asked):
         evidence, raised = evidence_of(broken.error)
-        place = target_of(recording.calls[broken.calls[-1]])  # of which the others are only what it is held against
+        # of which the others are only what it is held against
+        place = target_of(recording.calls[broken.calls[-1]])
         return check_result(check, "failed" if raised is None else "error", evidence, place)
     return check_result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
@@ -430,7 +437,8 @@ def _right_by_name(
 
 def _by_name(attempt: Attempt, seen: Observed, names: Sequence[str]) -> Observed:
     kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
-    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)  # gradients have positions
+    # gradients have positions
+    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
     return observed(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
 
 

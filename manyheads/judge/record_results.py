@@ -34,13 +34,16 @@ from ..submission.lay_out import append, held, rows_of
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
-SUFFIXES = (".py", ".yaml", ".json", ".txt")  # the suffixes of the files that the engine consists of
+# the suffixes of the files that the engine consists of
+SUFFIXES = (".py", ".yaml", ".json", ".txt")
 ENGINE = Path(__file__).parents[1]
-DATA = ("solutions", "grader/checks", "grader/misconceptions")  # folders that hold sources, and perhaps what these read
+# folders that hold sources, and perhaps what these read
+DATA = ("solutions", "grader/checks", "grader/misconceptions")
 NO_DATA = (*ENDS, ".md", ".svg")
 # No student's folder begins with a dot. A stopped run leaves the last one to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
-SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
+# easily typed; nobody can compute a run's inputs from it without the course's secret
+SEEDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,8 @@ class Record:
     todo: dict[Submission, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.noted: dict[str, dict[str, str]] = {}  # "student/assignment" -> exercise -> key of the result
+        # "student/assignment" -> exercise -> key of the result
+        self.noted: dict[str, dict[str, str]] = {}
         for row in rows_of(self.folder / JOURNAL):
             match row:
                 case [str(name), dict(noted)]:  # else it is no row of ours
@@ -293,7 +297,8 @@ class Record:
                 lost = "what it holds of other exercises cannot stay"
                 raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
             there = {} if again or before is None else {e.id: e for e in before.exercises}
-            keys = {e.id: self.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
+            # now: files may change meanwhile
+            keys = {e.id: self.keys.of(submission, e) for e in chosen}
             good = {e.id for e in chosen if self.holds(submission, e, keys[e.id], there.get(e.id))}
             todo = {id_: key for id_, key in keys.items() if id_ not in good}
             if todo or before is None:
@@ -335,7 +340,8 @@ class Record:
             if before is not None:
                 note_points(self.folder, self.counted(before), self.counted(result))
             write_result(result, self.folder)
-        if self.enter is not None:  # also the same as before: a run may have stopped between writing file and gradebook
+        # also the same as before: a run may have stopped between writing file and gradebook
+        if self.enter is not None:
             self.enter(self.counted(result))
         return result
 
@@ -364,7 +370,8 @@ def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
     old, new = (with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after))
-    is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
+    # a total, which no run changes
+    is_by_hand = any(each.rule == "score" for each in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
 
@@ -384,6 +391,7 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
     for row in rows_of(folder / CHANGED):
         match row:
             case [str(student), str(assignment), float() | int() | None as before, float() | int() | None as after]:
-                before, _ = points.get((student, assignment), (before, after))  # noted twice where the run was stopped
+                # noted twice where the run was stopped
+                before, _ = points.get((student, assignment), (before, after))
                 points[student, assignment] = before, after
     return [ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]]

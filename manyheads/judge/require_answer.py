@@ -39,15 +39,23 @@ from ..checks.transcript import Exchange, target_of
 # Of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell.
 MUCH = 1e-2
 ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
-RIGHT = 1e-6  # of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
-FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
-RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
-BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
+# of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
+RIGHT = 1e-6
+# numbers: of so few, one that chance changes is enough, and whether they are like the right ones is
+# chance
+FEW = 100
+# by so much noise is like the right answer once in a million times, however large both are
+RELATED = 25.0
+# of what other numbers change: by more the same call, asked again, changes noise alone
+BY_CHANCE = 0.7
 INFINITE = 1e3  # stands for what is infinite: it hides a score, and its size says nothing
-SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
+# the other numbers are the first ones, moved and so much smaller: they stay within what a check
+# draws
+SMALLER = 0.75
 TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
 COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
-Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+# what a function returns ("tensor", "float"), for each leaf of what it returns
+Kinds = tuple[frozenset[str], ...]
 
 
 class AsksNothingError(Exception):
@@ -62,7 +70,8 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
-        if due is None and target not in answered:  # else the attempt's own sizes made the call one that is refused
+        # else the attempt's own sizes made the call one that is refused
+        if due is None and target not in answered:
             said = f"it asks {target} for nothing that the reference answers"
             return AsksNothingError(f"{said}: let it ask an allowed input, too")
         kinds[target] = due or ()
@@ -108,7 +117,8 @@ def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
     if outputs:
         Answer(call, exchange.reply).must_return()
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
-        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)  # a part may be None, or opaque
+        # a part may be None, or opaque
+        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
         is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
         is_number = out.tensor is not None and out.tensor.dim() == 0
         if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):

@@ -45,7 +45,8 @@ from .require_answer import all_right, asked_of, compare_with_reference, expect_
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
-CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
+# that a judge may compute for one attempt: sixty times what the slowest of the course takes
+CPU_SECONDS = 120.0
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "

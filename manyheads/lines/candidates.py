@@ -14,10 +14,13 @@ from .call_edits import arguments, calls, is_of_dropout
 from .code_parts import Changes, Edit, Part, is_docstring, parts_of
 from .value_edits import constants, names, operators
 
-LONGEST_LINES, LONGEST = 400, 20_000  # the longest code that is edited: lines and characters, without lines of comments
-MOST_LOADED = 20_000_000  # characters of code in all edits: a look loads each, and time allows no more
+# the longest code that is edited: lines and characters, without lines of comments
+LONGEST_LINES, LONGEST = 400, 20_000
+# characters of code in all edits: a look loads each, and time allows no more
+MOST_LOADED = 20_000_000
 MOST = 4000  # edits that are made of one text: more are not tried
-MOST_BYTES = MOST * LONGEST  # of all edits, each a whole text: one emoji in it makes each character four bytes
+# of all edits, each a whole text: one emoji in it makes each character four bytes
+MOST_BYTES = MOST * LONGEST
 NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
 SWAPPED = 6  # the most things of which pairs are swapped
 
@@ -54,7 +57,8 @@ def orders(part: Part, node: ast.AST) -> Changes:
             groups = [[node.left, node.right]]
         case ast.IfExp(body=body, orelse=orelse):
             groups = [[body, orelse]]
-    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of  # nothing takes an argument apart
+    # nothing takes an argument apart
+    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of
     for group in groups:
         for a, b in combinations([each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2):
             if part.of(a) != part.of(b):

@@ -185,7 +185,8 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
     bodies: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
         for each in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
-            for node in each.targets if isinstance(each, ast.Assign) else [each]:  # an assignment may name a function
+            # an assignment may name a function
+            for node in each.targets if isinstance(each, ast.Assign) else [each]:
                 if name := getattr(node, "id", getattr(node, "name", "")):
                     bodies[name].append(each)
     waiting = [t for t in targets if t in bodies] or list(bodies)

@@ -8,7 +8,8 @@ import re
 from .code_parts import Changes, Part, name_of
 
 LONGEST = 80  # characters of an equation
-LARGEST = 2**63  # of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
+# of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
+LARGEST = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _MASKED = ("masked_fill", "masked_fill_", "where")

@@ -42,7 +42,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
         raise VisibleCheckFailed(f"{missing}open it where the class repository has it, and run this cell again.")
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
-    shown = checked(result, recorded[0].stem.replace("_", " "))  # of no course: the notebook may lie anywhere
+    # of no course: the notebook may lie anywhere
+    shown = checked(result, recorded[0].stem.replace("_", " "))
     following = attempt_words(result).next
     text = f"{shown.text}\nNext: {as_called(following, NOTEBOOK)}" if following else shown.text
     if any(check.outcome != "passed" for check in result.checks):
@@ -55,7 +56,8 @@ def source_of(namespace: Mapping[str, object]) -> str:
     texts = []
     for value in dict(namespace).values():
         if inspect.isfunction(value) or inspect.isclass(value):
-            with suppress(OSError, TypeError, RecursionError):  # inspect walks the tree of a class's cell, however deep
+            # inspect walks the tree of a class's cell, however deep
+            with suppress(OSError, TypeError, RecursionError):
                 texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
     return "\n".join(texts)
 

@@ -36,7 +36,8 @@ from ..student.how_far import after_done
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 
-_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}  # commands about one exercise: here, the notebook's
+# commands about one exercise: here, the notebook's
+_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 
 
 class Magics:
@@ -45,7 +46,8 @@ class Magics:
     def __init__(self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]) -> None:
         """`exercise`: the id of the notebook's exercise. `source_of`: the text of what a kernel defines."""
         self._shell, self._exercise, self._source_of = shell, exercise, source_of
-        self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
+        # of questions: the next %ask with letters is about the same
+        self._seed = random.randrange(1000)
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
             self._shell.register_magic_function(self._magic(answer), "line", name)
 

@@ -90,7 +90,8 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     if nothing := len(collected.told) - len(attempts):
         said.append(f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no notebook")
     said += collected.said
-    if others and len(others) == len(collected.laid):  # 0 points would be entered for work that belongs elsewhere
+    # 0 points would be entered for work that belongs elsewhere
+    if others and len(others) == len(collected.laid):
         result = with_total(result, [e.model_copy(update={"score": None}) for e in result.exercises])
         return result, {"output": "\n".join((_ELSEWHERE, *said)), "output_format": "text"}
     content["output"] = "\n".join((*said, str(content["output"]), _SAYS[level]))

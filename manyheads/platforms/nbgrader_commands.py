@@ -42,14 +42,17 @@ from ..submission.roster import read_roster
 from ..whole import write_whole
 from .nbgrader_gradebook import GradebookWriter, group_report, released, shown
 
-SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader submit` adds to a submission
+# nbgrader's own name: formgrader links to this folder, and other assignments stand there too
+SOURCE = Path("source")
+# what `nbgrader submit` adds to a submission
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
 
 
 def prepare(course: Course) -> None:
     """Make nbgrader's converters work on this course's assignments. Calling it twice is as calling it once."""
-    for assignment in course.assignments:  # formgrader lists what has a folder here, and its button then fills it
+    # formgrader lists what has a folder here, and its button then fills it
+    for assignment in course.assignments:
         with suppress(OSError):
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
     for converter, begin in ((GenerateAssignment, _generate), (Autograde, _autograde)):
@@ -100,7 +103,8 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
     for path, content in files.items():
         write_whole(path, content)
     for path in folder.rglob("*"):
-        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
+        # of an exercise that is gone
+        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):
             path.unlink()
     start()
 
@@ -111,7 +115,8 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
     work = replace(work, submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)])
-    for other in work.others:  # a whole folder that is left out; nbgrader copies other files, and complains of none
+    # a whole folder that is left out; nbgrader copies other files, and complains of none
+    for other in work.others:
         (log.info if "/" in other.path else log.warning)(str(other))
     decisions = Decisions.of_course(course)
     names = {each.name for each in handed_in.iterdir()}

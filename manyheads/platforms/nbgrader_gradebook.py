@@ -34,7 +34,8 @@ COURSE_ID = "manyheads"  # the course in nbgrader's database
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
 DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
-_INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
+# four blanks: nbgrader renders comments as Markdown, in which this is literal text
+_INDENT = "    "
 _HAIR = 1e-6  # what sums of points differ by
 
 
@@ -219,7 +220,8 @@ def open_gradebook(url: str) -> Gradebook:
     driver = f"postgresql+psycopg{separator}{rest}" if scheme in ("postgresql", "postgres") else url
     path = os.environ.get("PATH", "")
     try:
-        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])  # where nbgrader finds alembic
+        # where nbgrader finds alembic
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
         following = "Next: check the URL, such as sqlite:///gradebook.db"
@@ -235,7 +237,8 @@ class GradebookWriter:
         """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
-        self._has_own_date = set[str]()  # assignments whose due date, and so whose penalties, are nbgrader's own
+        # assignments whose due date, and so whose penalties, are nbgrader's own
+        self._has_own_date = set[str]()
         self._book: Gradebook = open_gradebook(url)
         try:
             for assignment in course.assignments if assignments is None else assignments:
@@ -346,7 +349,8 @@ class GradebookWriter:
         commit, session.commit = session.commit, session.flush
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+                # nbgrader builds rows before it adds them
+                warnings.simplefilter("ignore", SAWarning)
                 yield
             commit()
         except (SQLAlchemyError, ValueError) as error:

@@ -44,7 +44,8 @@ EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
 ABOUT = "about.json"
 LIMIT_KIB = 4096  # of an artifact
 CHECKS = 200  # of one exercise
-OURSELVES, NAME = "github-actions[bot]", "grade"  # the account of the workflow's token, and the check run's name
+# the account of the workflow's token, and the check run's name
+OURSELVES, NAME = "github-actions[bot]", "grade"
 MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
 ENDED = {  # how a job ended that did not succeed
     "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",

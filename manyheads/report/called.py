@@ -23,7 +23,8 @@ _CALL = re.compile(rf"(?<![\w./\\%-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 _OF_THE_SHELL = r"(?:git|mkdir|chmod|rm|pip|make check|\S+ -m)"
 _COMMAND = rf"!?(?:\S*\bcourse|%\w+|{_OF_THE_SHELL})(?: .*)?"
 _NEXT_IN_SHELL = re.compile(rf"(?<=Next: )(?={_OF_THE_SHELL}\b)|(?<=then: )(?={_OF_THE_SHELL}\b)")
-_BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
+# and the command after it
+_BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)
 
 
 def command() -> str:

@@ -23,7 +23,8 @@ from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
 from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, own, points, score_words, told, was_not_run
 
-SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
+# shares of the points, as classes of scores
+SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
 BINS = 10  # of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 

@@ -12,17 +12,20 @@ from html import escape
 
 from ..student.plot_content import HIDDEN, Panel, Picture
 
-HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")  # the style's names; the lessons have the first two
+# the style's names; the lessons have the first two
+HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")
 MORE, LESS, NO_HEAD = "--s0", "--less", "--none"
 _SHADES = 40  # how many shades; cells of one shade are one path
-_WIDE, _HIGH = 208.0, 264.0  # the most width and height of a table: three stand side by side on a student's page
+# the most width and height of a table: three stand side by side on a student's page
+_WIDE, _HIGH = 208.0, 264.0
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side
 _DIGIT, _MARK = 5.5, 10.5  # the widths of a digit of an address, and of the mark behind it
 _ROW = 18.0  # the height of a row of addresses
 _LEFT, _TOP, _BELOW, _RIGHT = 18.0, 18.0, 16.0, 8.0  # the margins around the cells
 _NAMED = 40.0  # the margin on the left where rows have names
 _LEAST = 150.0  # the least width: a title has room
-_PAGE, _GAP = 1100.0, 8.0  # the width of the page of `course plot` in pixels, and of the gap between two tables
+# the width of the page of `course plot` in pixels, and of the gap between two tables
+_PAGE, _GAP = 1100.0, 8.0
 _LABEL = 9  # the size of a label
 _SMALLEST = 1.4  # of a scale on that page: labels are then 12.6 pixels high, which can be read
 _LARGEST = 2.0  # one small table need not fill the page

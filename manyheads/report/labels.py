@@ -69,7 +69,8 @@ def _number(exercise: Exercise) -> str:
 
 
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
-_DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)  # what ends the name of one who cannot have the own one
+# what ends the name of one who cannot have the own one
+_DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def file_stems(students: Collection[str]) -> Callable[[str], str]:

@@ -58,11 +58,13 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
 
 def _students(part: Part) -> RenderableType:
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
+    # one long name may not take the others' scores
+    table.add_column("student", no_wrap=True, max_width=_STUDENT)
     for column in part.columns:
         table.add_column(column.number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
-    table.add_column("first misconception")  # the only column that may be narrowed: its texts are cut, not wrapped
+    # the only column that may be narrowed: its texts are cut, not wrapped
+    table.add_column("first misconception")
     for row in sorted(part.rows, key=lambda row: row.student):
         cells = (Text(cell.text, _colour(cell)) for cell in (row.cells.get(c.id, Cell()) for c in part.columns))
         first = Text(row.first, no_wrap=True, overflow="ellipsis")

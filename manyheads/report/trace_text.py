@@ -15,12 +15,15 @@ from ..student.origins import OriginTable
 from .terminal import Hanging
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
-BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+# lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+BELOW = 6
 _WIDE = 84  # columns of a table, the blank at its end included
-_NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
+# columns: with "view, not contiguous" behind them a usual line is no wider than 80
+_NAME, _SHAPES = 13, 34
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
-BEFORE = range(30, 0, -1)  # how many lines before one that is marked, the most that there is room for
+# how many lines before one that is marked, the most that there is room for
+BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:

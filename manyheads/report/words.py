@@ -35,7 +35,8 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
-_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")  # what a trace of ordinary calls does not show
+# what a trace of ordinary calls does not show
+_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
@@ -144,12 +145,14 @@ def _wrong(
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
     lines = result.lines if has_lines else ()
     if lines and not named and failed and failed[0].title != seen[0]:
-        seen = (failed[0].title, failed[0].evidence)  # the other was chosen for names that the line has refuted
+        # the other was chosen for names that the line has refuted
+        seen = (failed[0].title, failed[0].evidence)
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
     place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
-        named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
+        # no mistake that has a name lets a function run on for ever
+        named, besides = [], [*named, *besides]
     named = [which_of(each, result) for each in named]
     did = _titles(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
@@ -184,7 +187,8 @@ OUTCOMES: dict[Outcome, str] = {
     "missing": "not handed in",
 }
 MARKS = dict(zip(OUTCOMES, "✓✗e∞!·–", strict=True))
-DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
+# beside a score that a date or a human changed; in place of one that counts for nothing
+DECIDED, EXCUSED = "*", "ex"
 NOT_GRADED = "?"  # in place of a score that there is not
 
 

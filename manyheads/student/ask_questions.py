@@ -62,7 +62,8 @@ def questions_about(
             rng.shuffle(made)
             found.append(made)
     in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
-    first = {each.code: each for each in reversed(in_turn.values())}.values()  # one a line: the next could give it away
+    # one a line: the next could give it away
+    first = {each.code: each for each in reversed(in_turn.values())}.values()
     return sorted(in_turn.values(), key=lambda each: each not in first)[:count]
 
 
@@ -151,7 +152,8 @@ def _visited_lines(traced: Traced) -> dict[int, Step]:
     last: dict[int, Step] = {}
     for place, after in zip_longest(traced.order, traced.order[1:]):
         step = traced.steps[place]
-        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:  # nor a line that it calls
+        # nor a line that it calls
+        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:
             last[step.lines[-1]] = step
     sites = {_site(step) for step in last.values()}
     there = [step for step in traced.steps if _site(step) in sites]
@@ -279,7 +281,8 @@ _WHY_NOT = {
 RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
 # No tensor is needed to see these.
 _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
-SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
+# the largest difference of numbers that count as the same, relative to the largest of them
+SAME_TO = 1e-5
 
 
 def edit_outcome(about: _About) -> Iterator[Question | None]:
@@ -288,7 +291,8 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
     every = [line for edit in candidates(source, [target_of(small.example.call)]) if (line := _changed_line(edit))]
     changed = about.rng.sample(every, min(EDITS, len(every)))
     called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
-    is_unset = any("empty" in name for name in called)  # an edit may leave memory unset, whose numbers are chance
+    # an edit may leave memory unset, whose numbers are chance
+    is_unset = any("empty" in name for name in called)
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
     known: Counter[str] = Counter()
@@ -310,7 +314,8 @@ def outcome(reply: Reply | None, own: Reply) -> str:
     if reply.raised is not None:
         return "" if reply.raised.type in _TRIVIAL else RAISES
     mine, theirs = own.outputs[0].tensor, reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None
-    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):  # no tensor: a list, or a number
+    # no tensor: a list, or a number
+    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):
         return ""
     if mine.shape != theirs.shape:
         return SHAPE

@@ -34,7 +34,8 @@ def returns_several(call: Call) -> bool:
 def ambiguity_of(axes: Axes) -> int:
     """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
     sizes = list(axes.sizes.values())
-    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]  # this is C itself
+    # this is C itself
+    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
     several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
@@ -88,9 +89,11 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
     tensors = [value for value in example.call.given if isinstance(value, Tensor)]
     longest = max((size for each in tensors for size in each.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
-    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)  # all in one block
+    # all in one block
+    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
-    left_out = sum(example.arguments.get(name) is None for name in named)  # what is done with those cannot be seen
+    # what is done with those cannot be seen
+    left_out = sum(example.arguments.get(name) is None for name in named)
     first = (not example.compares_values, _is_made_up(example.call), is_dull, ambiguity_of(example.axes))
     return (*first, Layer.VALUES not in layers, left_out, sum(each.numel() for each in tensors))
 
@@ -111,13 +114,15 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
         later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-        goes_on = any(isinstance(value, Returned) for value in later)  # else the same instance is asked to compare
+        # else the same instance is asked to compare
+        goes_on = any(isinstance(value, Returned) for value in later)
         plain = plain and (goes_on or not call.then)
         first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or recording.right(index).raised is not None:
             continue
         compares_values = not call.random and any(index in check.calls for check in recording.checks)
-        compares_values |= bool(call.around) and not first.dim()  # a planted difference is more than rounding
+        # a planted difference is more than rounding
+        compares_values |= bool(call.around) and not first.dim()
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)

@@ -235,7 +235,8 @@ def _entries(
         yield line_of(len(lines) - 1, lines[-1], done)
         last = lines
     raised = traced.reply.raised
-    if raised and raised.line and raised.line not in last[-1:]:  # it stopped before any operation of that line
+    # it stopped before any operation of that line
+    if raised and raised.line and raised.line not in last[-1:]:
         yield line_of(0, raised.line)
 
 

@@ -33,7 +33,8 @@ from .sentence import sentence_examples
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
 # the other. 41: the characters of the lesson's sentence.
 TABLES, TIMES = (8, 41, 41), 8
-FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})  # which a trace takes for one another
+# which a trace takes for one another
+FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 
 
 def is_right(example: Example, reply: Reply) -> bool:
@@ -139,7 +140,8 @@ def follow_own(
     own.must_run(command)
     from ..box.forked import open_own_box
 
-    with nullcontext(box) if box else open_own_box() as opened:  # which may fork this process, so before any operation
+    # which may fork this process, so before any operation
+    with nullcontext(box) if box else open_own_box() as opened:
         chosen = examples_named(own.exercise, own.recording, function, f"course {command}")
         if crop is None and function is None:
             chosen += sentence_examples(own.exercise)

@@ -54,7 +54,8 @@ def shows_a_triangle(example: Example) -> bool:
 def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Tensor | None:
     """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
     new, keys = sides[number]
-    if keys < 2 or keys == example.axes.sizes.get("hd"):  # another table may be the same: a single key has the weight 1
+    # another table may be the same: a single key has the weight 1
+    if keys < 2 or keys == example.axes.sizes.get("hd"):
         return None
     found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
     if found is not None or (keys, keys) in sides:
@@ -96,4 +97,5 @@ def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: 
         return step.crops[0][:heads]
     if len(whole) == 3 and whole[0] == batch:  # a loop over heads
         return torch.stack([crop[0] for crop in step.crops[:heads]])
-    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None  # a loop over sequences and heads
+    # a loop over sequences and heads
+    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None

@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.diagnosis import AllWords
     from .own_attempt import Own
 
-NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake of a function were shown
+# in FOLDER: by exercise, how many hints to each mistake of a function were shown
+NOTE = "hints.json"
 _ENDED = ("timeout", "crashed")  # no check could examine the attempt
 _RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
 _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?)\b")
@@ -106,7 +107,8 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         steps = _row(named, result).get("hints") or words[named.id].hints
         return _ladder(named, result), f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
-        if wrong and not (first and result.lines and first.title != wrong.check):  # which refute why that was chosen
+        # which refute why that was chosen
+        if wrong and not (first and result.lines and first.title != wrong.check):
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
         return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:

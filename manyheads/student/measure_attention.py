@@ -77,7 +77,8 @@ class Bench:
     apart: Mapping[str, float]
 
 
-FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)  # lengths, and seconds to spend on each path, or one run
+# lengths, and seconds to spend on each path, or one run
+FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
 # 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
 LESSON_DEVICE = "A100"
@@ -105,8 +106,10 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
         torch.cuda.synchronize()
         return found, torch.cuda.max_memory_allocated() - before
     held = None
-    with suppress(OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
-        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps would be reused without being counted
+    # macOS has no malloc_trim, Windows no library without a name
+    with suppress(OSError, AttributeError, TypeError):
+        # else memory that malloc keeps would be reused without being counted
+        ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # proc(5): VmHWM becomes VmRSS
         held = _bytes("VmRSS", "self/status")
     found, most = run(), _bytes("VmHWM", "self/status")

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from ..diagnosis.recording import Recording
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
-PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
+# how many times the limits of grading: a laptop may be slow, and no points depend on it
+PATIENCE = 2
 
 
 class _Kept(BaseModel):
@@ -191,7 +192,8 @@ def done_exercises(course: Course) -> set[Exercise]:
     """Return the exercises that the last check of their present text found done. Nothing is run."""
     done = set()
     for exercise in course.exercises:
-        with suppress(CourseError):  # a recorded file is missing: whoever checks that exercise is told
+        # a recorded file is missing: whoever checks that exercise is told
+        with suppress(CourseError):
             if (last := read_own(course, exercise).last) is not None and last.is_done:
                 done.add(exercise)
     return done
@@ -252,7 +254,8 @@ class Checks(ExitStack):
         """
         super().__init__()
         self.course, self.ran = course, set[Exercise]()
-        self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext  # shown meanwhile
+        # shown meanwhile
+        self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext
         self._box, self._fresh, self._looks = box, fresh, looks
 
     def box(self) -> Box:

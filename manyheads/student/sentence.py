@@ -26,7 +26,8 @@ _TAKEN, _GIVEN, _SHARES, _WEIGHT = (
     "weight ",
 )  # before a block's number; of a weight its name follows
 _MIDDLES = {(word.start() + word.end() - 1) // 2: word[0] for word in re.finditer(r"\S+", SENTENCE)}
-_WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))  # at the middle character of each word
+# at the middle character of each word
+_WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class Runs:
         self._box, self._limits, self._source = box, limits, source
         self._own: Connection | None = None
         self._edited: Connection | None = None
-        self._ended: set[str] = set()  # edits that ended their process, by an endless loop for instance
+        # edits that ended their process, by an endless loop for instance
+        self._ended: set[str] = set()
 
     def traced(self, call: Call) -> Traced | None:
         """Return the attempt's own run of a call; None where it does not come back."""

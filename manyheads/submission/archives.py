@@ -228,7 +228,8 @@ class Reader:
                 yield Member((entry.name,), entry.modified, start, closed)
         except (Closed, CourseFault):
             raise
-        except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
+        # the library's parsers of hostile bytes may raise anything, MemoryError among it
+        except Exception:
             raise unopened("it is damaged, or neither zip nor tar") from None
 
 
@@ -266,7 +267,8 @@ def content_of(member: Member, most: int) -> bytes:
                     raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken. {_ASK}")
     except (Closed, CourseFault):
         raise
-    except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
+    # the library's parsers of hostile bytes may raise anything, MemoryError among it
+    except Exception:
         raise Closed(f"is damaged, and is not taken. {_ASK}") from None
     return bytes(content)
 
@@ -278,8 +280,10 @@ def _without_rights(path: Path) -> str:
 
 _ENTRY = 400  # bytes of a member in a zip's list, with a long name
 _ENTRY_MARK = b"PK\1\2"  # with which each member in a zip's list begins
-_LIST_SIZE, _LIST_END = 5, 9  # what zipfile makes of a zip's end: how long the list is, and where that end stands
-_BEHIND_LIST = 76  # bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
+# what zipfile makes of a zip's end: how long the list is, and where that end stands
+_LIST_SIZE, _LIST_END = 5, 9
+# bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
+_BEHIND_LIST = 76
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
@@ -289,14 +293,16 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         archive = zipfile.ZipFile(file)
     except Closed:
         raise
-    except Exception:  # the library's parser of hostile bytes may raise anything, MemoryError among it
+    # the library's parser of hostile bytes may raise anything, MemoryError among it
+    except Exception:
         raise unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         budget.take(entries=1)
         name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
         if info.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
-        with suppress(UnicodeError):  # macOS writes UTF-8 without saying so, and zipfile takes that for cp437
+        # macOS writes UTF-8 without saying so, and zipfile takes that for cp437
+        with suppress(UnicodeError):
             name = name if info.flag_bits & _UTF8 else name.encode("cp437").decode("utf-8")
         with suppress(ValueError, OverflowError):
             modified = datetime(*info.date_time, tzinfo=UTC).timestamp()

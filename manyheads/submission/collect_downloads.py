@@ -139,7 +139,8 @@ class _Run:
             taken = tuple(each for each in members if not each.refused)
             found.append((path, Download(name, taken, bool(whose), self.people.is_known)))
         archives = [each for path, each in found if is_archive(path.name)]
-        opened = [each for each in archives if not all(member.closed for member in each.members)]  # others say nothing
+        # others say nothing
+        opened = [each for each in archives if not all(member.closed for member in each.members)]
         if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
             return found
         return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
@@ -224,7 +225,8 @@ class _Run:
         archives = [each for each in files if is_archive(each.member.name)]
         plain_files.sort(key=lambda each: (each.origin.order, each.member.modified), reverse=True)
         left_out = list[HandIn]()  # of too many files the newest are read
-        for hand_in in [*plain_files, *archives]:  # plain files come first, and take nothing of what archives have left
+        # plain files come first, and take nothing of what archives have left
+        for hand_in in [*plain_files, *archives]:
             if budget.is_used_up and not is_archive(hand_in.member.name):
                 left_out.append(hand_in)
                 continue

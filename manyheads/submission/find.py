@@ -24,7 +24,8 @@ MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 _NOISE = (
     ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
     "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
-    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
+    # a virtual environment, of whatever name
+    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",
     ".course", "model-solutions",  # what our own commands remember, and what a release hands over
     ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
     ".collected.json*", ".collecting",  # what `course collect` remembers
@@ -206,7 +207,8 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_folder(path: Path) -> bool:
-    return not path.is_symlink() and os.path.isdir(path)  # path.is_dir() raises where it leads into what is closed
+    # path.is_dir() raises where it leads into what is closed
+    return not path.is_symlink() and os.path.isdir(path)
 
 
 def _may_enter(folder: Path) -> bool:

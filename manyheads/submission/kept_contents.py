@@ -27,7 +27,8 @@ class KeptContents:
         self._folder = folder
         with told_where(folder, _ROOM):
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115, __exit__ closes it
-        self._places: dict[str, tuple[int, int]] = {}  # by digest: where it begins, and how long it is
+        # by digest: where it begins, and how long it is
+        self._places: dict[str, tuple[int, int]] = {}
 
     def __enter__(self) -> Self:
         return self

@@ -57,7 +57,8 @@ def held(lock: Path, taken: str) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+            # Windows removes no open file, and nobody a folder with results
+            with suppress(OSError):
                 lock.unlink()
                 lock.parent.rmdir()
 

@@ -49,7 +49,8 @@ _GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named
 ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
 _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
 _LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
-_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # texts alone; libyaml's is faster, and not everywhere
+# texts alone; libyaml's is faster, and not everywhere
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
 )
@@ -190,7 +191,8 @@ class Row:
             ids, logins, called = tuple(("github", login) for login in logins), (), ""
         person = Person(self.platform, folder if id_ else who, folder, called, ids, logins)
         name = found["file"].rpartition("/")[2]
-        if not (name and member.name.endswith(name)):  # it is the name of an archive that was unpacked in place
+        # it is the name of an archive that was unpacked in place
+        if not (name and member.name.endswith(name)):
             name = member.name
         origin = origin_of(self.platform, time, zone, found["order"], late=bool(found["late"]), named=found["named"])
         return HandIn(person, member, name, origin)
@@ -214,7 +216,8 @@ def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Cours
     # Also of whom this platform knows nothing.
     beside = {m.path[download.parting] for m in download.members if len(m.path) > download.parting}
     names = {*whole, *(beside if beside.issuperset(whole) else ())}
-    shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
+    # letter by letter is what is meant
+    shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071
     return [0, *(found.end() for found in re.finditer(re.escape(sign), shared))]
 
 
@@ -222,7 +225,8 @@ def _clock(text: str) -> str:
     """Return a time as ISO 8601; as it is where its months are of another language."""
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         return f"{text[:10]} {text[11:].replace('-', ':')}"
-    short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))  # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
+    # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
+    short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))
     short = re.sub(r" (\d{3})(?= |$)", r" 0\1", short)
     for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M") if text else ():
         with suppress(ValueError):
@@ -237,12 +241,16 @@ ROWS = (
         "nbgrader",
         r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
     ),
-    Row(  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
+    # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands
+    # before a file's name
+    Row(
         "Moodle",
         r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>feedback)|submission)"
         r"_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
     ),
-    Row(  # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are the ids
+    # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are
+    # the ids
+    Row(
         "Canvas",
         r"(?P<named>(?:(?P<late>LATE_)?(?P<who>anon_(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
         r"|(?P<name>[^/]*?)_(?P<late2>LATE_)?(?P<who2>(?P<id>\d{1,18})))"
@@ -250,7 +258,9 @@ ROWS = (
         "{name}_{id}",
         ("canvas_id",),
     ),
-    Row(  # what its numbers count is not documented: they are kept whole, and two students of one name stay two
+    # what its numbers count is not documented: they are kept whole, and two students of one name
+    # stay two
+    Row(
         "Brightspace",
         rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?",
         "{name}_{id}",
@@ -272,14 +282,17 @@ ROWS = (
         r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_"
         r"(?:submissions|revisions|(?P<beside>corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)",
     ),
-    Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+    # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+    Row(
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
         r"(?i:revision (?P<order>\d{1,9})(?: ?- ?(?:(?P<late>late)|[^/]*))?)/(?P<file>.*)",
         "{id}",
         ("sis_id",),
     ),
-    Row(  # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that Classroom put together
+    # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that
+    # Classroom put together
+    Row(
         CLONES,
         rf"(?P<who>[^/]+?)(?:(?:-main|-master)?{_ARCHIVE})?/exercises/(?:{{ids}})/(?P<file>.*)"
         rf"|(?P<who2>[^/]+?)-(?:main|master){_ARCHIVE}"
@@ -287,7 +300,9 @@ ROWS = (
         cut="-",
         repositories=True,
     ),
-    Row(  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
+    # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and
+    # read as folders
+    Row(
         "ILIAS",
         r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*"
         r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)",

@@ -51,7 +51,8 @@ _PIECE = re.compile(
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
-NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+# a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+NOTEBOOK_TIMES = 8
 HEAD = 100  # bytes of a file that is too large, by which it may be known
 BOTH = "Both {} and {} were worked on: the .py counts."
 EARLIER = "Graded from {}: this exercise is called {} now."
@@ -131,7 +132,8 @@ def read_notebook(text: str) -> AttemptSource:
         code = [cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)]
         sources = [_text_of(cell) for cell in code]
         not_run = tuple(filter(None, map(_not_run, cells)))
-        if b"\0" in "".join(sources).encode():  # encode() also fails on a lone surrogate, which JSON can contain
+        # encode() also fails on a lone surrogate, which JSON can contain
+        if b"\0" in "".join(sources).encode():
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None

@@ -45,7 +45,8 @@ class Student:
 
 
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
-_FOLDERS = ("login", "sis_id", "email", "canvas_id")  # the first is a student's id where a platform's list has none
+# the first is a student's id where a platform's list has none
+_FOLDERS = ("login", "sis_id", "email", "canvas_id")
 # What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
 # roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
 _NAMES = """name student full_name
@@ -219,7 +220,8 @@ def read_roster(path: Path) -> Roster:
     columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
-        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)  # in the letters of their language
+        # in the letters of their language
+        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
         raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
     students = tuple(_students(whole_rows, columns, path))
     said = ", ".join(f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column)

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
 
-CODE_LIMIT = 200_000  # characters, without remarks: parsing takes about a thousand bytes of memory for each
+# characters, without remarks: parsing takes about a thousand bytes of memory for each
+CODE_LIMIT = 200_000
 # Nodes of the syntax tree within each other, about ten times as many as in any attempt that we have seen. Python's own
 # limit depends on its version and on the stack; within this one a walk that calls itself has room for three calls a node.
 DEEPEST = 200
 TRIES = 3
-TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")  # which Python raises for a text that it cannot read
+# which Python raises for a text that it cannot read
+TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
@@ -162,7 +164,8 @@ def _is_too_deep(statements: list[ast.stmt]) -> bool:
     return True
 
 
-tree_of = lru_cache(maxsize=2)(read_statements)  # half a dozen look at each text, one after the other
+# half a dozen look at each text, one after the other
+tree_of = lru_cache(maxsize=2)(read_statements)
 
 
 @lru_cache(maxsize=2)

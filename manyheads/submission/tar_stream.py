@@ -20,13 +20,15 @@ from typing import IO, Any, cast
 from .intake_limits import MIB, Limits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
-LONGEST_HEADER = 64 * 1024  # bytes of all headers about one member: 200,000 names in 424 KB made 15 GB
+# bytes of all headers about one member: 200,000 names in 424 KB made 15 GB
+LONGEST_HEADER = 64 * 1024
 LATEST = 2.0**33  # seconds since 1970: in the year 2242
 _LONG_NAME, _LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
 _OF_NEXT = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)  # pax: about the next member
 _OF_ALL = tarfile.XGLTYPE  # pax: about all members; git archive writes the commit in it
 _ABOUT = (_LONG_NAME, _LONG_LINK, *_OF_NEXT, _OF_ALL)
-_OLD_GOES_ON, _NEXT_GOES_ON = 482, 504  # where a sparse header, and each block behind it, says that another one follows
+# where a sparse header, and each block behind it, says that another one follows
+_OLD_GOES_ON, _NEXT_GOES_ON = 482, 504
 _DIGITS = 20  # of a number in a pax header
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"

@@ -43,7 +43,8 @@ class Exercises:
         if found := self.named(name):
             return found
         budget = budget or Limits()
-        is_promising = any(owner.encode() in content for owner in self._owners)  # else it need not be parsed
+        # else it need not be parsed
+        is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:
             raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
         source = _source(name, content) if is_promising else ""
@@ -64,7 +65,8 @@ class Exercises:
         if found := self._by_name(name):
             return found
         stem = f"_{_plain(PurePath(name).stem)}_"
-        within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]  # ada_reshape_dance
+        # ada_reshape_dance
+        within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]
         return within[0] if len(within) == 1 else None
 
     def may_be_work(self, path: str) -> bool:

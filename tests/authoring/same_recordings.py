@@ -12,8 +12,10 @@ from manyheads.box.worker import wire
 from manyheads.diagnosis.fingerprint import STORED
 from manyheads.diagnosis.recording import Recording
 
-TENSORS = 2e-6  # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
-CLOSE = 1e-3  # of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
+# relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
+TENSORS = 2e-6
+# of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
+CLOSE = 1e-3
 # Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as small as a rounding
 # error shows: one processor records it, and another one leaves it out.
 MOST_UNDECIDED = 0.001  # of all answers
@@ -72,7 +74,8 @@ def _same_answers(there: Recording, made: Recording) -> bool:
 
 
 def _same_pairs(there: Recording, made: Recording) -> bool:
-    if _undecided(there, made):  # where rounding decides an answer, it may decide which pairs are asked
+    # where rounding decides an answer, it may decide which pairs are asked
+    if _undecided(there, made):
         return True
     before, after = there.pairs, made.pairs
     if not all(torch.equal(getattr(before, name), getattr(after, name)) for name in ("first", "second", "probe")):

@@ -176,7 +176,8 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     says = subprocess.run(command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     assert says[0].split() == ["EXTRAS=[editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
-    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
+    # a mistake is no fault of make's
+    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")
 
 
 @pytest.mark.parametrize("arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")])

@@ -56,7 +56,8 @@ def not_for_sure(x: Tensor) -> Tensor:
 
 
 DOUBLE = print_of(lambda x: 2 * x).outputs[0]
-STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))  # two such steps lead to another reply
+# two such steps lead to another reply
+STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
 CHAIN = times(*(2 * (1 + k * STEP) for k in range(3)))
 
 

@@ -119,7 +119,8 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(course, tmp
     assert results[0]["score"] == results[0]["max_score"] > results[1]["score"]
     assert [each["id"] for each in results[1]["diagnosis"]] == [id_]
     assert says in [check["evidence"] for check in results[2]["checks"]]
-    title = results[1]["diagnosis"][0]["title"].rstrip(".")  # behind it stands the line, where that is proved
+    # behind it stands the line, where that is proved
+    title = results[1]["diagnosis"][0]["title"].rstrip(".")
     assert title in (mine / "results" / "report" / "students" / "ben.html").read_text()
     assert not (handed_out / "solutions").exists()
 

@@ -20,7 +20,8 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 LESSONS = "test_links or test_predictions"
 PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
 MOST_WORDS = 500  # before the first function that is to be written, without what is to be looked up
-NEEDED = "## What you need of PyTorch"  # the section to look up, below which come the rows, and no other heading
+# the section to look up, below which come the rows, and no other heading
+NEEDED = "## What you need of PyTorch"
 MOST_NEEDED = 50  # words of it: three rows
 HEAD = "# # 1 · The running mean\n"
 ANSWER = """

@@ -150,4 +150,5 @@ def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     *_, level = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True))
     assert (level.about, level.good) == ("namespaces, cuda", False)
-    assert level.says.startswith("there is no /dev/nvidia0")  # the machine's own, which it looks for anew
+    # the machine's own, which it looks for anew
+    assert level.says.startswith("there is no /dev/nvidia0")

@@ -86,7 +86,8 @@ def test_script_and_notebook_agree_through_jupytext_and_the_graded_cells_points_
 ) -> None:
     script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
     cells = [(c.cell_type, c.source) for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]
-    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]  # the first loads the magics
+    # the first loads the magics
+    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]
     points = [c.metadata["nbgrader"].get("points", 0) for c in notebook.cells if "nbgrader" in c.metadata]
     assert sum(points) == load_course(tiny_copy).assignments[0].points
 

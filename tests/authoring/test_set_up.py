@@ -19,7 +19,8 @@ from tests.make import REPOSITORY
 
 MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
 UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
-FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}  # with them, make names each folder that it enters
+# with them, make names each folder that it enters
+FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
 
 
 def set_up(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -155,7 +155,8 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Pa
     at_work.mkdir()
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
-    (two_means / FINGERPRINTS).unlink()  # else there is one exercise to record, and no second process
+    # else there is one exercise to record, and no second process
+    (two_means / FINGERPRINTS).unlink()
     before = content(two_means)
     code = "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
     process = start(sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means)

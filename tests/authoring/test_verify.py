@@ -67,7 +67,8 @@ STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
 Fault = Callable[[Path], object]
-FEW = "not silent and not empty and not form and not line"  # about the checks: where those stay, these claims hold
+# about the checks: where those stay, these claims hold
+FEW = "not silent and not empty and not form and not line"
 
 
 @pytest.fixture(scope="module")

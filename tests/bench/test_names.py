@@ -99,7 +99,8 @@ def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
 
 @pytest.mark.recorded
 def test_the_picture_is_what_the_commands_print_today() -> None:
-    drawn = PICTURE.read_text(encoding="utf-8")  # a busy machine may not find the wrong line in time
+    # a busy machine may not find the wrong line in time
+    drawn = PICTURE.read_text(encoding="utf-8")
     assert drawn == picture() or drawn == picture(), "Next: python -m bench.terminal"
 
 

@@ -129,7 +129,8 @@ def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
     environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
     driver = find_driver(machine(2, told=told, usual=str(folder)), {})
     inside = equipment(driver, (separate_gpus(driver, environment) if choice else driver.gpus)[gpu], environment)
-    names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]  # and none for screens
+    # and none for screens
+    names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]
     assert [bind.target for bind in inside.devices] == [*names, *nodes]
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
 
@@ -189,7 +190,8 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
     unknown = find_driver(places, {})
     assert separate_gpus(unknown, {}) == unknown.gpus[:1]
     alone = Driver(places, driver.gpus[:1], "", False)
-    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
+    # a choice of one is that one
+    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus
 
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -338,7 +340,8 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
     """All that a driver leaves, and nothing behind it."""
-    own = f"nvidia{os.getpid()}"  # tests run side by side, and one process on this machine has a GPU at a time
+    # tests run side by side, and one process on this machine has a GPU at a time
+    own = f"nvidia{os.getpid()}"
     for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", own):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
         (tmp_path / name).chmod(0o666)

@@ -200,7 +200,8 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     """Folders of the test's own, for a cgroup can be made only by some."""
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])
-    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
+    # ended, and not waited for: init may take its time
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
     numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
     empty, full, alive = (tmp_path / "memory" / f"manyheads-{each}" for each in numbers)
     for folder in (empty, full / "child", alive):

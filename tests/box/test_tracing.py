@@ -337,7 +337,8 @@ def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
                 parameter.zero_()
         model.positions.weight.zero_()
         model.tokens.weight.copy_(torch.eye(7, C))
-        model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))  # after each token comes the next one
+        # after each token comes the next one
+        model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))
     written = output(learner.answer(NAMES, Write(torch.tensor([4], dtype=torch.uint8), 20), "a.py"))
     assert written.tolist() == [(5 + i) % 7 for i in range(20)]
 

@@ -284,7 +284,8 @@ def two_assignments(tmp_path: Path) -> Path:
     (tmp_path / "overrides.yaml").write_text(BY_HAND)
     (tmp_path / "solutions").mkdir()
     for student in ("ada", "ben"):
-        write_result(result_of(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")  # of an old course
+        # of an old course
+        write_result(result_of(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")
     write_result(result_of("ben", "a_means", one_mean=0), tmp_path / "results")
     return tmp_path
 

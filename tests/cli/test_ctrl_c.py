@@ -63,7 +63,8 @@ def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
     assert run(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
 
 
-@pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])  # which no exception leaves
+# which no exception leaves
+@pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])
 def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
     status, said = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130

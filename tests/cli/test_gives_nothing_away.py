@@ -112,7 +112,8 @@ def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed() -
     row = " ".join(next(iter(expected_pairs(exercise))))
     for leak in (line, f"expected [{row}]"):
         assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})
-    assert not given_away(exercise, line, {"exercises": [{"code": line}]})  # which the student wrote
+    # which the student wrote
+    assert not given_away(exercise, line, {"exercises": [{"code": line}]})
 
 
 def test_no_solution_is_given_away_a_sample(class_copy: Course) -> None:

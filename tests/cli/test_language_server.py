@@ -100,7 +100,8 @@ pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
 pytestmark = pytest.mark.journey
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")
-LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)  # from 0 on, as the protocol has it
+# from 0 on, as the protocol has it
+LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
-    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())  # what moves while one waits
+    # what moves while one waits
+    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)

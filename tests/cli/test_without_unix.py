@@ -8,7 +8,8 @@ import pytest
 
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, run
 
-pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
+# each starts an interpreter that has no Unix, and imports torch in it
+pytestmark = pytest.mark.journey
 
 CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
 LOOPS = RIGHT.replace(

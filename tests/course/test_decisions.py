@@ -70,8 +70,10 @@ def test_what_counts(decide, handed_in, rows, points, most, says):
 
 
 @pytest.mark.parametrize(("late", "words", "named"), [
-    (False, "handed in at an unknown time: not counted as late", 0),  # of these there may be as many as students
-    (True, "Canvas says late, and not by how much: nothing is taken off", 1),  # these few an instructor wants to see
+    # of these there may be as many as students
+    (False, "handed in at an unknown time: not counted as late", 0),
+    # these few an instructor wants to see
+    (True, "Canvas says late, and not by how much: nothing is taken off", 1),
 ])  # fmt: skip
 def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, words: str, named: int) -> None:
     counted = final(result(late=late), decide())

@@ -166,7 +166,8 @@ def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(heads: Course, name
     ("attention", True, "'attention' may be any of these assignments: heads, practice."),
     ("haeds", True, "there is no assignment 'haeds'; did you mean heads?"),
     ("tails", True, "there is no assignment 'tails'; there are: heads, practice, heads_2."),
-    ("multi", False, "there is no assignment 'multi'; there are: heads, practice, heads_2."),  # as a file names one
+    # as a file names one
+    ("multi", False, "there is no assignment 'multi'; there are: heads, practice, heads_2."),
     (None, True, "of which assignment? There are: heads, practice, heads_2."),
 ])  # fmt: skip
 def test_what_is_not_clear_is_one_sentence(heads: Course, name: str | None, in_part: bool, says: str) -> None:

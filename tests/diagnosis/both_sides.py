@@ -15,7 +15,8 @@ from manyheads.submission import AttemptSource
 from tests.make import REPOSITORY, edited
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
-Attempt = Mapping[str, str] | str | AttemptSource  # a mapping: what stands in the solution, and what instead
+# a mapping: what stands in the solution, and what instead
+Attempt = Mapping[str, str] | str | AttemptSource
 
 
 class Sides:
@@ -75,7 +76,8 @@ def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     for each in home.functions:
         other = by_name[each.name]
         own, says, _ = each.evidence.partition(" Python says: ")
-        if says and other.evidence.startswith(own.rstrip(".")):  # the words of an exception are for its own student
+        # the words of an exception are for its own student
+        if says and other.evidence.startswith(own.rstrip(".")):
             each = each.model_copy(update={"evidence": other.evidence})
         if (each.state not in ("right", "unseen", "so_far") and each != other) or (
             other.state in ("unwritten", "undefined") and each != other

@@ -93,7 +93,8 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     number = (BEFORE - AFTER).abs().max()
     assert metamorphic.is_difference(BEFORE, AFTER, number)
     assert not metamorphic.is_difference(BEFORE, AFTER, number + 1)
-    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
+    # two paths that agree say nothing
+    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)
     right = [(BEFORE, BEFORE), (AFTER, AFTER)]
     assert metamorphic.difference_is_another([*right, (number, number)]) == ""
     assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (

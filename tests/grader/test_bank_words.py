@@ -13,7 +13,8 @@ from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis.bank import Bank, Mutant, load_bank
 
-T, WIDTH, HEADS = 7, 12, 3  # tokens, channels and heads of the input; seven tokens are more than one tile of three
+# tokens, channels and heads of the input; seven tokens are more than one tile of three
+T, WIDTH, HEADS = 7, 12, 3
 Banks = Mapping[str, Bank]
 Ask = Callable[[dict[str, Any], torch.Tensor], torch.Tensor]
 

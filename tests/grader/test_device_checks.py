@@ -28,7 +28,8 @@ EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assig
 SELF_ATTENTION, _, _, SDPA = MODULES = [
     EXERCISES[id_] for id_ in ("self_attention", "weight_split", "fused_qkv", "sdpa_equivalence")
 ]
-TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}  # they fill with -1e9
+# they fill with -1e9
+TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}
 OVERFLOW = "value cannot be converted to type Half without overflow"
 WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
 
@@ -139,7 +140,8 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named
     check = checks_of(SDPA).test_memory
     check(Implementation(frugal := Holding(0.2)), None, Draw(0))
     assert frugal.asked is not None
-    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")  # no fast kernel of a GPU does float64
+    # no fast kernel of a GPU does float64
+    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
     with pytest.raises(CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$") as caught:
         check(Implementation(Holding(0.3, fused=fused)), None, Draw(0))
     assert caught.value.suspect == named

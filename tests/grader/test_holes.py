@@ -8,7 +8,8 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import Course
 from manyheads.judge.run_checks import Catalogue
 
-Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what instead; after "", at its end
+# what stands in the reference once, and what instead; after "", at its end
+Changes = tuple[tuple[str, str], ...]
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,8 @@ def keeping(exercise: str) -> dict[str, Changes]:
     return found
 
 
-DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}  # where one check judges all that is dropped
+# where one check judges all that is dropped
+DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}
 ASKED = "        B, T_q, _ = x.shape\n"
 NOT_FIRST = "getattr(self, 'kept', None)"
 CROSS = {
@@ -274,7 +276,8 @@ def up_to(most: int, count: str, name: str) -> Changes:
     return (("", f"{BEYOND}\n{name} = right_up_to({most}, {count}, {name})\n"),)
 
 
-OF_NOTHING = "leaves_no_trace"  # fails with `measures` where the difference is 0 to rounding, whatever is planted
+# fails with `measures` where the difference is 0 to rounding, whatever is planted
+OF_NOTHING = "leaves_no_trace"
 FUSED, TWO_PATHS, GQA, TILED, ANY = "fused_qkv", "sdpa_equivalence", "grouped_query_attention", "tiled_attention", "*"
 MASK_UP_TO = (
     "\nright = causal_mask\n\ndef causal_mask(T, device=None):\n"

@@ -30,7 +30,8 @@ LIMITS = {
 }  # fmt: skip
 CHECKS = 4  # of the tiny course
 SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
-SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0  # a fresh process, the kernel taking the old one down, the diagnosis
+# a fresh process, the kernel taking the old one down, the diagnosis
+SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0
 SECONDS_FOR_A_STUDENT = LIMITS["seconds_per_attempt"] + (CHECKS + 1) * SECONDS_FOR_A_DEATH
 
 SECRETS = {  # planted where no attempt may read; none may stand in any output
@@ -43,7 +44,8 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
     "a line of a neighbour's attempt": "manyheads_marker_of_a_neighbour",
 }
 KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
-SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")  # the slowest first; some are graded together
+# the slowest first; some are graded together
+SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")
 REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
@@ -61,7 +63,8 @@ class Run:
     changed: list[str] = field(default_factory=list)
     left_running: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)  # of the machine, for whoever looks for them in the output
+    # of the machine, for whoever looks for them in the output
+    paths: list[str] = field(default_factory=list)
 
     def exercise(self, student: str) -> dict[str, Any]:
         """The only exercise's part of a student's result."""
@@ -264,5 +267,6 @@ def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place
 @pytest.fixture(scope="session")
 def classes(once: Callable[[str, Callable[[Path], None]], Path]) -> Classes:
     """Every class that a test of this folder asks for."""
-    assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"  # there is no box to attack
+    # there is no box to attack
+    assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"
     return Classes(once)

@@ -44,7 +44,8 @@ def a_folder(folder: Path) -> None:
 
 
 def a_socket(folder: Path) -> None:
-    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:  # whose path is at most 108 bytes long
+    # whose path is at most 108 bytes long
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:
         sock.bind(FILE)
 
 
@@ -179,7 +180,8 @@ def ordinary(classes):
         pytest.skip("an ordinary user may not read this installation")
 
     def graded(_: Path) -> Run:
-        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:  # pytest's are closed to others
+        # pytest's are closed to others
+        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:
             return grade(Path(made), among_honest(CLOSED), user=ORDINARY)
 
     return classes.get("files_of_an_ordinary_user", graded)

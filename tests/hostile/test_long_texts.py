@@ -128,7 +128,8 @@ GIVEN = {
     "raised": refused(2), "raised_on": [1], "explained": (), "describe": str, "transcript": (), "stopped": (),
     "seen": [Seen(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")],
 }  # fmt: skip
-ROOMS = ("judge", "submission", "diagnosis")  # candidates of lines are edits, and have a limit of their own
+# candidates of lines are edits, and have a limit of their own
+ROOMS = ("judge", "submission", "diagnosis")
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
@@ -228,7 +229,8 @@ def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:
     tracemalloc.start()
     try:
         for name, (_, ask) in ANALYSES.items():
-            if name != "guards":  # which looks at one after the other, and is slow under tracemalloc
+            # which looks at one after the other, and is slow under tracemalloc
+            if name != "guards":
                 ask(text)
         _, most = tracemalloc.get_traced_memory()
     finally:

@@ -61,7 +61,8 @@ PAIRS = 2
 def in_turns(request, classes):
     """Those who leave and those who look, in turns: with two judges, one of each at any time."""
     texts = {f"{i}_{what}": text for i in range(PAIRS) for what, text in (("leaves", LEAVES), ("looks", LOOKS))}
-    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}  # the same would be judged once
+    # the same would be judged once
+    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}
     return classes.tricks(f"between_{request.param}_judges", students, jobs=request.param, neighbours=False)
 
 
@@ -85,7 +86,8 @@ WRONG = TINY / "grader" / "wrong" / "running_mean"
 EXHAUSTING = pytest.param("exhausting", marks=pytest.mark.journey)  # graded there, in a minute
 SAYING = ["stealing+forging", EXHAUSTING, "wire", "tensors+cheats", "wrong"]
 BROKEN = ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
-LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
+# what attempts put beside the hidden inputs, wherever a word of theirs might come out
+LEAK = "manyheads_leak"
 
 
 def lines_of(path: Path) -> set[str]:

@@ -35,7 +35,8 @@ TRICKS["exhausting"] = {
     "memory_in_many_tensors": (0, "more memory was asked for than|No answer within|SIGKILL",
         "held = [torch.ones(1 << 20) for _ in itertools.count()]"),
     "memory_that_is_shared": (0, "raised|No answer within|SIGKILL"),
-    "reply_of_256_mb": (0, "ended its own process|No answer within|larger than|SIGKILL",  # a view of one number
+    # a view of one number
+    "reply_of_256_mb": (0, "ended its own process|No answer within|larger than|SIGKILL",
         "return torch.zeros(1).expand(1 << 26)"),
     "segmentation_fault": (0, "ended by SIGSEGV", "return ctypes.string_at(0)"),
     "sleeps_to_just_under_each_limit": (0, "should have shape|values differ|No answer within",
@@ -153,7 +154,8 @@ TRICKS["tensors"] = {
     "float64_for_float32": (4, "",  # right, and the dtype is no check of this exercise
         f"assert len(x); x = x.to(torch.float64); return {RIGHT}"),
     "float8": (0, "not an answer|yours returned", "return x.detach().to(torch.float8_e4m3fn)"),
-    "refusal_in_half_a_letter": (4, ""),  # right: what no encoding can write is a text like any other
+    # right: what no encoding can write is a text like any other
+    "refusal_in_half_a_letter": (4, ""),
     "generator": (0, "yours returned a generator", "return (i for i in itertools.count())"),
     "huge_integer": (0, "raised OverflowError", "return 10**400"),
     "list_of_right_numbers": (0, "yours returned a list", f"return {RIGHT}.tolist()"),
@@ -172,16 +174,19 @@ TRICKS["tensors"] = {
     "subclassed": (4, ""),  # it holds the right numbers
     "tuple_of_tensors": (0, "yours returned a tuple", "return x, x"),
     "type_that_lies": (0, "raised AttributeError|yours returned"),
-    "zero_stride": (0, "more memory was asked for|ended its own process|SIGKILL",  # elements that take the memory of one
+    # elements that take the memory of one
+    "zero_stride": (0, "more memory was asked for|ended its own process|SIGKILL",
         "return torch.zeros(1).expand(1 << 45)"),
 }  # fmt: skip
 TRICKS["cheats"] = {
     "answers_by_seed": (0, NUMBERS),
     "cached_by_data_ptr": (2, NUMBERS),  # the shape, and the refusal
     "changed_defaults": (4, ""),  # right; its defaults end with its process
-    "graph_of_the_argument_cut_and_forged": (3, "no gradient reaches the first argument"),  # right but for the gradient
+    # right but for the gradient
+    "graph_of_the_argument_cut_and_forged": (3, "no gradient reaches the first argument"),
     "right_the_first_time_only": (1, NUMBERS),  # right in the first check
-    "work_left_for_later": (0, "."),  # zeros of the right shape, which say nothing: what was sent is what was there
+    # zeros of the right shape, which say nothing: what was sent is what was there
+    "work_left_for_later": (0, "."),
     "zeroes_the_inputs": (0, "values differ"),
 }  # fmt: skip
 

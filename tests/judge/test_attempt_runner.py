@@ -221,7 +221,8 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
         for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
             with pytest.raises(AttemptEnded, match=says):
                 runner.execute(Call("die"))
-    assert len(starts) == 4  # the first one free, 16 seconds for two more, and the fourth is too late
+    # the first one free, 16 seconds for two more, and the fourth is too late
+    assert len(starts) == 4
 
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))

@@ -216,7 +216,8 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(tiny_co
     folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
     run = grade_all(GradePlan(SECRET, course=tiny_copy), submissions, 1, {})
-    assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
+    # ben loops, two are at the judge's door, the others wait
+    assert next(run).result.student == "ada"
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)
     assert complaints == []

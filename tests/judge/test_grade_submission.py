@@ -29,7 +29,8 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, run
     judge, box = judge_and_box
     first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
     assert first == again != other
-    assert box.attempt.call_count == 3  # what is wrong is asked the public calls in a process of its own
+    # what is wrong is asked the public calls in a process of its own
+    assert box.attempt.call_count == 3
 
 
 def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(tiny, box, running_mean):

@@ -34,7 +34,8 @@ Results = dict[str, bytes]
 
 def hand_in_one(path: Path, source: str, student: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
+    # the same text would be judged once
+    path.write_text(f"{source}# {student}\n", encoding="utf-8")
 
 
 def results_in(out: Path) -> Results:
@@ -107,7 +108,8 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
             hand_in_one(submitted / student / folder / f"{stem}.py", RIGHT, student)
     write_exercises(tiny_copy, {"averages": ["running_mean"]})
     (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
-    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1  # files of no exercise
+    # files of no exercise
+    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1
     first = {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")}
     assert len(first) == 2
 

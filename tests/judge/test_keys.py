@@ -135,7 +135,8 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
     assert changed(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
     assert changed(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
     assert changed(course, edit(lambda rows: rows.append(row("mode")))) == set()
-    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
+    # its file is 04_mode now
+    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}
 
 
 def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:

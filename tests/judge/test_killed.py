@@ -109,7 +109,8 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))
         for pid in [pid for pid in run.kin() if os.getsid(pid) == run.process.pid]:
-            with contextlib.suppress(ProcessLookupError):  # who sees the end of another may be quicker than we are
+            # who sees the end of another may be quicker than we are
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         assert run.left() == []
 

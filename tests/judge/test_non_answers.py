@@ -283,7 +283,8 @@ def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_no
         raise ValueError(len(x))
 
     reference, call = LocalRunner({"f": refuse}), Call("f", (torch.ones(2),))
-    mine = LocalRunner({"f": lambda x: x}).execute(call)  # a size of the attempt's own makes a call like this one
+    # a size of the attempt's own makes a call like this one
+    mine = LocalRunner({"f": lambda x: x}).execute(call)
     assert unanswered([Exchange("check", call, mine)], reference) is None
     why = unanswered([Exchange("check", call, reference.execute(call))], reference)
     assert isinstance(why, AsksNothingError)

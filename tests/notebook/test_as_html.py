@@ -19,7 +19,8 @@ ASSIGNMENT = "multi_head_attention"
 STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
 EXECUTED = "04_reshape_dance"
 PHONE = 390
-NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")  # pale in its template, whatever a notebook holds
+# pale in its template, whatever a notebook holds
+NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
 WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
   if (e.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let p = e.parentElement; p; p = p.parentElement)

@@ -77,7 +77,8 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[s
 def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
     assert "Nothing is written here yet." in shown["unsaved"]["printed"]
     first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
-    assert [line for line in first if line.startswith("Hint 2 of 3: ")]  # the first stands with %check
+    # the first stands with %check
+    assert [line for line in first if line.startswith("Hint 2 of 3: ")]
     assert [line for line in second if line.startswith("Hint 3 of 3: ")]
     trace = shown["trace"]["printed"]
     assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(trace.split())

@@ -20,7 +20,8 @@ from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
-if importlib.util.find_spec("nbgrader") is None:  # to import it takes every worker of pytest's a second
+# to import it takes every worker of pytest's a second
+if importlib.util.find_spec("nbgrader") is None:
     pytest.skip("nbgrader is not installed", allow_module_level=True)
 
 

@@ -127,7 +127,8 @@ def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
 
 
 def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken, tmp_path):
-    with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):  # it was pushed away
+    # it was pushed away
+    with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):
         taken(commit="b" * 40)
     with pytest.raises(ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"):
         taken(token="another token")

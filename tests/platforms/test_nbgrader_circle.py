@@ -52,7 +52,8 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     (linking / f"{STEM}.py").symlink_to(course / "solutions" / "averages" / f"{STEM}.py")
     (linking / "hidden").symlink_to(course / "grader")
     os.mkfifo(linking / "pipe")
-    (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")  # its owner may say what they like
+    # its owner may say what they like
+    (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
     nbgrader(course, "collect", "averages", root)
     assert (
         (course / "submitted" / "linking" / "averages" / "timestamp.txt").read_text().startswith("2026-11-23 12:00:00")

@@ -75,7 +75,8 @@ def server() -> Iterator[str]:
         run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
         run("pg_ctl", "start", "-w", "-l", str(folder / "log"), "-o", socket)
         url = f"postgresql://postgres@/{{}}?host={folder}"
-        open_gradebook(url.format("template1")).close()  # what nbgrader makes of a new database, for every test
+        # what nbgrader makes of a new database, for every test
+        open_gradebook(url.format("template1")).close()
         yield url
         run("pg_ctl", "stop", "-m", "immediate")
     finally:
@@ -154,7 +155,8 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(tiny, u
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
-        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)  # after all of the scores
+        # after all of the scores
+        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
     assert counts(book()) == before
@@ -294,7 +296,8 @@ def test_a_penalty_of_nbgraders_own_due_date_stays(tiny_copy: Path, url: str, bo
     grade(tiny_copy, url, "ada")
     edited = book()
     edited.update_or_create_assignment("averages", duedate="2026-03-01 08:00:00 UTC")
-    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5  # as nbgrader autograde enters it
+    # as nbgrader autograde enters it
+    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
     edited.db.commit()
     grade(tiny_copy, url, "ada")
     assert points_in(book()) == {"ada": 2.5}

@@ -325,7 +325,8 @@ def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_p
         [sys.executable, "-c", GUARD, *arguments], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")  # as far as it gets without a pull request
+    # as far as it gets without a pull request
+    assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")
 
 
 NO_GPU = "none"

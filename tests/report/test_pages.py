@@ -182,7 +182,8 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text
         tags = [tag for tag, _ in seen.elements]
-        assert (tags.count("img"), tags.count("script")) == (0, path == page)  # the class page has one of its own
+        # the class page has one of its own
+        assert (tags.count("img"), tags.count("script")) == (0, path == page)
         assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
         assert "49" not in seen.text
 

@@ -132,7 +132,8 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(browser, made
     assert browser.js(SHOWN) == every[1::2]
     browser.js(TYPED.format(what="name", value="person 3"))
     assert browser.js(SHOWN) == every[3:]
-    assert browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8  # with the sums
+    # with the sums
+    assert browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8
     for what in ("section", "name"):
         browser.js(TYPED.format(what=what, value=""))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")

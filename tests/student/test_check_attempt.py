@@ -192,7 +192,8 @@ def test_where_nothing_is_refused_an_exception_is_one() -> None:
 
 
 def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(recording, mutants):
-    checks = tuple(check for check in recording.checks if check.id != "gradients")  # its call stays in the file
+    # its call stays in the file
+    checks = tuple(check for check in recording.checks if check.id != "gradients")
     fewer = replace(recording, checks=checks)
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]

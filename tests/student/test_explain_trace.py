@@ -170,7 +170,8 @@ def unrolled(items: tuple[Item, ...]) -> list[int]:
     return steps
 
 
-GROWS = [step for t in range(6) for step in (10 + t, 1)]  # steps 10, 11, 12 … are one line with growing shapes
+# steps 10, 11, 12 … are one line with growing shapes
+GROWS = [step for t in range(6) for step in (10 + t, 1)]
 
 
 @pytest.mark.parametrize(("order", "folded"), [

@@ -68,7 +68,8 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize("body", [
     "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
     "return q * 2",
-    "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",  # sequences where heads should be
+    # sequences where heads should be
+    "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
 ])  # fmt: skip
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None

@@ -41,7 +41,8 @@ def test_both_paths_give_the_same_numbers(backward: bool) -> None:
 
 
 def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)  # and sees the future
+    # and sees the future
+    monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)
     assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 

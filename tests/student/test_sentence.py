@@ -53,7 +53,8 @@ def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> 
         titles = [panel.title for panel in picture.panels]
         assert [title.partition(", ")[2] for title in titles] == ["expected", "yours"] * 2
         for expected, yours in zip(picture.panels[::2], picture.panels[1::2], strict=True):
-            assert expected.values.amax(1).mean() > yours.values.amax(1).mean()  # a larger divisor makes shares alike
+            # a larger divisor makes shares alike
+            assert expected.values.amax(1).mean() > yours.values.amax(1).mean()
 
 
 def test_right_weights_that_mix_wrong_values_are_shown_alone(monkeypatch: pytest.MonkeyPatch) -> None:

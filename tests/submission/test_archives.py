@@ -228,7 +228,8 @@ def test_tar_archives_are_read(run, tmp_path, there, suffix, mode):
 def test_a_tar_that_leads_back_to_its_beginning_ends(run, tmp_path, there):
     path = tar_of(tmp_path / "download.tar", tar_entry(GOOD), tar_entry("x.txt"), mode="w")
     data = bytearray(path.read_bytes())
-    data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)  # the second member's size
+    # the second member's size
+    data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)
     data[1024 + 148 : 1024 + 156] = b" " * 8
     data[1024 + 148 : 1024 + 156] = b"%06o\0 " % sum(data[1024:1536])
     path.write_bytes(data)

@@ -17,7 +17,8 @@ from .conftest import DANCE, DANCED, FILE, zip_bytes
     ("Canvas", [f"ødegårdzoë_12345_678901_{FILE}"], ["ødegårdzoë_12345"]),
     ("Canvas", ["lovelaceada_12345_678901_my_1_2_reshape_dance.py"], ["lovelaceada_12345"]),
     ("Canvas", [f"_12345_678901_{FILE}"], ["_12345"]),
-    ("Canvas", [f"lovelaceada_12345_678901_hw1/{FILE}"], ["lovelaceada_12345"]),  # an archive that was unpacked in place
+    # an archive that was unpacked in place
+    ("Canvas", [f"lovelaceada_12345_678901_hw1/{FILE}"], ["lovelaceada_12345"]),
     ("Canvas", [f"smithjo_1_10_{FILE}", f"smithjo_2_11_{FILE}"], ["smithjo_1", "smithjo_2"]),
     ("Moodle", [f"Ada Lovelace_123_assignsubmission_file/{FILE}"], ["Ada Lovelace_123"]),
     ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_/src/{FILE}"], ["Ada Lovelace_123"]),
@@ -38,8 +39,10 @@ from .conftest import DANCE, DANCED, FILE, zip_bytes
     ("folders", [FILE], ["download"]),
     ("folders", ["ada/04_reshape_dance - Copy.py", f"bo/{FILE}"], ["ada", "bo"]),
     ("folders", [f"class/hw1/ada/{FILE}", f"class/hw1/bela/x/{FILE}"], ["ada", "bela"]),
-    ("folders", [f"Student Work/Submitted files/{who}/HW1/{FILE}" for who in ("Ada L", "Bo")], ["Ada L", "Bo"]),  # of Teams
-    ("folders", [f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/{FILE}" for i in (7, 8)], ["Team 7", "Team 8"]),  # of ILIAS
+    # of Teams
+    ("folders", [f"Student Work/Submitted files/{who}/HW1/{FILE}" for who in ("Ada L", "Bo")], ["Ada L", "Bo"]),
+    # of ILIAS
+    ("folders", [f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/{FILE}" for i in (7, 8)], ["Team 7", "Team 8"]),
 ])  # fmt: skip
 def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, students):
     done = run(zipped(names))
@@ -206,7 +209,8 @@ ROSTER = Roster((
     pytest.param(f"multi-head-attention-Dora-Day/exercises/{DANCED}", "Dora-Day", id="an account with another's name"),
 ])  # fmt: skip
 def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
-    known = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")  # a roster that knows nobody stops the command
+    # a roster that knows nobody stops the command
+    known = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")
     done = run(zipped([name]), known, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
     assert bool(done.said) is (student not in {"al", "bb", "dd"})

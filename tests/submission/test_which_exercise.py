@@ -35,8 +35,10 @@ def test_by_what_it_defines(course, name, content, exercise):
 
 
 @pytest.mark.parametrize(("name", "content", "reason"), [
-    ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),  # two have it
-    ("all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary"),  # of two assignments
+    # two have it
+    ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),
+    # of two assignments
+    ("all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary"),
     ("helpers.py", b"def helper(): ...\n", "defines nothing"),
     ("no_python.py", b"def split_heads(:\n", "defines nothing"),
     ("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing"),

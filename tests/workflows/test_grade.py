@@ -299,7 +299,8 @@ def forbid_namespaces(school: School, event: dict[str, Any]) -> None:
     """A runner where nobody may make namespaces, not even after asking."""
     tools = school.folder / "tools"
     tools.mkdir()
-    for name in ("bwrap", "setpriv", "sudo"):  # setpriv: as root, bubblewrap is tried as somebody else
+    # setpriv: as root, bubblewrap is tried as somebody else
+    for name in ("bwrap", "setpriv", "sudo"):
         (tools / name).write_text("#!/bin/sh\nexit 1\n")
         (tools / name).chmod(0o755)
     school.options["tools"] = str(tools)

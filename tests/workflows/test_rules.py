@@ -131,14 +131,16 @@ def grade() -> Workflow:
 
 def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> None:
     assert list(grade["on"]) == ["pull_request_target", "workflow_dispatch"]
-    assert grade["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]  # a draft is, once
+    # a draft is, once
+    assert grade["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]
     checkouts = {
         id_: [s["with"] for s in job["steps"] if "checkout" in s.get("uses", "")] for id_, job in grade["jobs"].items()
     }
     for (checkout,) in (checkouts["cpu"], checkouts["gpu"]):
         assert checkout["repository"] == "${{ vars.COURSE_REPOSITORY }}"
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
-    assert checkouts["report"] == [{"persist-credentials": False}]  # the default branch, as the event has it
+    # the default branch, as the event has it
+    assert checkouts["report"] == [{"persist-credentials": False}]
 
 
 def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request(grade: Workflow) -> None:

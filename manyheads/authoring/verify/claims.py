@@ -19,7 +19,8 @@ from ...errors import CourseFault
 from ...judge.run_checks import Catalogue, points_fault
 
 HERE = Path(__file__).parent
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]  # in the order of their trial
+# in the order of their trial
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]
 SHOWN = 10  # how many failures of a claim are listed
 Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"

@@ -18,9 +18,11 @@ from ...result import ExerciseResult, ProvedLine
 from ...submission import AttemptSource
 from ..templates import filled
 
-SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
+# used in place of the course's secret, so that a claim gives the same result on every machine
+SECRET = b"verify"
 FAULTS = 5  # for each exercise
-PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
+# by the count alone, so that a slow machine finds as much as a fast one
+PATIENT = Bounds(seconds=60.0)
 ANOTHER_SEED = 1
 _LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault may end
 _SAMPLED = 4000  # the most edits that are looked at for an exercise's faults

@@ -32,7 +32,9 @@ from .faults import EMPTY, FAULTS, SECRET, WRONG, FaultBench, saying_attempts, s
 from .trials import Trials
 
 NUMBERS = 3  # of each family
-MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
+# of the logarithms between a family's limits; at the limits one mistake turns into another, or into
+# none
+MIDDLE = 0.4
 SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt that never ends
 
 
@@ -182,7 +184,8 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
     if call.excinfo is not None:
         error = call.excinfo.value
         is_told = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
-        said = str(error).partition("\nassert ")[0]  # without what pytest adds, where it rewrites assertions
+        # without what pytest adds, where it rewrites assertions
+        said = str(error).partition("\nassert ")[0]
         report.longrepr = said if is_told else f"{type(error).__name__}: {said}"
         report.user_properties += [("fault", True)] if isinstance(error, CourseFault) else []
     return report  # type: ignore[no-any-return]

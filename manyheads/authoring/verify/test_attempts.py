@@ -30,7 +30,8 @@ def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> No
         here = LocalRecordingRunner(namespace_of(attempt))
         ends = verified.catalogue.run(exercise, here, reference, SECRET, str(seed), exercise.id)
         failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
-        names = () if "" in failed.values() else failed.values()  # a check that proves none keeps others silent
+        # a check that proves none keeps others silent
+        names = () if "" in failed.values() else failed.values()
         told.append({*failed, *names})
     by_chance = ", ".join(sorted({said for each in told for said in each ^ told[0]}))
     assert not by_chance, f"{attempt.name} fails or is named {by_chance} by the seed"

@@ -51,7 +51,8 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
 @claim("course release {id}", share=VERDICT_SHARE)
 def test_verdicts(trials: Trials, mutant: Mutant, report: Report) -> None:
     """Every visible check gives the hidden check's verdict."""
-    failed, unmet = trials.failed(mutant), trials.failed(mutant, "2")  # what a condition asks, no visible check does
+    # what a condition asks, no visible check does
+    failed, unmet = trials.failed(mutant), trials.failed(mutant, "2")
     visible = [c for c in trials.alone(mutant).checks if c.outcome != "skipped" and c.id not in unmet]
     wrong = [
         f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when graded alone"
@@ -88,7 +89,8 @@ def test_numbers(trials: Trials, number: tuple[Family, dict[str, object]]) -> No
 def test_unfinished(trials: Trials, some_mutant: Mutant, report: Report) -> None:
     """A mistake keeps its name while later functions are stubs."""
     every = [(name, trials.told({**some_mutant.namespace, **stubs}), right) for name, stubs, right in trials.unfinished]
-    seen = {name: told for name, told, right in every if told.seen != right.seen}  # else its fault is in a stub
+    # else its fault is in a stub
+    seen = {name: told for name, told, right in every if told.seen != right.seen}
     lost = {name: told.names for name, told in seen.items() if not told.is_first(some_mutant.id)}
     report(len(seen), [f"{_label(some_mutant)} before {name}: {named}" for name, named in lost.items()])
 

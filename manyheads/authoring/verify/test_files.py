@@ -223,7 +223,8 @@ def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[Ce
 def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, object]) -> CellRun:
     lines = [line.strip() for line in cell.splitlines()]
     first_line = next((line for line in lines if line and not line.startswith(("if __name__", "#"))), "")
-    printed, raised, compiled_as = io.StringIO(), None, Path("its cell")  # lines are counted from the cell's first
+    # lines are counted from the cell's first
+    printed, raised, compiled_as = io.StringIO(), None, Path("its cell")
     ending = must_end("the cell", compiled_as, "mend it")
     try:
         with redirect_stdout(printed), ending:
@@ -241,7 +242,8 @@ def test_released(verified: Verified, exercise: Exercise, report: Report) -> Non
     wrong += [] if is_current(exercise) else [exercise.fingerprints]
     stale = [f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in wrong]
     is_last = exercise is verified.course.exercises[-1]
-    if is_last and len(verified.exercises) == len(verified.course.exercises):  # else a stray may be of one not asked
+    # else a stray may be of one not asked
+    if is_last and len(verified.exercises) == len(verified.course.exercises):
         files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
         strays = stray_files(verified.course, [path for each in files for path in each])
         stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]

@@ -29,7 +29,8 @@ class Told:
         self.seen = told.diagnosis.answers, sorted((check.id, check.outcome) for check in told.checks)
         wrong = {function.name for function in told.functions if function.state != "right"}
         raised = [exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong]
-        self.stops = bool(raised) and None not in raised  # its exception says where, and need not say why
+        # its exception says where, and need not say why
+        self.stops = bool(raised) and None not in raised
 
     def is_first(self, id_: str) -> bool:
         """Return whether the misconception is named first, or may stand in place of the first."""
@@ -42,7 +43,8 @@ class Trials:
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
         self.exercise, self.bank, self.recording = exercise, load_bank(exercise), read(exercise.fingerprints)
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
-        self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
+        # in which the mutants' numbers stand
+        self._text = exercise.misconceptions.read_text(encoding="utf-8")
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, Told] = {}

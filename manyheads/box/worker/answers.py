@@ -26,7 +26,8 @@ KERNELS_LIMIT = 256  # how many different kernels are reported
 STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
 PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
 LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
-STEPS, ORDER, CROPS = 400, 20_000, 512  # of a trace: the most distinct steps, operations in their order, and crops
+# of a trace: the most distinct steps, operations in their order, and crops
+STEPS, ORDER, CROPS = 400, 20_000, 512
 SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
 ELEMENTS = 16_384  # the most numbers of a crop
 
@@ -84,7 +85,8 @@ class Output:
     `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an ndarray, a list, a text.
     """
 
-    kind: Name  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
+    # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
+    kind: Name
     tensor: Tensor | None = None
     dtype: Dtype | None = None
     device: DeviceType | None = None
@@ -121,7 +123,8 @@ class ModuleFacts:
     changed: bool  # whether the call changed a parameter
     # Names in the given state for which the module has no matching tensor.
     unloaded: Annotated[tuple[Name, ...], Between(0, 64)]
-    attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]  # of any other kind, the name of its type
+    # of any other kind, the name of its type
+    attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]
     # Tensors that are attributes, but neither parameters nor buffers.
     plain: EntriesInOrder = field(default_factory=dict)
 
@@ -133,7 +136,8 @@ class Operations:
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
     # The different sizes of new tensors in elements, ascending; the largest of them.
     made: Annotated[tuple[Size, ...], Between(0, MADE_LIMIT)] = ()
-    mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
+    # an operation took tensors on two devices, which is an error on real devices
+    mixed: bool = False
     recorded: bool = False  # autograd recorded a fused operation
     # The different shapes of new tensors, by size ascending; the largest of them.
     shapes: Annotated[tuple[Shape, ...], Between(0, SHAPES_LIMIT)] = ()
@@ -152,11 +156,13 @@ class Reply:
     outputs: Annotated[tuple[Output, ...], Between(0, TENSOR_LIMIT)] = ()
     gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(default_factory=dict)
     raised: Raised | None = None
-    mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()  # the names of arguments that the call changed in place
+    # the names of arguments that the call changed in place
+    mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()
     modules: Annotated[tuple[ModuleFacts, ...], Between(0, 16)] = ()
     operations: Operations | None = None
     stopped: Annotated[tuple[Raised, ...], Between(0, STOPPED_LIMIT)] = ()
-    peak: Size | None = None  # bytes allocated beyond those before the call; None if the device does not report them
+    # bytes allocated beyond those before the call; None if the device does not report them
+    peak: Size | None = None
     parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
 
 

@@ -42,7 +42,8 @@ def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
             answer = wire.LENGTH.pack(len(answers)) + answers
         else:
             answer = attempt.answer(message)
-        if os.getpid() != process:  # the source has forked, and this is the child: its parent answers
+        # the source has forked, and this is the child: its parent answers
+        if os.getpid() != process:
             os._exit(0)
         sends.write(answer)
         sends.flush()
@@ -174,9 +175,11 @@ def silence() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
-    for written in (sys.stdout, sys.stderr):  # a print costs nothing, also of what no encoding can write
+    # a print costs nothing, also of what no encoding can write
+    for written in (sys.stdout, sys.stderr):
         if isinstance(written, io.TextIOWrapper):
-            with contextlib.suppress(OSError):  # where it was not the standard output, and is closed
+            # where it was not the standard output, and is closed
+            with contextlib.suppress(OSError):
                 written.reconfigure(errors="backslashreplace")
 
 

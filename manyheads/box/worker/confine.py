@@ -87,7 +87,8 @@ def _fill(folder: str, own: str) -> None:
     with contextlib.suppress(OSError):
         with open(f"/proc/{_PARAMETERS}") as file:
             text = file.read()
-        with open(f"{folder}/{_PARAMETERS}", "w") as file:  # the driver must not try to change device files
+        # the driver must not try to change device files
+        with open(f"{folder}/{_PARAMETERS}", "w") as file:
             file.write(text.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"))
 
 
@@ -115,7 +116,8 @@ def seal_devices() -> None:
     """
     for entry in os.scandir("/dev"):
         if not entry.is_dir(follow_symlinks=False):
-            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)  # the host's, which cannot be lifted
+            # the host's, which cannot be lifted
+            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)
             mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | kept)
 
 
@@ -140,7 +142,8 @@ def enter_namespaces(limits: Limits) -> None:
 
     On a GPU, /proc holds the part that the driver reads.
     """
-    with contextlib.suppress(OSError):  # the kernel is to kill the attempt, not the zygote, when memory runs out
+    # the kernel is to kill the attempt, not the zygote, when memory runs out
+    with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
     empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()

@@ -22,7 +22,8 @@ from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
 
-UNASKED = "nothing"  # came of a step that could not be taken, for an earlier one returned another structure
+# came of a step that could not be taken, for an earlier one returned another structure
+UNASKED = "nothing"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 _BASES = type.__dict__["__mro__"].__get__  # past what an attempt's own class says of itself
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
-_OF_A_TEXT = (SyntaxError, IndentationError, TabError)  # which Python raises for a text that it cannot parse
+# which Python raises for a text that it cannot parse
+_OF_A_TEXT = (SyntaxError, IndentationError, TabError)
 LARGEST_LINE = 2**31 - 1
 
 
@@ -111,7 +113,8 @@ def execute(
         mutated = () if only_values else _changed(call, steps)
         stage = "gradient"
         if runs and call.cotangent is not None:
-            with torch.enable_grad():  # as for the call: a file may have switched gradients off for what it prints
+            # as for the call: a file may have switched gradients off for what it prints
+            with torch.enable_grad():
                 gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
@@ -153,7 +156,8 @@ def _seed(seed: int) -> None:
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:
     """Return the exception as data, whatever its class says of itself. Raises nothing."""
     bases = [base for base in _BASES(type(error)) if base is not object]
-    names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))  # Python's own stand last
+    # Python's own stand last
+    names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))
     return Raised(names[0], names, _message(error, source), stage, _line(error, source))
 
 
@@ -161,7 +165,8 @@ def _message(error: BaseException, source: str) -> str:
     """Return its text; "" where a __str__ of the attempt's own raises, in whatever way."""
     try:
         if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
-            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]  # without a line of joined cells
+            # without a line of joined cells
+            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]
         return plain(str(error), MESSAGE_LIMIT)
     except BaseException:
         return ""

@@ -71,7 +71,8 @@ def apply_rlimits(limits: Limits) -> None:
         (resource.RLIMIT_FSIZE, limits.files_mib * MIB),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_NPROC, limits.processes),
-        (resource.RLIMIT_CORE, 1),  # 0 would still feed a handler that the core pattern pipes to, 1 does not: core(5)
+        # 0 would still feed a handler that the core pattern pipes to, 1 does not: core(5)
+        (resource.RLIMIT_CORE, 1),
     ):
         hard = resource.getrlimit(kind)[1]
         bound = min((n for n in (value, hard) if n != resource.RLIM_INFINITY), default=value)

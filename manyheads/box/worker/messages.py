@@ -132,13 +132,16 @@ class Call:
     seed: int = 0  # of the random numbers that the attempt draws
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
-    random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
-    dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
+    # dropout is active: only the check judges the values, they are never compared with a mutant's
+    random: bool = False
+    # the judge casts to it; None: float64, or float32 if the attempt cannot do that
+    dtype: str | None = None
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
     around: str = ""
-    device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
+    # move the tensors there before the call; they are sent as CPU tensors
+    device: str | None = None
     returns: Form | None = None
     then: tuple[FollowUp, ...] = ()
 

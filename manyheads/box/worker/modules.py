@@ -41,7 +41,8 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
 
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
-_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that every module has: they hold registered tensors or none
+# attributes that every module has: they hold registered tensors or none
+_EVERY_MODULES = frozenset(vars(nn.Module()))
 _NUMBERS = (bool, int, float, str, type(None))
 
 

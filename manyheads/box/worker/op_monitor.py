@@ -127,7 +127,8 @@ class OpMonitor(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
+        # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
+        return False
 
     def __init__(self) -> None:
         super().__init__()

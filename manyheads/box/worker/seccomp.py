@@ -29,7 +29,8 @@ from functools import cache
 
 from .limits import CUDA
 
-ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # verdicts; two are errors
+# verdicts; two are errors
+ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
 ALL_BITS = 0xFFFFFFFF
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
@@ -73,7 +74,8 @@ def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: 
     """
     ends = [0, *(number for known in verdicts for number in (known, known + 1)), first_unknown]
     starts = sorted(set(ends))
-    intervals: list[tuple[int, Verdict]] = []  # the first number of each, and the verdict up to the next
+    # the first number of each, and the verdict up to the next
+    intervals: list[tuple[int, Verdict]] = []
     for start in starts:
         verdict = verdicts.get(start, EPERM if start < first_unknown else ENOSYS)
         if not intervals or intervals[-1][1] != verdict:
@@ -120,7 +122,8 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-Numbers = dict[str, tuple[int | None, int | None]]  # on x86_64 and aarch64; None: the architecture does not have it
+# on x86_64 and aarch64; None: the architecture does not have it
+Numbers = dict[str, tuple[int | None, int | None]]
 
 _ALWAYS: Numbers = {
     # On what is open: nothing here reaches beyond the descriptor.
@@ -191,7 +194,8 @@ _MORE_ON_CUDA: Numbers = {
 }  # fmt: skip
 # The C library and others fall back where these are "not implemented"; clone3 and openat2 hide their flags in memory.
 _NOT_IMPLEMENTED: Numbers = {"clone3": (435, 435), "openat2": (437, 437)}
-FIRST_UNKNOWN = 449  # calls newer than Linux 5.15 are "not implemented", too, so that callers fall back
+# calls newer than Linux 5.15 are "not implemented", too, so that callers fall back
+FIRST_UNKNOWN = 449
 
 # Flags of clone: of a thread or a fork, and the signal at its end; no namespace, no other parent, no tracer.
 _FLAGS_OF_CLONE = 0x017D5FFF
@@ -200,7 +204,8 @@ _FLAGS_OF_CLONE = 0x017D5FFF
 _FLAGS_OF_MMAP = 0x0013D873
 # Advice on memory: how it will be read, freeing, forks, dumps, huge pages, guards of stacks.
 _ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 102, 103)
-_KSM_AND_PAGE_CACHE = (12, 20, 21, 22, 23, 25)  # advice that tells of other processes, or is kept in the page cache
+# advice that tells of other processes, or is kept in the page cache
+_KSM_AND_PAGE_CACHE = (12, 20, 21, 22, 23, 25)
 # Requests of ioctl: TCGETS and TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, FICLONE.
 _REQUESTS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x40049409)
 # TIOCSTI, TIOCLINUX, FIOASYNC; and all that sockets know, which includes FIOSETOWN.
@@ -213,8 +218,10 @@ _SEALS = (1033, 1034)
 _OPTIONS = (
     1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 50, 51, 52, 54, 56, 63, 64, 0x53564D41, 0x41555856,
 )  # fmt: skip
-_REFUSED_OPTIONS = (4, 22, 35, 62, 0x59616D61)  # dumpable, seccomp, memory layout, core scheduling, tracer
-_AF_UNIX, _STREAM, _DGRAM, _SEQPACKET, _SOCKET_TYPES = 1, 1, 2, 5, 0xF  # the other bits of a type are flags
+# dumpable, seccomp, memory layout, core scheduling, tracer
+_REFUSED_OPTIONS = (4, 22, 35, 62, 0x59616D61)
+# the other bits of a type are flags
+_AF_UNIX, _STREAM, _DGRAM, _SEQPACKET, _SOCKET_TYPES = 1, 1, 2, 5, 0xF
 _MFD_HUGETLB, _MPOL_F_MEMS_ALLOWED, _RLIMIT_CORE = 4, 4, 4
 
 _NO_FLAGS = Rule([Condition(5, (0,))])

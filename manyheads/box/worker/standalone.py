@@ -15,9 +15,11 @@ from typing import Any
 
 def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
     """Serve one attempt. limits: the fields of Limits. modules: what the attempt may import."""
-    connection = _connect()  # before the slow import of torch, because the judge waits for the connection
+    # before the slow import of torch, because the judge waits for the connection
+    connection = _connect()
 
-    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
+    # collections would find nothing while modules are imported, and take a fifth of that time
+    gc.disable()
     import torch
 
     from . import attempt

@@ -33,7 +33,8 @@ class _Attempt:
     pid: int
     ended: int  # a pidfd: readable when the process has ended
     lifeline: socket.socket
-    folder: tempfile.TemporaryDirectory[str] | None  # its working folder, if it has no /tmp of its own
+    # its working folder, if it has no /tmp of its own
+    folder: tempfile.TemporaryDirectory[str] | None
 
 
 class Supervisor:
@@ -89,7 +90,8 @@ class Supervisor:
     def _kill(self, attempt: _Attempt) -> None:
         """Kill the attempt. `_reap` follows when the kernel reports its end."""
         self._poll.unregister(attempt.lifeline)
-        os.kill(attempt.pid, signal.SIGKILL)  # the child has not been waited for, so its pid cannot have been reused
+        # the child has not been waited for, so its pid cannot have been reused
+        os.kill(attempt.pid, signal.SIGKILL)
 
     def _reap(self, attempt: _Attempt) -> None:
         self._attempts.remove(attempt)
@@ -97,7 +99,8 @@ class Supervisor:
         self._poll.unregister(attempt.ended)
         os.close(attempt.ended)
         if attempt.folder is not None:
-            with contextlib.suppress(ProcessLookupError):  # without a PID namespace its children do not end with it
+            # without a PID namespace its children do not end with it
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(attempt.pid, signal.SIGKILL)
             attempt.folder.cleanup()
         with contextlib.suppress(KeyError):

@@ -96,7 +96,8 @@ class Tracer(TorchFunctionMode):
         try:
             out = func(*args, **kwargs)
         except Exception:
-            operation.raised = operation.name != "__get__"  # an attribute that does not exist is no error worth showing
+            # an attribute that does not exist is no error worth showing
+            operation.raised = operation.name != "__get__"
             self._note(operation)
             raise
         operation.outputs = [args[0]] if operation.name == "__setitem__" else list(_tensors_in(out))
@@ -166,7 +167,8 @@ class Tracer(TorchFunctionMode):
             self._crops += len(step.crops)
 
 
-_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))  # and what a check plants
+# and what a check plants
+_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:

@@ -20,7 +20,8 @@ from .modules import at_most_two_values, build_module
 
 C, NH, T = 64, 4, 64  # channels, heads, and the most tokens: the lesson's own small sizes
 BLOCKS, BATCH, STEPS = 2, 32, 600
-RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1  # the highest rate, steps of warm-up, and the final rate as a share of it
+# the highest rate, steps of warm-up, and the final rate as a share of it
+RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1
 TEMPERATURE = 0.8  # below 1: prefer the more probable characters
 
 
@@ -111,7 +112,8 @@ class Trainer:
         self.model = LanguageModel(attentions, message.vocabulary)
         initialise(self.model)
         self._adam, self._steps, self._draw = Adam(self.model.parameters()), 0, torch.Generator().manual_seed(0)
-        self._text = message.text.long().unfold(0, T + 1, 1)  # (N, T + 1): T tokens and the one after them, from each
+        # (N, T + 1): T tokens and the one after them, from each
+        self._text = message.text.long().unfold(0, T + 1, 1)
 
     def _step(self) -> Tensor:
         """Train on one batch. Returns the loss before the step."""

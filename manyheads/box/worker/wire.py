@@ -50,7 +50,8 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
     """
     chunks = [header(body, tensors)]
     for tensor in tensors:
-        flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))  # a single number is contiguous with any stride
+        # a single number is contiguous with any stride
+        flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))
         chunks.append(flat.view(torch.uint8).numpy().tobytes())
     return b"".join([LENGTH.pack(sum(map(len, chunks))), *chunks])
 

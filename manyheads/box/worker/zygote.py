@@ -18,7 +18,8 @@ from .limits import Limits, apply_rlimits, measure_address_space
 from .supervisor import Supervisor
 from .wire import READY
 
-_COLLECT_AFTER = 20_000  # new objects: an attempt makes several times as many, with few reference cycles
+# new objects: an attempt makes several times as many, with few reference cycles
+_COLLECT_AFTER = 20_000
 
 
 def main(control_fd: int, isolation: str) -> None:
@@ -72,7 +73,8 @@ def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
         # Pipes, for a socket pair would belong to the judge's network namespace, and know the host's addresses.
         receives, sends = attempt.hide_descriptors(receives, sends)
-        attempt.silence()  # again, because a fork shares what is open: its flags would carry bits to other attempts
+        # again, because a fork shares what is open: its flags would carry bits to other attempts
+        attempt.silence()
         if isolation == "namespaces":
             confine.enter_namespaces(limits)
             confine.drop_privileges(limits)

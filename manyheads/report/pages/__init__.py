@@ -50,7 +50,8 @@ def write_pages(
     names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
     about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
-    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()  # of a page that this program wrote
+    # of a page that this program wrote
+    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
@@ -107,7 +108,8 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # Markup, another type, is ours
+        # Markup, another type, is ours
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     pages.globals |= vars(words) | vars(class_view)  # all that is said of results
     pages.globals |= {

@@ -22,7 +22,8 @@ JOB_KEYS = {*"name if needs runs-on timeout-minutes environment permissions conc
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
-BIN = Path(sys.executable).parent  # where everything is installed, whatever version of Python is asked for
+# where everything is installed, whatever version of Python is asked for
+BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
 INSTALLS = {  # what pip does is tested elsewhere
@@ -85,9 +86,11 @@ class Job:
     summary: str = ""
     said: str = ""
     steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)  # what its steps gave, by their ids
+    # what its steps gave, by their ids
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
+    # what its actions do where all went well
+    after: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def work(self) -> Path:
@@ -110,7 +113,8 @@ class Run:
     service: Service
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
-    environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)  # name: secrets and vars
+    # name: secrets and vars
+    environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     refused: str | None = None  # an environment that nobody approves
     device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
@@ -219,7 +223,8 @@ def checkout(run: Run, job: Job, repository: str = "school/class", **given: str)
     packed = subprocess.run(["git", "-C", bare, "archive", ref], capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", target], input=packed.stdout, check=True)
     (target / ".git").mkdir()  # where a careless checkout would leave its token
-    if path == "course":  # the environment that `make setup` would take minutes to build is this very one
+    # the environment that `make setup` would take minutes to build is this very one
+    if path == "course":
         (target / ".venv").mkdir()
         (target / ".venv" / "bin").symlink_to(BIN)
         (target / ".venv" / ".ready").touch()

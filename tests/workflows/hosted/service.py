@@ -26,11 +26,13 @@ class Service:
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
-    authors: dict[int, str] = field(default_factory=dict)  # who opened which pull request, of those that are open
+    # who opened which pull request, of those that are open
+    authors: dict[int, str] = field(default_factory=dict)
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)  # what it answers first
+    # what it answers first
+    refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)
     address: str = ""
 
     def __enter__(self) -> Service:
