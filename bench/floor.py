@@ -44,7 +44,9 @@ def _judge(catalogue: Catalogue, submission: Submission) -> None:
     for exercise in submission.assignment.exercises:
         subject = LocalRecordingRunner(namespace_of(submission.folder / f"{exercise.stem}.py"))
         reference = catalogue.reference(exercise)
-        outcomes = catalogue.run(exercise, subject, reference, b"floor", submission.student, exercise.id)
+        outcomes = catalogue.run(
+            exercise, subject, reference, b"floor", submission.student, exercise.id
+        )
         failed = [o.id for o in outcomes if o.outcome != "passed"]
         if failed:
             raise SystemExit(f"{submission.student}'s {exercise.id} is not right: {failed}")

@@ -28,9 +28,13 @@ def main() -> None:
         first, later = starts(course)
     except CourseFault as fault:
         sys.exit(f"bench.gpu: no box: {fault}")
-    print(f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} s (of {STARTS}).")
+    print(
+        f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} s (of {STARTS})."
+    )
     on_gpu, on_cpu = (student(course, device) for device in ("cuda", "cpu"))
-    print(f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU.")
+    print(
+        f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU."
+    )
 
 
 def starts(course: Course) -> tuple[float, float]:
@@ -53,9 +57,19 @@ def student(course: Course, device: str) -> float:
         work.mkdir(parents=True)
         for exercise in assignment.exercises:
             shutil.copy(exercise.solution, work)
-        command = [sys.executable, "-m", "manyheads", "grade", str(work.parents[1]), "--out", f"{folder}/out"]
+        command = [
+            sys.executable,
+            "-m",
+            "manyheads",
+            "grade",
+            str(work.parents[1]),
+            "--out",
+            f"{folder}/out",
+        ]
         started = time.perf_counter()
-        done = subprocess.run([*command, "--device", device], cwd=course.root, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "--device", device], cwd=course.root, capture_output=True, text=True
+        )
         if done.returncode:
             raise CourseFault(f"course grade --device {device} failed: {done.stderr.strip()}")
         return time.perf_counter() - started

@@ -71,7 +71,9 @@ class Attempt:
 
 def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
     """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each of them unfinished."""
-    for _, of_kind in itertools.groupby(_whole(course, box, exercise), key=lambda attempt: attempt.kind):
+    for _, of_kind in itertools.groupby(
+        _whole(course, box, exercise), key=lambda attempt: attempt.kind
+    ):
         by_digest = sorted(of_kind, key=lambda attempt: digest(attempt.label))
         for attempt in by_digest[: math.ceil(len(by_digest) / every)]:
             yield attempt
@@ -87,13 +89,17 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     for first, second in pairs_of(bank):
         text = text_of_pair(exercise, bank, first, second)
         if text is not None:
-            yield Attempt("pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id))
+            yield Attempt(
+                "pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id)
+            )
     for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
         for path in paths:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
-        yield Attempt("edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
+        yield Attempt(
+            "edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True
+        )
 
 
 def digest(*parts: object) -> str:
@@ -137,7 +143,9 @@ def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) 
 
 def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
-    return one_file(exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n")
+    return one_file(
+        exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n"
+    )
 
 
 def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
@@ -150,11 +158,15 @@ def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
         gone = names[cut:]
         stubs = "\n\n\n".join(ast.get_source_segment(stub, parts[name]) or "" for name in gone)
         text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
-        yield Attempt(f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due)
+        yield Attempt(
+            f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due
+        )
 
 
 def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
-    return [part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    return [
+        part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)
+    ]
 
 
 def _without(text: str, names: set[str]) -> str:
@@ -169,7 +181,11 @@ def _said(result: ExerciseResult) -> dict[str, list[str]]:
     functions = [", ".join(filter(None, (d.function, *d.also_in))) for d in result.diagnosis]
     ids = ["|".join((d.id, *d.alternatives)) for d in result.diagnosis]
     names = [f"{id_} in {where}" for id_, where in zip(ids, functions, strict=True)]
-    said = {"names": names, "also": [d.id for d in result.also], "lines": [str(line.line) for line in result.lines]}
+    said = {
+        "names": names,
+        "also": [d.id for d in result.also],
+        "lines": [str(line.line) for line in result.lines],
+    }
     return {kind: values for kind, values in said.items() if values}
 
 
@@ -184,8 +200,18 @@ def written(id_: str, every: int) -> list[str]:
         for attempt in attempts(course, box, exercise, every):
             judge, bounds = (searching, BY_COUNT) if attempt.has_lines else (plain, NO_LINES)
             source = AttemptSource(f"{exercise.stem}.py", attempt.text)
-            home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
-            sides = {"graded": _said(judge.grade_attempt("golden", exercise, source)), "home": _said(home)}
+            home = check_source(
+                read(exercise.fingerprints),
+                source,
+                box,
+                course.limits.for_worker(),
+                bounds,
+                exercise,
+            )
+            sides = {
+                "graded": _said(judge.grade_attempt("golden", exercise, source)),
+                "home": _said(home),
+            }
             label = f"{exercise.id}: {attempt.kind} {attempt.label}"
             said = {"attempt": label, "kind": attempt.kind, "due": attempt.due, **sides}
             lines.append(json.dumps(said, ensure_ascii=False))
@@ -202,7 +228,9 @@ def write(path: Path, ids: Sequence[str], every: int) -> None:
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
 
 
-def compare(old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+def compare(
+    old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]
+) -> Iterator[str]:
     """Yield a sentence for each name that was won or lost, each order that changed, and then the counts."""
     counts: Counter[str] = Counter()
     for attempt in sorted(old.keys() & new.keys()):
@@ -286,7 +314,9 @@ def _read(path: Path) -> dict[str, Mapping[str, object]]:
 
 def main() -> None:
     """Write, compare or count."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", choices=["write", "compare", "figures"])
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--only", nargs="*", default=[])
@@ -297,7 +327,11 @@ def main() -> None:
     if given.command == "write":
         write(given.files[0], given.only, given.every)
     else:
-        print("\n".join((compare if given.command == "compare" else figures)(*map(_read, given.files))))
+        print(
+            "\n".join(
+                (compare if given.command == "compare" else figures)(*map(_read, given.files))
+            )
+        )
 
 
 if __name__ == "__main__":

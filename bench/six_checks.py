@@ -69,14 +69,21 @@ attempt.call("{f}", a[0][..., :6], a[1]).must_return()
 assert_refused(attempt.call("{f}", *a), "an indivisible size")
 """,
 }
-_LAYERS = {"shape": "SHAPE", "dtype": "HYGIENE", "values": "VALUES", "gradients": "GRADIENTS", "refused": "HYGIENE"}
+_LAYERS = {
+    "shape": "SHAPE",
+    "dtype": "HYGIENE",
+    "values": "VALUES",
+    "gradients": "GRADIENTS",
+    "refused": "HYGIENE",
+}
 _IMPORTS = "from manyheads.checks import Layer, assert_gradients_match, assert_matches, assert_refused, assert_shape, check, expect\n"
 
 
 def plain() -> dict[str, str]:
     """Return the statements of each check, by its name. They need SETUP and the attempt's functions."""
     return {
-        f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)") + _PLAIN[kind].format(f=f)
+        f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
+        + _PLAIN[kind].format(f=f)
         for f, kind, arguments in CHECKS
     }
 
@@ -85,7 +92,9 @@ def hidden() -> str:
     """Return the file of hidden checks for `course grade`."""
     parts = [_IMPORTS]
     for f, kind, arguments in CHECKS:
-        names = ", ".join(f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple))
+        names = ", ".join(
+            f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple)
+        )
         body = _drawn(arguments, "draw({})") + _JUDGED[kind].format(f=f, names=names)
         head = f"@check(points=1, layer=Layer.{_LAYERS[kind]})\ndef test_{f}_{kind}(attempt, reference, draw):\n"
         parts.append(f'{head}    """{f}: {kind}"""\n{indent(body, "    ")}')
@@ -93,5 +102,7 @@ def hidden() -> str:
 
 
 def _drawn(arguments: tuple[tuple[int, ...] | int, ...], tensor: str) -> str:
-    drawn = [tensor.format(", ".join(map(str, a))) if isinstance(a, tuple) else str(a) for a in arguments]
+    drawn = [
+        tensor.format(", ".join(map(str, a))) if isinstance(a, tuple) else str(a) for a in arguments
+    ]
     return f"a = [{', '.join(drawn)}]\n"

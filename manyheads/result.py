@@ -94,7 +94,11 @@ class ProvedLine(_Model):
     @property
     def place(self) -> str:
         """The place in words: line 23, or line 5 of code cell 3."""
-        return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
+        return (
+            f"line {self.line_in_cell} of code cell {self.cell}"
+            if self.cell
+            else f"line {self.line}"
+        )
 
 
 Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
@@ -173,7 +177,11 @@ class ExerciseResult(_Model):
     @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
-        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))
+        return tuple(
+            each.name
+            for each in self.functions
+            if each.state in ("unwritten", "undefined", "unrun")
+        )
 
 
 class Result(_Model):
@@ -199,12 +207,18 @@ class Result(_Model):
     @property
     def possible(self) -> float:
         """The points that there are, those of excused exercises among them, which max_score leaves out."""
-        return self.max_score + sum(exercise.max_score for exercise in self.exercises if exercise.excused)
+        return self.max_score + sum(
+            exercise.max_score for exercise in self.exercises if exercise.excused
+        )
 
     @property
     def not_graded(self) -> tuple[str, ...]:
         """The ids of the exercises that count and are not graded."""
-        return tuple(exercise.id for exercise in self.exercises if not exercise.is_graded and not exercise.excused)
+        return tuple(
+            exercise.id
+            for exercise in self.exercises
+            if not exercise.is_graded and not exercise.excused
+        )
 
     @property
     def is_excused(self) -> bool:
@@ -240,8 +254,16 @@ def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
     exercises = []
     for each in result.exercises:
         if all(check.outcome == "missing" for check in each.checks):
-            checks = [c.model_copy(update={"outcome": "skipped", "evidence": evidence}) for c in each.checks]
-            changed = {"score": None, "checks": tuple(checks), "diagnosis": (), "not_readable": names}
+            checks = [
+                c.model_copy(update={"outcome": "skipped", "evidence": evidence})
+                for c in each.checks
+            ]
+            changed = {
+                "score": None,
+                "checks": tuple(checks),
+                "diagnosis": (),
+                "not_readable": names,
+            }
             each = each.model_copy(update=changed)
         exercises.append(each)
     return with_total(result, exercises)
@@ -257,7 +279,10 @@ def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
     """Return the result with these exercises, and the points of those that count."""
     every = tuple(exercises)
     counting = [each for each in every if not each.excused]
-    score, most = total_of(exercise.score for exercise in counting), sum(exercise.max_score for exercise in counting)
+    score, most = (
+        total_of(exercise.score for exercise in counting),
+        sum(exercise.max_score for exercise in counting),
+    )
     return result.model_copy(update={"exercises": every, "score": score, "max_score": most})
 
 
@@ -277,14 +302,20 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
     """Return every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
-        raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")
+        raise ResultsError(
+            f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}"
+        )
     results: list[Result] = []
     broken: list[ResultsError] = []
     for path in paths:
         try:
             results.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
-            broken.append(ResultsError(f"{path} is no result of this version. Next: course grade again, or remove it"))
+            broken.append(
+                ResultsError(
+                    f"{path} is no result of this version. Next: course grade again, or remove it"
+                )
+            )
     return results, broken
 
 

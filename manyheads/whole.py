@@ -47,4 +47,6 @@ def told_where(path: Path, following: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
+        raise CourseFault(
+            f"{path} cannot be written ({error.strerror}). Next: {following}"
+        ) from None

@@ -18,9 +18,19 @@ def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> lis
 
     others: selectors of what is somebody else's.
     """
-    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    browser.js(importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    only = {"type": "rule", "values": OF_COLOURS} if scheme == "dark" else {"type": "tag", "values": RULES}
+    browser.ask(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+    )
+    browser.js(
+        importlib.resources.files("axe_core_python")
+        .joinpath("axe.min.js")
+        .read_text(encoding="utf-8")
+    )
+    only = (
+        {"type": "rule", "values": OF_COLOURS}
+        if scheme == "dark"
+        else {"type": "tag", "values": RULES}
+    )
     found = browser.js(
         f"axe.run({{exclude: {[[each] for each in others]}}}, {{runOnly: {only}}}).then(r => r.violations.map(v => "
         "v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(' | ')))"

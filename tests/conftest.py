@@ -60,10 +60,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What needs a box is skipped where bubblewrap is not installed."""
     report = yield
-    if report.failed and shutil.which("bwrap") is None and NO_BOX in f"{report.longrepr}{report.sections}":
+    if (
+        report.failed
+        and shutil.which("bwrap") is None
+        and NO_BOX in f"{report.longrepr}{report.sections}"
+    ):
         report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1] or 0, NO_BOX)
     return report
 
@@ -134,7 +140,9 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real browser; without one, its tests are skipped and say so."""
-    program = installed_browser() or pytest.skip("no Chromium or Chrome is installed: no browser shows a page")
+    program = installed_browser() or pytest.skip(
+        "no Chromium or Chrome is installed: no browser shows a page"
+    )
     opened = Browser(program, tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
@@ -150,12 +158,22 @@ def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_course(tmp_path: Path) -> Run:
     """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
 
-    def run(*arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}
+    ) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
-        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **env}
+        environment = {
+            **os.environ,
+            "COLUMNS": "100",
+            "PYTHONPATH": str(REPOSITORY),
+            "NO_COLOR": "1",
+            **env,
+        }
         # which an interpreter reads as it starts
         if not any(name.startswith("PYTHON") for name in env):
             return run_warm("manyheads", command[3:], cwd, environment)
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run

@@ -24,11 +24,28 @@ def jupyter(folder: Path, home: Path, engine: Path = REPOSITORY) -> Iterator[str
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+    ]
     # window.jupyterapp, whose commands a test can run
     command += ["--LabApp.expose_app_in_browser=True"]
-    command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
-    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(engine), "OMP_NUM_THREADS": "1"}
+    command += [
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={folder}",
+    ]
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "PYTHONPATH": str(engine),
+        "OMP_NUM_THREADS": "1",
+    }
     with (home / "server.log").open("w") as log:
         own = {"cwd": folder, "env": environment, "start_new_session": True}
         server = subprocess.Popen(command, stdout=log, stderr=log, **own)

@@ -58,7 +58,11 @@ def defined_in(file: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+            found |= {
+                f"{node.name}.{part.name}"
+                for part in node.body
+                if isinstance(part, ast.FunctionDef)
+            }
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found |= {target.id for target in targets if isinstance(target, ast.Name)}
@@ -90,7 +94,9 @@ def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
 
 
 MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten
-_NO_SENTENCE = re.compile(r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
+_NO_SENTENCE = re.compile(
+    r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL
+)
 _BLOCK = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) |\||^\|?[-| :]+$", re.MULTILINE)
 
 
@@ -98,7 +104,9 @@ def lengths(text: str) -> list[int]:
     """Return how many words each sentence of a page has; a cell of a table and an item of a list end one."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", _NO_SENTENCE.sub("\n\n", text))
     blocks = (re.sub(r"`[^`]*`", "code", " ".join(block.split())) for block in _BLOCK.split(text))
-    sentences = (sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block))
+    sentences = (
+        sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block)
+    )
     counts = (len(re.findall(r"[\w'’/√·-]+", sentence)) for sentence in sentences)
     return sorted(count for count in counts if count > 2)
 
@@ -120,10 +128,14 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
         assert len(page.read_text(encoding="utf-8").splitlines()) <= most
 
 
-def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> None:
-    rooms = re.findall(r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {*rooms} == {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")} | {
-        "box/worker"
-    }
+def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> (
+    None
+):
+    rooms = re.findall(
+        r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {*rooms} == {
+        path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")
+    } | {"box/worker"}
     named = [room.replace("/", ".") for room in rooms]
     assert named == [room for room in ROOMS if room in named]

@@ -35,8 +35,13 @@ def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
-            found.update(inner if (inner := f"{source}.{alias.name}") in known else source for alias in node.names)
+            source = resolve_name(
+                "." * node.level + (node.module or ""), package if node.level else None
+            )
+            found.update(
+                inner if (inner := f"{source}.{alias.name}") in known else source
+                for alias in node.names
+            )
     return found & known.keys() - {name}
 
 
@@ -44,7 +49,9 @@ def cycle_in(root: Path) -> list[str]:
     """A cycle of imports, each module before one that it imports; empty where there is none."""
     known = modules(root)
     try:
-        TopologicalSorter({name: imported(name, path, known) for name, path in known.items()}).prepare()
+        TopologicalSorter(
+            {name: imported(name, path, known) for name, path in known.items()}
+        ).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1]
         return cycle
@@ -76,11 +83,17 @@ def test_no_room_imports_from_a_later_one() -> None:
 
 def test_an_import_from_a_later_room_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "engine"
-    for name, text in {"box": "", "judge": "from ..box import a", "report": "from ..judge import a"}.items():
+    for name, text in {
+        "box": "",
+        "judge": "from ..box import a",
+        "report": "from ..judge import a",
+    }.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "a.py").write_text(text)
     assert upward_in(folder, ("box", "judge", "report")) == []
-    assert upward_in(folder, ("box", "report", "judge")) == ["engine.report.a imports engine.judge.a"]
+    assert upward_in(folder, ("box", "report", "judge")) == [
+        "engine.report.a imports engine.judge.a"
+    ]
 
 
 def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:

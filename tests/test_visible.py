@@ -42,6 +42,10 @@ def test_what_nobody_sees_goes(text, line):
 
 def test_of_all_characters_none_can_move_a_cursor_or_turn_a_line_around():
     every = visible("".join(map(chr, range(sys.maxunicode + 1))))
-    left = {character for character in every if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    left = {
+        character
+        for character in every
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     assert left == {"\n", "\t", "\u200c", "\u200d"}
     assert visible(every) == every

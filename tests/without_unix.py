@@ -32,25 +32,40 @@ SIGNALS = "SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR
 SOCKETS = "AF_UNIX CMSG_LEN SCM_RIGHTS SOCK_SEQPACKET recv_fds send_fds".split()
 KILL, EXIT_CODES = signal.SIGKILL, {-signal.SIGSEGV: 0xC0000005, -signal.SIGKILL: 1}
 
-start, wait, dup2, open_library = subprocess.Popen.__init__, subprocess.Popen.wait, os.dup2, ctypes.CDLL.__init__
+start, wait, dup2, open_library = (
+    subprocess.Popen.__init__,
+    subprocess.Popen.wait,
+    os.dup2,
+    ctypes.CDLL.__init__,
+)
 
 
-def refuses_descriptors(process: subprocess.Popen[bytes], command: list[str], **options: Any) -> None:
+def refuses_descriptors(
+    process: subprocess.Popen[bytes], command: list[str], **options: Any
+) -> None:
     """As on Windows. A new interpreter does what is below first."""
     assert not {"pass_fds", "start_new_session", "preexec_fn"} & options.keys()
     if "-c" in command:
         at = command.index("-c") + 1
-        command = [*command[:at], f"import runpy; runpy.run_path({__file__!r}); {command[at]}", *command[at + 1 :]]
+        command = [
+            *command[:at],
+            f"import runpy; runpy.run_path({__file__!r}); {command[at]}",
+            *command[at + 1 :],
+        ]
     start(process, command, **options)
 
 
 def files_alone(source: int, target: int, inheritable: bool = True) -> int:
     """A socket is no file there."""
-    assert not os.path.realpath(f"/proc/self/fd/{source}").startswith("/proc"), "os.dup2 of a socket"
+    assert not os.path.realpath(f"/proc/self/fd/{source}").startswith("/proc"), (
+        "os.dup2 of a socket"
+    )
     return dup2(source, target, inheritable)
 
 
-def library_with_a_name(library: ctypes.CDLL, name: str | None, *arguments: Any, **options: Any) -> None:
+def library_with_a_name(
+    library: ctypes.CDLL, name: str | None, *arguments: Any, **options: Any
+) -> None:
     """As on Windows."""
     if name is None:
         raise TypeError("LoadLibrary() argument 1 must be str, not None")
@@ -63,7 +78,12 @@ subprocess.Popen.kill = lambda process: os.kill(process.pid, KILL)
 ctypes.CDLL.__init__ = library_with_a_name
 os.dup2 = files_alone
 shutil._use_fd_functions = False  # type: ignore[attr-defined]  # as it finds out for itself there
-for module, names in ((os, SYSTEM_CALLS), (signal, SIGNALS), (socket, SOCKETS), (select, ["poll", "epoll"])):
+for module, names in (
+    (os, SYSTEM_CALLS),
+    (signal, SIGNALS),
+    (socket, SOCKETS),
+    (select, ["poll", "epoll"]),
+):
     for name in names:
         vars(module).pop(name, None)
 for name in MODULES:

@@ -54,7 +54,11 @@ class Witnessed:
             self.process.wait(seconds)
         running = below(self.process.pid) if self.process.poll() is None else []
         folders = [str(folder) for folder in cgroups() if folder.name.split("-")[1] in judges]
-        return [*(command_line(pid)[:80].strip() for pid in running), *folders, *sorted(mounts() - self.mounts)]
+        return [
+            *(command_line(pid)[:80].strip() for pid in running),
+            *folders,
+            *sorted(mounts() - self.mounts),
+        ]
 
 
 @contextmanager
@@ -62,7 +66,14 @@ def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witness
     """Start a command under a witness, beside its log; in the end kill what is left."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     with log.open("wb") as said:
-        own = {"env": env, "cwd": log.parent, "start_new_session": True, "stdout": said, "stderr": said, **options}
+        own = {
+            "env": env,
+            "cwd": log.parent,
+            "start_new_session": True,
+            "stdout": said,
+            "stderr": said,
+            **options,
+        }
         process = subprocess.Popen([sys.executable, __file__, *command], **own)
     run = Witnessed(process)
     try:
@@ -116,13 +127,17 @@ def seconds_computed(pid: int) -> float:
 
 def command_line(pid: int) -> str:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
     return ""
 
 
 def cgroups() -> list[Path]:
     """The cgroups of all boxes on this machine."""
-    return [path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")]
+    return [
+        path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")
+    ]
 
 
 def mounts() -> set[str]:

@@ -46,7 +46,9 @@ def _line(html: str) -> str:
 
 def _table(html: str) -> str:
     """Return a table whose paths may wrap, and whose cells know their columns' names, if these are more than two."""
-    html = re.sub(r'(?<=<span class="pre">)[^<]*', lambda found: found[0].replace("/", "/<wbr>"), html)
+    html = re.sub(
+        r'(?<=<span class="pre">)[^<]*', lambda found: found[0].replace("/", "/<wbr>"), html
+    )
     names = [_words(name).strip() for name in re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)]
     if len(names) < 3:
         return html
@@ -54,7 +56,9 @@ def _table(html: str) -> str:
     def row(found: re.Match[str]) -> str:
         left = iter(["", *names[1:]])
         return re.sub(
-            r"<td\b", lambda _: f'<td data-column="{escape(name)}"' if (name := next(left)) else "<td", found[0]
+            r"<td\b",
+            lambda _: f'<td data-column="{escape(name)}"' if (name := next(left)) else "<td",
+            found[0],
         )
 
     return re.sub(r"<tr\b.*?</tr>", row, html, flags=re.DOTALL)

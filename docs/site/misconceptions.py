@@ -29,19 +29,32 @@ Banks = Mapping[str, Bank]
 
 def misconception_pages(course: Course) -> dict[str, str]:
     """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the mutants."""
-    catalogue, banks = Catalogue(course), {exercise.id: load_bank(exercise) for exercise in course.exercises}
-    pages = {_page(exercise.id): _of_exercise(catalogue, exercise, banks) for exercise in course.exercises}
+    catalogue, banks = (
+        Catalogue(course),
+        {exercise.id: load_bank(exercise) for exercise in course.exercises},
+    )
+    pages = {
+        _page(exercise.id): _of_exercise(catalogue, exercise, banks)
+        for exercise in course.exercises
+    }
     return pages | {"misconceptions": _first_page(banks)}
 
 
 def _first_page(banks: Banks) -> str:
-    homes = {id_: _homes(id_, banks) for bank in banks.values() for id_ in (*bank.texts, *_ids(bank))}
+    homes = {
+        id_: _homes(id_, banks) for bank in banks.values() for id_ in (*bank.texts, *_ids(bank))
+    }
     counts = [
-        (f"[{name}]({_page(name)}.md)", str(len(_ids(bank))), str(len(bank.mutants))) for name, bank in banks.items()
+        (f"[{name}]({_page(name)}.md)", str(len(_ids(bank))), str(len(bank.mutants)))
+        for name, bank in banks.items()
     ]
     mutants = str(sum(len(bank.mutants) for bank in banks.values()))
     counts.append(("together", f"{sum(map(bool, homes.values()))} different", mutants))
-    rows = [(f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_])) for id_ in sorted(homes) if homes[id_]]
+    rows = [
+        (f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_]))
+        for id_ in sorted(homes)
+        if homes[id_]
+    ]
     anywhere = [
         f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself proves it.\n\n{_words(text)}"
         for id_, own in homes.items()
@@ -58,17 +71,40 @@ def _first_page(banks: Banks) -> str:
 def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
     recording, bank = current(exercise), banks[exercise.id]
     if recording is None:
-        raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
+        raise CourseError(
+            f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release"
+        )
     failed = [[*compress(recording.hidden, map(int, row))] for row in recording.kills]
     rows, changes = [], []
     for id_ in _ids(bank):
-        text, places = _text(bank, id_), [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]
+        text, places = (
+            _text(bank, id_),
+            [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_],
+        )
         caught = _checks(Counter(check for place in places for check in failed[place]), len(places))
-        rows.append((f"[`{id_}`](#{id_})", f"{_cell(text.title)} *{_cell(text.hints[0])}*", str(len(places)), caught))
-        alike = [home for home in _homes(id_, banks) if home != exercise.id and _text(banks[home], id_) == text]
-        changes.append(f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}")
+        rows.append(
+            (
+                f"[`{id_}`](#{id_})",
+                f"{_cell(text.title)} *{_cell(text.hints[0])}*",
+                str(len(places)),
+                caught,
+            )
+        )
+        alike = [
+            home
+            for home in _homes(id_, banks)
+            if home != exercise.id and _text(banks[home], id_) == text
+        ]
+        changes.append(
+            f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}"
+        )
     checks = [
-        (f"`{check.id}`", _cell(check.title), points(check.points), str(sum(check.id in each for each in failed)))
+        (
+            f"`{check.id}`",
+            _cell(check.title),
+            points(check.points),
+            str(sum(check.id in each for each in failed)),
+        )
         for check in catalogue.checks(exercise)
     ]
     return "\n".join([
@@ -84,7 +120,11 @@ def _ids(bank: Bank) -> list[str]:
 
 
 def _homes(id_: str, banks: Banks) -> list[str]:
-    return [exercise for exercise, bank in banks.items() if any(mutant.id == id_ for mutant in bank.mutants)]
+    return [
+        exercise
+        for exercise, bank in banks.items()
+        if any(mutant.id == id_ for mutant in bank.mutants)
+    ]
 
 
 def _page(exercise: str) -> str:
@@ -96,7 +136,10 @@ def _link(exercise: str, id_: str) -> str:
 
 
 def _checks(failed: Counter[str], mutants: int) -> str:
-    named = [f"`{check}`" + ("" if count == mutants else f" ({count})") for check, count in failed.most_common(SHOWN)]
+    named = [
+        f"`{check}`" + ("" if count == mutants else f" ({count})")
+        for check, count in failed.most_common(SHOWN)
+    ]
     more = len(failed) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 
@@ -110,7 +153,9 @@ def _words(text: MisconceptionText, alike: str = "") -> str:
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:
     """Return the texts of a misconception; if it has none yet, its id is the title."""
-    return bank.texts.get(id_) or MisconceptionText(title=id_.replace("_", " "), explanation="", hints=("", "", ""))
+    return bank.texts.get(id_) or MisconceptionText(
+        title=id_.replace("_", " "), explanation="", hints=("", "", "")
+    )
 
 
 def _cell(text: str) -> str:

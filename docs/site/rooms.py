@@ -33,7 +33,9 @@ def rooms_picture() -> str:
         for other in sorted(imported_by(room) & set(ORDER[place + 1 :]), key=ORDER.index):
             start, end = y + _HIGH / 2, top[other] + _HIGH / 2
             bend = _WIDE - 205 + 15 * (ORDER.index(other) - place)
-            parts.append(f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} {_WIDE - 210},{end}"/>')
+            parts.append(
+                f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} {_WIDE - 210},{end}"/>'
+            )
     high = 10 + len(ORDER) * (_HIGH + _GAP)
     style = (
         ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px sans-serif;fill:#333}"
@@ -47,12 +49,17 @@ def rooms_picture() -> str:
 
 def modules_of(room: str) -> list[Path]:
     """Return the modules of a room, without the templates of files that it writes."""
-    return [path for path in sorted((ENGINE / room).rglob("*.py")) if "templates" not in path.parts[:-1]]
+    return [
+        path for path in sorted((ENGINE / room).rglob("*.py")) if "templates" not in path.parts[:-1]
+    ]
 
 
 def door_of(room: str) -> str:
     """Return the first sentence of a room's docstring."""
-    text = ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    text = (
+        ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8")))
+        or ""
+    )
     return text.split("\n")[0].partition(". ")[0].rstrip(".").replace("`", "")
 
 
@@ -71,6 +78,8 @@ def imports_of(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
+            source = resolve_name(
+                "." * node.level + (node.module or ""), package if node.level else None
+            )
             imports |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
     return imports

@@ -60,16 +60,31 @@ def groups_of(
     the other with an edit of an argument, which may move every number of the answer.
     """
     known = {i: answer.double() for i in calls if (answer := first_of(expected[i])) is not None}
-    answers = {i: answer for i, answer in known.items() if answer.dim() > 0 and bool(answer.isfinite().all())}
-    related = [pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))]
+    answers = {
+        i: answer
+        for i, answer in known.items()
+        if answer.dim() > 0 and bool(answer.isfinite().all())
+    }
+    related = [
+        pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))
+    ]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
-    calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
+    calm = [
+        (a, c)
+        for a in answers
+        for c in copies & answers.keys()
+        if answers[a].shape[1:] == answers[c].shape[1:]
+    ]
     groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
-    groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
+    groups["moves"] = [
+        pair for pair in combinations(answers, 2) if pair in edits or pair in related
+    ]
     pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
     numbers = [i for i, answer in known.items() if not answer.dim()]
     # Two calls, and another, before or after them, whose answer is the largest difference of theirs.
-    groups["difference"] = [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
+    groups["difference"] = [
+        (a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])
+    ]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
@@ -77,8 +92,16 @@ def groups_of(
 
 def _are_related(first: Expected, second: Expected) -> bool:
     """Return whether an output of one call is related to that output of the other."""
-    both = [(a.double(), b.double()) for a, b in zip(first, second, strict=False) if a is not None and b is not None]
-    finite = [(a, b) for a, b in both if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())]
+    both = [
+        (a.double(), b.double())
+        for a, b in zip(first, second, strict=False)
+        if a is not None and b is not None
+    ]
+    finite = [
+        (a, b)
+        for a, b in both
+        if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())
+    ]
     return any(are_related(a, b) for a, b in finite)
 
 
@@ -90,7 +113,11 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
     own = set(calls)
     of_kind = {*own, *(number for *_, number in groups["difference"])}
     return {
-        aspect: [g for g in found if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)]
+        aspect: [
+            g
+            for g in found
+            if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)
+        ]
         for aspect, found in groups.items()
     }
 
@@ -98,7 +125,9 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
 def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
     differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
-    asked = {(aspect, group) for each in groups for aspect, found in each.items() for group in found}
+    asked = {
+        (aspect, group) for each in groups for aspect, found in each.items() for group in found
+    }
     # Recordings say nothing of devices, and not all of values: an answer may be rounded.
     unsaid = ("device", "values", "values_of_a_kind")
     known = (each for each in asked if each[0] in unsaid or not differs.isdisjoint(each[1]))
@@ -116,7 +145,10 @@ class Chosen:
 def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
     """Return what each visible check asks, by its id."""
     nothing: Groups = dict.fromkeys(OF_COPIES, ())
-    chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
+    chosen = {
+        check: Chosen(choose(check, {**found, **nothing}, subjects))
+        for check, found in groups.items()
+    }
     _ask_last(chosen, groups, subjects)
     for check, found in groups.items():
         others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
@@ -125,12 +157,21 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
             chosen[check] = Chosen((*asks, *more))
     alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
     # What the aspects mean; of a check that is asked last, to those that alone fail it then.
-    last = {check: [s for s in alone if s.fails == {check}] for check, each in chosen.items() if each.is_last}
-    meant = {check: _with_meanings(each.asks, last.get(check, subjects)) for check, each in chosen.items()}
+    last = {
+        check: [s for s in alone if s.fails == {check}]
+        for check, each in chosen.items()
+        if each.is_last
+    }
+    meant = {
+        check: _with_meanings(each.asks, last.get(check, subjects))
+        for check, each in chosen.items()
+    }
     return {check: replace(each, asks=meant[check]) for check, each in chosen.items()}
 
 
-def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
+def _ask_last(
+    chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]
+) -> None:
     """Choose anew, to be asked last, where that shows so many more of the subjects that no other check sees.
 
     Of one that is asked of everybody, most verdicts may be right because most subjects are wrong elsewhere. What dropout
@@ -146,7 +187,11 @@ def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects:
 
 
 def _asked_of_unseen(
-    check: str, groups: Groups, subjects: Sequence[Subject], alone: Sequence[Subject], asks: Sequence[Ask]
+    check: str,
+    groups: Groups,
+    subjects: Sequence[Subject],
+    alone: Sequence[Subject],
+    asks: Sequence[Ask],
 ) -> list[Ask]:
     """More aspects, for subjects that fail this check and that nothing sees.
 
@@ -172,7 +217,9 @@ def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[As
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
         others = set[Subject]().union(*(_breaking("kind", call, subjects) for call in of_calls))
-        every = set[Subject]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls))
+        every = set[Subject]().union(
+            *(_breaking(ask.aspect, group, subjects) for group in ask.calls)
+        )
         broken = every - before - others
         before |= broken
         names = {subject.id for subject in broken} if ask.aspect in TELLING else set()
@@ -190,7 +237,9 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
     """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
     failing = {subject for subject in subjects if check in subject.fails}
     if not failing:  # whatever nobody lacks
-        asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
+        asked = {
+            a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK
+        }
         return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
     left, wrongly, asks = failing, set[Subject](), []
     for aspect in ASPECTS:

@@ -18,7 +18,13 @@ from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, has_no_numbers
+from ..diagnosis.fingerprint import (
+    FACETS,
+    Facet,
+    ReplyFingerprint,
+    fingerprint_beside,
+    has_no_numbers,
+)
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording
@@ -59,7 +65,9 @@ class _Witness(LocalRecordingRunner):
 
     def execute(self, call: Call) -> Reply:
         """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
-        told = self._known.get(id(call)) or as_an_attempts(self._runner, call, self._runner.execute(call))
+        told = self._known.get(id(call)) or as_an_attempts(
+            self._runner, call, self._runner.execute(call)
+        )
         read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
         self.transcript.append(Exchange(self.check, call, read))
         return read
@@ -77,10 +85,14 @@ class Hearing:
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
-        witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
+        witness = _Witness(
+            namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)}
+        )
         # prints and warnings cost nothing
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            ends = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
+            ends = self._catalogue.run(
+                self._exercise, witness, self._reference, PUBLIC, self._exercise.id
+            )
         return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
 
 
@@ -92,12 +104,16 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
             call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply, right = settled(call, whole), recorded.right[i]
-            told = Observed(call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply))
+            told = Observed(
+                call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply)
+            )
             answers.append(Asked(told, whole, asked if whole is first else asked.in_single()))
     return answers
 
 
-def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
+def places_of(
+    known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
+) -> list[Place]:
     """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
 
     To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If nothing is left then by which
@@ -138,7 +154,9 @@ def without_rounding(
     others. What chance decides is drawn from the call's seed, and is the same everywhere.
     """
     pairs = zip(known, places, strict=True)
-    sure = tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+    sure = tuple(
+        each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs
+    )
     of_rounding = {i for i, place in enumerate(places) if place is not None and sure[i] is None}
     return sure, frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
 
@@ -147,7 +165,10 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
-    hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
+    hearing, hidden = (
+        Hearing(catalogue, exercise, recorded),
+        [outcome.id for outcome in recorded.outcomes],
+    )
     known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
 
     def broken(answers: Sequence[Asked]) -> Broken:
@@ -160,7 +181,12 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         with _must_end(exercise, f"the right attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace_of(path))
         told = [each.told for each in answers]
-        disputed |= {(i, f) for i, each in enumerate(told) for f in FACETS if not each.found.agrees(each.right, (f,))}
+        disputed |= {
+            (i, f)
+            for i, each in enumerate(told)
+            for f in FACETS
+            if not each.found.agrees(each.right, (f,))
+        }
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         namespace = namespace_of(path)
@@ -170,13 +196,18 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         subjects.append(Subject(failed, False, broken(answers)))
     heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
     for mutant in bank.mutants:
-        with _must_end(exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions):
+        with _must_end(
+            exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
+        ):
             answers = answers_of(recorded, mutant.namespace)
             seen = mutant.id, [each.told.found for each in answers]
             result = next((result for other, result in heard if other == seen), None)
             # else what is known of the other one is known of this one
             if result is None or not any(result[1]):
-                row, places = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers)
+                row, places = (
+                    hearing.of(mutant.namespace, answers),
+                    places_of(known, mutant.namespace, answers),
+                )
                 result = row, places, broken(answers)
         heard.append((seen, result))
     mutants = list[RecordedMutant]()
@@ -227,7 +258,9 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
             raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
 
 
-def _must_end(exercise: Exercise, who: str, compiled_as: Path, source: Path) -> AbstractContextManager[None]:
+def _must_end(
+    exercise: Exercise, who: str, compiled_as: Path, source: Path
+) -> AbstractContextManager[None]:
     next_step = f"mend it in {source.relative_to(exercise.root)}, then course release {exercise.id}"
     return must_end(who, compiled_as, next_step)
 
@@ -244,15 +277,23 @@ def words_of(bank: Bank) -> dict[str, MisconceptionText]:
 
 
 def _checks(
-    recorded: RecordedCalls, replies: Every, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
+    recorded: RecordedCalls,
+    replies: Every,
+    disputed: set[tuple[int, Facet]],
+    subjects: Sequence[Subject],
 ) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
     every = {outcome: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
-    asked = {outcome.id: tuple(i for i in found if (i, "outputs") not in disputed) for outcome, found in every.items()}
+    asked = {
+        outcome.id: tuple(i for i in found if (i, "outputs") not in disputed)
+        for outcome, found in every.items()
+    }
     # Who looks at numbers that are not there raises, and may.
     without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
     groups = {
-        outcome.id: within(recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)])
+        outcome.id: within(
+            recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)]
+        )
         for outcome, found in every.items()
     }
     chosen = choose_all(groups, subjects)
@@ -267,12 +308,18 @@ def _checks(
     )
 
 
-def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
+def _facets(
+    calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]
+) -> tuple[Facet, ...]:
     """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
     others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:
-        unseen = (o for o, right in others if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,)))
+        unseen = (
+            o
+            for o, right in others
+            if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,))
+        )
         if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)
     return tuple(facets)

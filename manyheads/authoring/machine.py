@@ -57,15 +57,29 @@ def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
         return None
     label = _output(bwrap, "cat /proc/self/attr/apparmor/current", uid) or ""
     if "unpriv_bwrap" in label or PROFILE.exists():
-        return f"AppArmor's profile {PROFILE.name} takes all capabilities from what bubblewrap starts", UNLOAD
-    return f"what bubblewrap starts cannot make namespaces{f' (AppArmor: {label})' if label else ''}", ""
+        return (
+            f"AppArmor's profile {PROFILE.name} takes all capabilities from what bubblewrap starts",
+            UNLOAD,
+        )
+    return (
+        f"what bubblewrap starts cannot make namespaces{f' (AppArmor: {label})' if label else ''}",
+        "",
+    )
 
 
 def _output(bwrap: str, command: str, uid: int | None) -> str | None:
     """Return what the command writes in a box of bubblewrap's; None if it fails."""
     line, groups = [bwrap, *_BOX.split(), *command.split()], None if uid is None else list[int]()
     with suppress(OSError, SubprocessError):
-        told = check_output(line, stdin=DEVNULL, stderr=DEVNULL, timeout=30, user=uid, group=uid, extra_groups=groups)
+        told = check_output(
+            line,
+            stdin=DEVNULL,
+            stderr=DEVNULL,
+            timeout=30,
+            user=uid,
+            group=uid,
+            extra_groups=groups,
+        )
         return told.decode(errors="replace").strip()
     return None
 
@@ -79,23 +93,36 @@ def findings(course: Course) -> Iterator[Finding]:
     yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
     yield Finding("torch", f"{torch.__version__}; {gpu}")
     if system == "Linux":
-        yield Finding("system", f"Linux {platform.release()}, as {'an ordinary user' if os.geteuid() else 'root'}")
+        yield Finding(
+            "system",
+            f"Linux {platform.release()}, as {'an ordinary user' if os.geteuid() else 'root'}",
+        )
     else:
         says = f"{system} has no user namespaces: `course check` works, `course grade` needs Linux"
-        yield Finding("system", says, False, "run course grade on Linux (a virtual machine or CI will do)")
+        yield Finding(
+            "system", says, False, "run course grade on Linux (a virtual machine or CI will do)"
+        )
     if bwrap is None:
         yield Finding("bubblewrap", "not installed", False, "sudo apt-get install bubblewrap")
     else:
-        version = run([bwrap, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+        version = run(
+            [bwrap, "--version"], capture_output=True, text=True, check=False
+        ).stdout.strip()
         yield Finding("bubblewrap", version or bwrap)
         if confined := confinement(bwrap, uid_for_box()):
             yield Finding("bubblewrap", confined[0], False, confined[1])
     for switch, value, about, says, mend in _SWITCHES:
         with suppress(OSError):
             if Path("/proc/sys", switch).read_text().strip() == value:
-                yield Finding(about, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}")
+                yield Finding(
+                    about, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}"
+                )
     known = machine in seccomp.ARCHITECTURES
-    yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
+    yield Finding(
+        "seccomp",
+        f"a filter for {machine}" if known else f"no filter is written for {machine}",
+        known,
+    )
     yield _cgroups(course)
     yield _level(course, Device.CPU)
     yield from gpu_findings(course)
@@ -111,7 +138,9 @@ def _cgroups(course: Course) -> Finding:
     if cgroup.folders:
         return Finding("cgroups", "memory and processes of a whole attempt are bounded together")
     command = "systemd-run --user --scope -p Delegate=yes course grade …"
-    return Finding("cgroups", "none can be made: rlimits bind each process by itself", None, command)
+    return Finding(
+        "cgroups", "none can be made: rlimits bind each process by itself", None, command
+    )
 
 
 def _level(course: Course, device: Device) -> Finding:
@@ -143,7 +172,11 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
     yield from (Finding("GPU", says, False, command) for says, command in lacking)
     if not lacking:
         names = ", ".join(gpu.node for gpu in driver.gpus)
-        yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}")
+        yield Finding(
+            "GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}"
+        )
         if not _cgroups(course).good:
-            yield Finding("GPU", "without a cgroup nothing bounds the main memory of an attempt there", None)
+            yield Finding(
+                "GPU", "without a cgroup nothing bounds the main memory of an attempt there", None
+            )
         yield _level(course, Device.CUDA)

@@ -25,7 +25,14 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
+from ..diagnosis.fingerprint import (
+    FACETS,
+    Facet,
+    ReplyFingerprint,
+    fingerprint_beside,
+    fingerprint_of,
+    has_no_numbers,
+)
 from ..diagnosis.observe import Expected, is_of_copies, settled
 from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
@@ -47,7 +54,11 @@ class RecordedCall:
     """A call that is put to trusted code. Whatever depends on the call alone is made once."""
 
     def __init__(self, call: Call) -> None:
-        self.call, self._cast, self._is_of_copies = call, cast(call, call.dtype or "float64"), is_of_copies(call)
+        self.call, self._cast, self._is_of_copies = (
+            call,
+            cast(call, call.dtype or "float64"),
+            is_of_copies(call),
+        )
         self._nudged, self._of = cache(self._nudge), cache(self._cut)
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
@@ -69,17 +80,25 @@ class RecordedCall:
     @property
     def is_drawn(self) -> bool:
         """Whether chance may decide a reply."""
-        return self.call.random or (isinstance(self.call.subject, Build) and self.call.subject.training)
+        return self.call.random or (
+            isinstance(self.call.subject, Build) and self.call.subject.training
+        )
 
     def is_deterministic(self, namespace: Namespace) -> bool:
         """Return whether the reply is the same for another random seed."""
         if not self.is_drawn:
             return True
         again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
-        return fingerprint_of(self.answer(namespace)).agrees(fingerprint_of(again.answer(namespace)), VALUES)
+        return fingerprint_of(self.answer(namespace)).agrees(
+            fingerprint_of(again.answer(namespace)), VALUES
+        )
 
     def is_fixed(
-        self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint, keep_equal: bool = False
+        self,
+        namespace: Namespace,
+        found: ReplyFingerprint,
+        right: ReplyFingerprint,
+        keep_equal: bool = False,
     ) -> bool:
         """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
 
@@ -100,12 +119,18 @@ class RecordedCall:
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(right)
         facets = VALUES if only_values else None
-        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {"float64", None}
+        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {
+            "float64",
+            None,
+        }
         nudges = NUDGES if is_wide else NARROW_NUDGES
         replies = (
-            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values) for by, seed in nudges
+            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values)
+            for by, seed in nudges
         )
-        return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
+        return all(
+            found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies
+        )
 
     def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
         generator = torch.Generator().manual_seed(seed)
@@ -113,7 +138,9 @@ class RecordedCall:
         def change(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point() or tensor.device.type == "meta":
                 return tensor
-            nudged = tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            nudged = tensor * (
+                1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
+            )
             return torch.where(has_exact_sums(tensor), tensor, nudged) if keep_equal else nudged
 
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
@@ -162,13 +189,20 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if elements(e.call) <= ELEMENTS_LIMIT]
+    small = [
+        (e.check, RecordedCall(rounded(e.call)))
+        for e in transcript
+        if elements(e.call) <= ELEMENTS_LIMIT
+    ]
     asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
     asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
     calls = [each.call for each in every]
     replies = tuple(each.answer(reference) for each in every)
     outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
-    expected = tuple(tuple(o.tensor for o in reply.outputs[:n]) for reply, n in zip(replies, outputs, strict=True))
+    expected = tuple(
+        tuple(o.tensor for o in reply.outputs[:n])
+        for reply, n in zip(replies, outputs, strict=True)
+    )
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
@@ -178,7 +212,9 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     right = tuple(map(fingerprint_of, replies))
     conditions = recorded_conditions(catalogue, exercise, transcript)
     drawn_once = tuple(sorted(drawn))
-    return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions)
+    return RecordedCalls(
+        tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions
+    )
 
 
 def has_exact_sums(tensor: Tensor) -> Tensor:
@@ -197,7 +233,13 @@ def is_an_edit(first: Call, second: Call) -> bool:
 
     A check of who hears whom asks such calls.
     """
-    has_more = first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args)
+    has_more = (
+        first.then
+        or second.then
+        or first.kwargs
+        or second.kwargs
+        or len(first.args) != len(second.args)
+    )
     # first, for only then their arguments can be compared
     if has_more or not are_alike(first.subject, second.subject):
         return False
@@ -226,7 +268,9 @@ def right_answers(
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
     asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
-    if unknown := next((name for name in catalogue.conditions(exercise) if name not in asked), None):
+    if unknown := next(
+        (name for name in catalogue.conditions(exercise) if name not in asked), None
+    ):
         said = f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask {', '.join(asked)}"
         raise CourseError(f"{said}. Next: mend that name, {again}")
     return outcomes, subject.transcript
@@ -265,7 +309,10 @@ class Replies:
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
-        return next((i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)), None)
+        return next(
+            (i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)),
+            None,
+        )
 
     def add(self, reply: ReplyFingerprint) -> int:
         """Add a reply. Returns its index."""

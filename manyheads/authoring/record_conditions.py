@@ -49,7 +49,13 @@ def _of_function(
         call = rounded(condition.answer.call)
         expected = first_tensor(reference.runner.execute(call))
         yield RecordedCondition(
-            function, condition.rule, (call,), (expected,), condition.message, condition.left_out, condition.least
+            function,
+            condition.rule,
+            (call,),
+            (expected,),
+            condition.message,
+            condition.left_out,
+            condition.least,
         )
 
 

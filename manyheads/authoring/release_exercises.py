@@ -64,7 +64,11 @@ def write_release(
     stale = [exercise for exercise in named if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
-    written = {path: False for exercise in named for path in (*texts[exercise.id], *recorded_files(exercise))}
+    written = {
+        path: False
+        for exercise in named
+        for path in (*texts[exercise.id], *recorded_files(exercise))
+    }
 
     def write(files: Files) -> None:
         written.update((path, write_changed(path, content)) for path, content in files.items())
@@ -107,12 +111,20 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     ours = {assignment.id for assignment in course.assignments}
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
     found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
+    return [
+        path
+        for path in found
+        if path not in known and path.relative_to(root).parts[0] not in others
+    ]
 
 
 def recorded_files(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that are computed."""
-    return (exercise.fingerprints,) if exercise.train is None else (exercise.fingerprints, exercise.trained)
+    return (
+        (exercise.fingerprints,)
+        if exercise.train is None
+        else (exercise.fingerprints, exercise.trained)
+    )
 
 
 def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
@@ -142,7 +154,9 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
     Raises CourseError.
     """
     trainer, namespace = Trainer(), namespace_of(exercise.solution)
-    run = TrainingRun(lambda message: trainer.answer(namespace, message, "the reference"), read_text())
+    run = TrainingRun(
+        lambda message: trainer.answer(namespace, message, "the reference"), read_text()
+    )
     try:
         run.build(attention_of(trainable))
         for step in range(1, steps + 1):
@@ -162,7 +176,10 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
             )
         trainer.model.eval()(run.numbers(SENTENCE).long()[None])
     shown_with = trainable.shown_with
-    blocks = [replace(block, shares=shares_of(module, block.taken, shown_with)) for module, block in [*seen]]
+    blocks = [
+        replace(block, shares=shares_of(module, block.taken, shown_with))
+        for module, block in [*seen]
+    ]
     return save_blocks(blocks)
 
 
@@ -178,8 +195,13 @@ def _record_all(
         yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
         return
     longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start) as pool:
-        at_work = {pool.submit(_record_there, course.root, exercise.id): exercise for exercise in longest_first}
+    with ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=_start
+    ) as pool:
+        at_work = {
+            pool.submit(_record_there, course.root, exercise.id): exercise
+            for exercise in longest_first
+        }
         try:
             for future in as_completed(at_work):
                 yield at_work[future], future.result()
@@ -203,7 +225,9 @@ _catalogue = cache(Catalogue)
 
 def _record_there(root: Path, id_: str) -> Files:
     course = load_course(root)
-    return record(_catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_))
+    return record(
+        _catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_)
+    )
 
 
 def write_changed(path: Path, content: bytes) -> bool:

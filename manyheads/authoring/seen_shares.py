@@ -32,9 +32,15 @@ class _Shares(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.is_floating_point() and result.shape[-2:] == self._sides:
+        if (
+            isinstance(result, Tensor)
+            and result.is_floating_point()
+            and result.shape[-2:] == self._sides
+        ):
             with torch._C.DisableTorchFunction():
-                is_shared_out = bool((result >= 0).all()) and bool(((result.sum(-1) - 1).abs() < _ROUNDING).all())
+                is_shared_out = bool((result >= 0).all()) and bool(
+                    ((result.sum(-1) - 1).abs() < _ROUNDING).all()
+                )
             if is_shared_out:
                 self.last = result
         return result

@@ -31,7 +31,9 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 _BY_HAND = "Next: change course.yaml by hand"
 
 
-def new_exercise(course: Course, assignment: str, exercise: str, library: str = "torch") -> list[Path]:
+def new_exercise(
+    course: Course, assignment: str, exercise: str, library: str = "torch"
+) -> list[Path]:
     """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
 
     assignment: the id of an existing or a new assignment. library: one of LIBRARIES.
@@ -66,11 +68,17 @@ def new_exercise(course: Course, assignment: str, exercise: str, library: str = 
         course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
     }
     if (path := next(filter(Path.exists, files), None)) is not None:
-        raise CourseError(f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere")
+        raise CourseError(
+            f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere"
+        )
     row = made["row.yaml"] if there else made["assignment.yaml"] + indent(made["row.yaml"], " " * 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
-    files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
-    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made["texts.yaml"]
+    files[settings] = _with_row(
+        settings.read_text(encoding="utf-8"), assignment if there else None, row
+    )
+    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made[
+        "texts.yaml"
+    ]
     for path, text in files.items():
         write_whole(path, text.encode())
     return list(files)
@@ -104,14 +112,34 @@ def _names_in(scope: symtable.SymbolTable) -> set[str]:
 
 def remove_assignment(course: Course, assignment: Assignment) -> None:
     """Take an assignment out: its rows, its files, examples of it, and the words that no other exercise has."""
-    root, others = course.root, [other for other in course.exercises if other.assignment is not assignment]
-    ids, shared = ({m.id for e in some for m in load_bank(e).mutants} for some in (assignment.exercises, others))
+    root, others = (
+        course.root,
+        [other for other in course.exercises if other.assignment is not assignment],
+    )
+    ids, shared = (
+        {m.id for e in some for m in load_bank(e).mutants}
+        for some in (assignment.exercises, others)
+    )
     settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
-    row = _child(_child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id)
+    row = _child(
+        _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id
+    )
     _leave_out(settings, [(row, row)])
-    _leave_out(texts, [(k, v) for k, v in YAML().compose(texts.read_text("utf-8")).value if k.value in ids - shared])
-    folders = [root / "solutions" / assignment.id, *root.glob(f"examples/submitted/*/{assignment.id}")]
-    folders += [root / "grader" / kind / e.id for kind in ("right", "wrong") for e in assignment.exercises]
+    _leave_out(
+        texts,
+        [
+            (k, v)
+            for k, v in YAML().compose(texts.read_text("utf-8")).value
+            if k.value in ids - shared
+        ],
+    )
+    folders = [
+        root / "solutions" / assignment.id,
+        *root.glob(f"examples/submitted/*/{assignment.id}"),
+    ]
+    folders += [
+        root / "grader" / kind / e.id for kind in ("right", "wrong") for e in assignment.exercises
+    ]
     for folder in (*folders, assignment.exercises_folder):
         shutil.rmtree(folder, ignore_errors=True)
     for exercise in assignment.exercises:
@@ -128,7 +156,9 @@ def _leave_out(path: Path, parts: Sequence[tuple[Node, Node]]) -> None:
 
 def _end(lines: Sequence[str], node: Node) -> int:
     """Return the line behind a node, before the blank lines and remarks that follow it."""
-    end: int = node.end_mark.line + (node.end_mark.column > 0 and not isinstance(node, CollectionNode))
+    end: int = node.end_mark.line + (
+        node.end_mark.column > 0 and not isinstance(node, CollectionNode)
+    )
     while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
         end -= 1
     return end
@@ -140,7 +170,9 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
     if assignment is not None:
         rows = _child(_child(rows, assignment), "exercises")
     if not isinstance(rows, SequenceNode) or rows.flow_style or not rows.value:
-        raise CourseError(f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}")
+        raise CourseError(
+            f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}"
+        )
     lines = (text if text.endswith("\n") else f"{text}\n").splitlines(keepends=True)
     end = _end(lines, rows.value[-1])
     return "".join([*lines[:end], indent(row, " " * rows.start_mark.column), *lines[end:]])
@@ -162,8 +194,12 @@ def init_course(folder: Path, title: str) -> list[Path]:
 
     Raises CourseError, without having written anything, if the folder contains anything but a git repository.
     """
-    if folder.exists() and (not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}):
-        raise CourseError(f"{folder} is not empty: nothing is written. Next: course init with a new folder's name")
+    if folder.exists() and (
+        not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}
+    ):
+        raise CourseError(
+            f"{folder} is not empty: nothing is written. Next: course init with a new folder's name"
+        )
     engine = engine_wheel(templates=True)
     words = {"title": title, "wheel": next(name for name in engine if name != HASH_FILE)}
     files = {**engine, **dict(as_they_are("shared")), **dict(filled("course", words))}

@@ -62,7 +62,9 @@ def _demand_tags(source: str, name: str) -> None:
         for tag in tags:
             near = get_close_matches(str(tag), TAGS, 1)
             if near and tag not in TAGS:
-                raise _fault(name, number, f'the tag "{tag}" means nothing: "{near[0]}" may be meant')
+                raise _fault(
+                    name, number, f'the tag "{tag}" means nothing: "{near[0]}" may be meant'
+                )
 
 
 def strip(source: str, name: str) -> str:
@@ -83,7 +85,9 @@ def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
         elif "BEGIN SOLUTION" in line or "END SOLUTION" in line:
             begun = f"{BEGIN} inside the part that began on line {opened}"
             problems = {BEGIN: begun, END: f"{END} without {BEGIN}"}
-            raise _fault(name, number, problems.get(marker, "a marker that is not alone on its line"))
+            raise _fault(
+                name, number, problems.get(marker, "a marker that is not alone on its line")
+            )
         elif opened:
             hidden.append(marker)
         else:
@@ -102,17 +106,32 @@ def _fault(name: str, line: int, problem: str) -> CourseFault:
 def finished_modules(course: Course) -> dict[str, str]:
     """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
     dates, now = dates_of(course), datetime.now(UTC)
-    shown = (a for a in course.assignments if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now))
-    solutions = [(f"model-solutions/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
-    lines = {name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions}
-    return {name: "".join(line for line in text if line.strip() not in (BEGIN, END)) for name, text in lines.items()}
+    shown = (
+        a
+        for a in course.assignments
+        if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now)
+    )
+    solutions = [
+        (f"model-solutions/{a.id}/{e.solution.name}", e.solution)
+        for a in shown
+        for e in a.exercises
+    ]
+    lines = {
+        name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions
+    }
+    return {
+        name: "".join(line for line in text if line.strip() not in (BEGIN, END))
+        for name, text in lines.items()
+    }
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return a sentence for every released file that contains something hidden."""
     path = course.root / FOLDER / "secret"
     lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
-    found = (next(_sentences(name, content, lines, secret), None) for name, content in files.items())
+    found = (
+        next(_sentences(name, content, lines, secret), None) for name, content in files.items()
+    )
     return tuple(filter(None, found))
 
 
@@ -125,13 +144,17 @@ def hidden_lines(course: Course) -> Lines:
         public.append("\n".join(kept))
         forms |= {_normalised(line.split("#")[0]): (line, name) for line in hidden}
     shown = "".join(map(_normalised, public))
-    telling = (f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING))
+    telling = (
+        f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING)
+    )
     return {form: forms[form] for form in telling if form not in shown}
 
 
 def _normalised(text: str) -> str:
     """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the kind of quotes mean nothing."""
-    return f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
+    return (
+        f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
+    )
 
 
 def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) -> Iterator[str]:

@@ -73,15 +73,23 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = {*cell.metadata.get("tags", [])}
-        _finish(cell, f"{exercise}-{index}", "solution" if "solution" in tags else "locked" if tags & LOCKED else "")
+        _finish(
+            cell,
+            f"{exercise}-{index}",
+            "solution" if "solution" in tags else "locked" if tags & LOCKED else "",
+        )
     # It loads the magics, and tells them which exercise this notebook is.
-    first = _finish(new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked")
+    first = _finish(
+        new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked"
+    )
     # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is missing it says so on
     # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
     last = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
     visible = _finish(last, f"{exercise}-visible", "locked", 0, visible=True)
     by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
-    graded = [_graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer]
+    graded = [
+        _graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer
+    ]
     notebook.cells = [first, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -91,11 +99,15 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
 def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
     points = sum(check.points for check in checks)
     head = f"# Graded, {points:g} points. `course grade` runs these checks on this notebook's code:"
-    cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {check.title}" for check in checks)]))
+    cell: NotebookNode = new_code_cell(
+        "\n".join([head, *(f"#   {check.title}" for check in checks)])
+    )
     return _finish(cell, id_, "locked", points, checks=[check.id for check in checks])
 
 
-def _finish(cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object) -> NotebookNode:
+def _finish(
+    cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object
+) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
     role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a
@@ -103,11 +115,23 @@ def _finish(cell: NotebookNode, id_: str, role: str = "", points: float | None =
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:
-        marks = {"grade": points is not None, "solution": role == "solution", "locked": role == "locked"}
+        marks = {
+            "grade": points is not None,
+            "solution": role == "solution",
+            "locked": role == "locked",
+        }
         worth = {} if points is None else {"points": points}
         parts = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
         checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
-        known = {"grade_id": id_, "checksum": checksum, "cell_type": cell.cell_type, "task": False, "schema_version": 3}
+        known = {
+            "grade_id": id_,
+            "checksum": checksum,
+            "cell_type": cell.cell_type,
+            "task": False,
+            "schema_version": 3,
+        }
         cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
-        cell.metadata |= ({"editable": False} if role == "locked" else {}) | ({METADATA_KEY: about} if about else {})
+        cell.metadata |= ({"editable": False} if role == "locked" else {}) | (
+            {METADATA_KEY: about} if about else {}
+        )
     return cell

@@ -61,4 +61,6 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
     if stopped_at:
         line = stopped_at[0]
         place = f" on line {line} of {path.name}" if line else ""
-        raise DoesNotEnd(who, f"does not end: it still computes{place} after {SECONDS:g} s", next_step)
+        raise DoesNotEnd(
+            who, f"does not end: it still computes{place} after {SECONDS:g} s", next_step
+        )

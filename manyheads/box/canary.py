@@ -49,7 +49,11 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
     """
     source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
     described = "\n".join(_described(path) for path in hidden)
-    own: dict[str, object] = {"course_files": described, "processes": limits.processes, "files_mib": limits.files_mib}
+    own: dict[str, object] = {
+        "course_files": described,
+        "processes": limits.processes,
+        "files_mib": limits.files_mib,
+    }
     with _planted(root) as bait:
         connection = box.attempt(limits)
         try:
@@ -91,7 +95,9 @@ _TRICKS = (
 def _described(path: Path) -> str:
     """Return a file as `canary_tricks._finds` reads it."""
     content = path.read_bytes()
-    return "\t".join([hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name])
+    return "\t".join(
+        [hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name]
+    )
 
 
 @contextlib.contextmanager

@@ -28,7 +28,10 @@ def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_
         lambda: _opens("/proc/sys/kernel/core_pattern"),
         lambda: _starts_more_than(processes),
         lambda: any(entry.isdigit() and int(entry) != os.getpid() for entry in os.listdir("/proc")),
-        lambda: any(_creates(f) for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")),
+        lambda: any(
+            _creates(f)
+            for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")
+        ),
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,
@@ -78,7 +81,9 @@ def _finds(course_files):
     described = [line.split("\t") for line in course_files.split("\n") if line]
     digests = {digest for digest, *_ in described}
     sizes = {int(size) for _, size, *_ in described}
-    names = {tuple(name) for _, _, *name in described if name[-1] not in ("__init__.py", "conftest.py")}
+    names = {
+        tuple(name) for _, _, *name in described if name[-1] not in ("__init__.py", "conftest.py")
+    }
     for entry in _files("/"):
         if entry.stat(follow_symlinks=False).st_size in sizes and _digest(entry.path) in digests:
             return True
@@ -96,7 +101,11 @@ def _files(*folders):
                 for entry in entries:
                     if entry.is_file(follow_symlinks=False):
                         yield entry
-                    elif entry.is_dir(follow_symlinks=False) and entry.path not in ("/proc", "/sys", "/dev"):
+                    elif entry.is_dir(follow_symlinks=False) and entry.path not in (
+                        "/proc",
+                        "/sys",
+                        "/dev",
+                    ):
                         folders.append(entry.path)
         except OSError:  # may not be read by anybody here
             continue

@@ -48,10 +48,19 @@ class Cgroup:
 def plan_cgroup(limits: Limits) -> Plan:
     """Return the cgroup that a box with these limits should have. What earlier judges left is removed first."""
     remove_abandoned()
-    memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
+    memory, pids = (
+        str((limits.memory_mib + ZYGOTE_MIB) * MIB),
+        str(limits.processes + ZYGOTE_PROCESSES),
+    )
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
-        return {str(_parent_v2() / name): {"memory.max": memory, "memory.swap.max": "0", "pids.max": pids}}
+        return {
+            str(_parent_v2() / name): {
+                "memory.max": memory,
+                "memory.swap.max": "0",
+                "pids.max": pids,
+            }
+        }
     return {
         str(ROOT / "memory" / name): {"memory.limit_in_bytes": memory},
         str(ROOT / "pids" / name): {"pids.max": pids},

@@ -72,7 +72,9 @@ class Channel:
 def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
     """Wait until the file can be read, or written to, or its other side has closed."""
     if not hasattr(select, "poll"):  # on Windows
-        return any(select.select([] if to_write else [file], [file] if to_write else [], [], seconds))
+        return any(
+            select.select([] if to_write else [file], [file] if to_write else [], [], seconds)
+        )
     poll = select.poll()
     poll.register(file, select.POLLOUT if to_write else select.POLLIN)
     return bool(poll.poll(seconds * 1000))
@@ -166,7 +168,11 @@ class Connection:
     """Sends messages to one attempt's process and reads its replies. Unusable after AttemptEnded."""
 
     def __init__(
-        self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None], time_files: Sequence[int] = ()
+        self,
+        data: Channel,
+        limits: Limits,
+        exit_code: Callable[[float], int | None],
+        time_files: Sequence[int] = (),
     ) -> None:
         """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown.
 
@@ -180,13 +186,17 @@ class Connection:
         """Send a message and read its reply. Raises AttemptEnded."""
         return self.ask_for(read_reply, message, seconds)
 
-    def ask_all(self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float) -> list[Answer]:
+    def ask_all(
+        self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float
+    ) -> list[Answer]:
         """Send packed messages together and read the answer to each with `read`, which may raise BadReply.
 
         `seconds` is for all of them. Raises AttemptEnded.
         """
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
-        return self._exchange(lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds)
+        return self._exchange(
+            lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds
+        )
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
@@ -205,7 +215,9 @@ class Connection:
             return answer
         except BadReply as error:
             self.close()
-            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
+            raise AttemptEnded(
+                End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}."
+            ) from None
         except TimeoutError as error:
             self.close()
             raise AttemptEnded(End.TIMEOUT, str(error)) from None
@@ -214,7 +226,11 @@ class Connection:
 
     def _answer(self, data: bytes, seconds: float) -> bytes:
         """Send the data and return the bytes of the answer. Raises BadReply, TimeoutError, OSError."""
-        deadline, view, most = _Deadline(self._own_time, seconds), memoryview(data), self._limits.reply_mib
+        deadline, view, most = (
+            _Deadline(self._own_time, seconds),
+            memoryview(data),
+            self._limits.reply_mib,
+        )
         try:
             if self._data.receive(1, 0.0):
                 raise BadReply("it answered before it was asked")
@@ -235,8 +251,12 @@ class Connection:
             reply = message.reply if isinstance(message, Traced) else message
             tensors = tensors_of(reply) if isinstance(reply, Reply) else []
             if WIDE * sum(tensor.numel() for tensor in tensors) > self._limits.reply_mib * MIB:
-                raise BadReply(f"its numbers are larger than {self._limits.reply_mib} MiB in float64")
-            self._count_received(sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors))
+                raise BadReply(
+                    f"its numbers are larger than {self._limits.reply_mib} MiB in float64"
+                )
+            self._count_received(
+                sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors)
+            )
 
     def _count_received(self, length: int) -> None:
         """Count bytes of replies. Raises BadReply if all replies of the attempt are too large together."""
@@ -258,7 +278,9 @@ class Connection:
         if code is None:
             return "The attempt's process ended in the middle of a call."
         if code < 0:
-            name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            name = (
+                signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            )
             return f"The attempt's process was ended by {name}{_SIGNAL_REASONS.get(name, '')}."
         if code >> 28 == _WINDOWS_ERROR:
             return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
@@ -276,5 +298,8 @@ class Box(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
     ) -> None: ...

@@ -73,10 +73,14 @@ def contents() -> Contents:
             binds.append(Bind(folder, folder))
     binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
     if base is None:
-        binds += [Bind(path, path) for path in (python, os.path.dirname(os.path.realpath(os.__file__)))]
+        binds += [
+            Bind(path, path) for path in (python, os.path.dirname(os.path.realpath(os.__file__)))
+        ]
     else:
         binds.append(Bind(base, _PYTHON))
-    emptied = tuple(place for folder in _installed_packages(base) for place in places_in_box(folder, binds))
+    emptied = tuple(
+        place for folder in _installed_packages(base) for place in places_in_box(folder, binds)
+    )
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
     binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
@@ -88,7 +92,11 @@ def system_library_folders() -> tuple[str, ...]:
     for name in ("libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"):
         with contextlib.suppress(OSError):
             ctypes.CDLL(name)
-    loaded = re.findall(r" (/\S*/lib(?:c|stdc\+\+|gcc_s)\.so\.\S+)$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    loaded = re.findall(
+        r" (/\S*/lib(?:c|stdc\+\+|gcc_s)\.so\.\S+)$",
+        Path("/proc/self/maps").read_text(),
+        re.MULTILINE,
+    )
     return tuple(dict.fromkeys(os.path.dirname(os.path.realpath(path)) for path in loaded))
 
 

@@ -108,11 +108,17 @@ class UserBox(WarmBox):
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             who = {"user": self._uid, "group": self._uid, "extra_groups": []}
-            alone = {"stdin": subprocess.DEVNULL, "pass_fds": [theirs.fileno()], "start_new_session": True}
+            alone = {
+                "stdin": subprocess.DEVNULL,
+                "pass_fds": [theirs.fileno()],
+                "start_new_session": True,
+            }
             self._zygote = start(_code(theirs.fileno()), "/", ENVIRONMENT, **who, **alone)
         if not self._has_started():
             self._close()
-            raise BoxUnavailable(f"level user does not start here: may others enter {sys.prefix}? Next: course doctor")
+            raise BoxUnavailable(
+                f"level user does not start here: may others enter {sys.prefix}? Next: course doctor"
+            )
 
     def _is_there(self) -> bool:
         return self._zygote.poll() is None

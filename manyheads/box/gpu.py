@@ -73,7 +73,12 @@ class GpuBox(NamespaceBox):
         start_cuda(connection)
         return connection
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         super().__exit__(kind, error, tb)
         self._lock.release()
 
@@ -84,9 +89,22 @@ def start_cuda(connection: Connection) -> None:
         connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)
         reply = connection.ask(Call("starts"), CUDA_SECONDS)
     except AttemptEnded as ended:
-        raise BoxUnavailable(f"CUDA does not start in the box ({ended}). Next: course doctor") from None
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({ended}). Next: course doctor"
+        ) from None
     answer = reply.outputs[0] if reply.outputs else None
-    if answer is None or answer.device != "cuda" or answer.tensor is None or answer.tensor.item() != _ANSWER:
+    if (
+        answer is None
+        or answer.device != "cuda"
+        or answer.tensor is None
+        or answer.tensor.item() != _ANSWER
+    ):
         connection.close()
-        said = (reply.raised.message.strip() or reply.raised.type) if reply.raised else "it computed something else"
-        raise BoxUnavailable(f"CUDA does not start in the box ({said.splitlines()[0]}). Next: course doctor")
+        said = (
+            (reply.raised.message.strip() or reply.raised.type)
+            if reply.raised
+            else "it computed something else"
+        )
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({said.splitlines()[0]}). Next: course doctor"
+        )

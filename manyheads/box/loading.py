@@ -44,7 +44,11 @@ class Loaded:
 
 
 def load(
-    box: Box, limits: Limits, message: Load, connection: Connection | None = None, spent: Spent | None = None
+    box: Box,
+    limits: Limits,
+    message: Load,
+    connection: Connection | None = None,
+    spent: Spent | None = None,
 ) -> Loaded:
     """Load a source into a process. Raises AttemptEnded where that cannot be done without the parts that end it.
 
@@ -98,7 +102,9 @@ def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent, lines:
                 break
         else:
             stopped += filter(None, skipped.values())
-            return Loaded(connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped))
+            return Loaded(
+                connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped)
+            )
 
 
 def _ask(connection: Connection, message: Load | Part, seconds: float, lines: int) -> Reply:

@@ -52,7 +52,9 @@ class NamespaceBox(WarmBox):
         self._cgroup = Cgroup(tuple(map(Path, planned)))
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
-            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given)
+            request = launch_request(
+                bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given
+            )
             self._reaper = subprocess.Popen(
                 reaper.command(request),
                 pass_fds=[theirs.fileno()],
@@ -65,8 +67,12 @@ class NamespaceBox(WarmBox):
             if not self._has_started():
                 self._close()
                 errors.seek(0)
-                said = errors.read(2000).decode(errors="replace").strip().splitlines() or ["no message"]
-                raise BoxUnavailable(f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor")
+                said = errors.read(2000).decode(errors="replace").strip().splitlines() or [
+                    "no message"
+                ]
+                raise BoxUnavailable(
+                    f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor"
+                )
 
     def _is_there(self) -> bool:
         return self._reaper.poll() is None
@@ -90,7 +96,9 @@ def launch_request(
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
     # read-only: or attempts leave files there for others
     empty = (*inside.emptied, *places_in_box(hidden, binds))
-    arguments += [part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)]
+    arguments += [
+        part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)
+    ]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
@@ -100,7 +108,9 @@ def launch_request(
         arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
     variables = {**_ENVIRONMENT, **dict(equipment.environment)}
-    folders = [folder for folder in (inside.python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
+    folders = [
+        folder for folder in (inside.python_library, variables.get("LD_LIBRARY_PATH", "")) if folder
+    ]
     if folders:
         variables["LD_LIBRARY_PATH"] = ":".join(folders)
     for name, value in variables.items():

@@ -72,10 +72,16 @@ class Equipment:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-def find_driver(places: Places | None = None, environment: Mapping[str, str] = os.environ) -> Driver:
+def find_driver(
+    places: Places | None = None, environment: Mapping[str, str] = os.environ
+) -> Driver:
     """Look for GPUs and for the driver's library."""
     places = places or Places()
-    found = {path.name: Gpu(path.name) for path in places.dev.glob("nvidia[0-9]*") if path.name[6:].isdigit()}
+    found = {
+        path.name: Gpu(path.name)
+        for path in places.dev.glob("nvidia[0-9]*")
+        if path.name[6:].isdigit()
+    }
     for path in places.proc.glob("gpus/*/information"):
         says = dict(_FIELD.findall(path.read_text(errors="replace")))
         node = f"nvidia{says.get('Device Minor', '')}"
@@ -97,7 +103,10 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
     """Yield what a box that runs as `uid` lacks (None: as this process's uid), each with the command that would help."""
     dev = driver.places.dev
     if not driver.gpus:
-        yield f"there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u"
+        yield (
+            f"there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it",
+            "sudo nvidia-modprobe -c 0 -u",
+        )
         return
     names = [CONTROL, UVM, *(gpu.node for gpu in driver.gpus)]
     for name in names:
@@ -108,7 +117,10 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
     if closed:
         yield f"the box may not open {', '.join(closed)}", f"sudo chmod a+rw {' '.join(closed)}"
     if not driver.library:
-        yield f"{DRIVER}, a part of the driver, is not found", f"export LD_LIBRARY_PATH=<the folder of {DRIVER}>"
+        yield (
+            f"{DRIVER}, a part of the driver, is not found",
+            f"export LD_LIBRARY_PATH=<the folder of {DRIVER}>",
+        )
 
 
 def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
@@ -119,7 +131,9 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
     if len(driver.gpus) < 2:
         return driver.gpus
     if chosen := environment.get("CUDA_VISIBLE_DEVICES"):
-        return tuple(gpu for gpu in driver.gpus if gpu.uuid.startswith(chosen))[:1] or (Gpu(chosen),)
+        return tuple(gpu for gpu in driver.gpus if gpu.uuid.startswith(chosen))[:1] or (
+            Gpu(chosen),
+        )
     return driver.gpus if all(gpu.uuid for gpu in driver.gpus) else driver.gpus[:1]
 
 
@@ -133,9 +147,23 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
         gpus, visible = (gpu,), gpu.uuid
     offered = places.dev.glob("nvidia-caps/nvidia-cap[0-9]*")
     capabilities = sorted(p.name for p in offered if _may_open(p, 0, write=False))
-    names = [CONTROL, UVM, UVM_TOOLS, *(g.node for g in gpus), *(f"nvidia-caps/{name}" for name in capabilities)]
-    devices = tuple(Bind(str(places.dev / name), f"/dev/{name}") for name in names if (places.dev / name).exists())
-    variables = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "LAZY", "CUDA_VISIBLE_DEVICES": visible}
+    names = [
+        CONTROL,
+        UVM,
+        UVM_TOOLS,
+        *(g.node for g in gpus),
+        *(f"nvidia-caps/{name}" for name in capabilities),
+    ]
+    devices = tuple(
+        Bind(str(places.dev / name), f"/dev/{name}")
+        for name in names
+        if (places.dev / name).exists()
+    )
+    variables = {
+        "CUDA_CACHE_DISABLE": "1",
+        "CUDA_MODULE_LOADING": "LAZY",
+        "CUDA_VISIBLE_DEVICES": visible,
+    }
     libraries = tuple(_libraries(driver.library))
     if libraries:
         variables["LD_LIBRARY_PATH"] = LIBRARY_FOLDER

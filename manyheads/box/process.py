@@ -48,7 +48,10 @@ class ProcessBox:
         no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
         alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
         with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
-            environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
+            environment = {
+                **ENVIRONMENT,
+                **{name: os.environ[name] for name in passed if name in os.environ},
+            }
             process = start(_code(limits), folder.name, environment, stdin=subprocess.PIPE, **alone)
             assert process.stdin is not None
             with process.stdin as stdin:
@@ -57,7 +60,9 @@ class ProcessBox:
                 connected = _caller(server, password, time.monotonic() + _PATIENCE)
             except TimeoutError:
                 process.kill()
-                raise BoxUnavailable(f"{sys.executable} does not start. Next: install the course again") from None
+                raise BoxUnavailable(
+                    f"{sys.executable} does not start. Next: install the course again"
+                ) from None
         with connected:
             connected.settimeout(_PATIENCE)
             with contextlib.suppress(OSError):  # its end is told at the first message
@@ -75,11 +80,18 @@ class ProcessBox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         return
 
 
-def start(code: str, folder: str, environment: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
+def start(
+    code: str, folder: str, environment: Mapping[str, str], **options: Any
+) -> subprocess.Popen[bytes]:
     """Start a fresh interpreter that runs this code, and whose output nobody sees."""
     command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
     options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -109,14 +121,19 @@ def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.s
 
 
 def _code(limits: Limits) -> str:
-    root, fields = str(Path(__file__).parents[2]), {**dataclasses.asdict(limits), "device": str(limits.device)}
+    root, fields = (
+        str(Path(__file__).parents[2]),
+        {**dataclasses.asdict(limits), "device": str(limits.device)},
+    )
     return (
         f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
         f"from manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
     )
 
 
-def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float) -> int | None:
+def _end(
+    process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
+) -> int | None:
     """End the process. Returns its exit code as Popen has it, None on Windows, where killing decides the code."""
     code: int | None = None
     try:

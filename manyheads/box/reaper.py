@@ -97,7 +97,11 @@ def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
 
 def _stage(sources: list[str]) -> list[str]:
     """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
-    stage = next(s for s in _STAGES if os.path.isdir(s) and not any(p == s or p.startswith(s + "/") for p in sources))
+    stage = next(
+        s
+        for s in _STAGES
+        if os.path.isdir(s) and not any(p == s or p.startswith(s + "/") for p in sources)
+    )
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
     mount("tmpfs", stage, "tmpfs", 0, "size=1m,mode=0755")

@@ -75,11 +75,20 @@ def within_file(reply: Reply, lines: int) -> Reply:
         return reply
 
     def within(raised: Raised) -> Raised:
-        kept = {name: n for name in ("line", "part") if (n := getattr(raised, name)) is not None and n <= lines}
+        kept = {
+            name: n
+            for name in ("line", "part")
+            if (n := getattr(raised, name)) is not None and n <= lines
+        }
         return dataclasses.replace(raised, line=kept.get("line"), part=kept.get("part"))
 
-    stopped, parts = tuple(map(within, reply.stopped)), tuple(min(line, lines) for line in reply.parts)
-    return dataclasses.replace(reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts)
+    stopped, parts = (
+        tuple(map(within, reply.stopped)),
+        tuple(min(line, lines) for line in reply.parts),
+    )
+    return dataclasses.replace(
+        reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts
+    )
 
 
 def _read(kind: type, payload: bytes) -> object:
@@ -90,7 +99,9 @@ def _read(kind: type, payload: bytes) -> object:
         if len(tensors) > TENSOR_LIMIT:
             raise BadReply("it has more tensors than agreed")
         head = wire.header(body, tensors)
-        if len(payload) != len(head) + sum(t.nbytes for t in tensors) or not payload.startswith(head):
+        if len(payload) != len(head) + sum(t.nbytes for t in tensors) or not payload.startswith(
+            head
+        ):
             raise BadReply("it is not written as agreed")
         return _reader(kind)(body, tensors)
     except BadReply:
@@ -146,7 +157,13 @@ def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[s
         elif isinstance(bound, re.Pattern):
             is_within = bound.fullmatch(found) is not None
         else:
-            size = found if type(found) is int else found.numel() if type(found) is Tensor else len(found)
+            size = (
+                found
+                if type(found) is int
+                else found.numel()
+                if type(found) is Tensor
+                else len(found)
+            )
             is_within = bound.least <= size <= bound.most
         if not is_within:
             raise _NotAsAgreed

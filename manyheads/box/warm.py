@@ -53,7 +53,12 @@ class WarmBox(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._close()
 
     @abstractmethod
@@ -94,7 +99,9 @@ class WarmBox(ABC):
             raise ConnectionResetError
         lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
         self._last = lifeline
-        return Connection(data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files)
+        return Connection(
+            data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files
+        )
 
 
 class Lifeline:
@@ -148,7 +155,9 @@ def uid_for_box() -> int | None:
 def refuse_alone() -> None:
     """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
     try:
-        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
+        mapped = sum(
+            int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines()
+        )
     except (OSError, ValueError, IndexError):
         return
     if os.geteuid() == 0 and mapped == 1:

@@ -89,7 +89,10 @@ class Answer:
         """Return the failure of an answer that is not of the kind that is due, or holds no numbers where it has to."""
         asked, yours = "None" if due == "NoneType" else kind_name(due), kind_name(came)
         if due == came:
-            asked, yours = f"{asked} of numbers", f"{yours} of other things, or of rows of different lengths"
+            asked, yours = (
+                f"{asked} of numbers",
+                f"{yours} of other things, or of rows of different lengths",
+            )
         return CheckFailed(f"{asked} was expected{self._where()}; yours returned {yours}")
 
     @property
@@ -131,12 +134,16 @@ class Answer:
                 part = replace(leaf, path=leaf.path[:depth])
                 asked = form_name(part.form)
                 alone = " alone" if came == "tensor" else ""
-                raise CheckFailed(f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}")
+                raise CheckFailed(
+                    f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}"
+                )
 
     def _found(self) -> list[Output]:
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
-            raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
+            raise TypeError(
+                f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts"
+            )
         return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
 
     def _no_tensor(self, out: Output) -> CheckFailed:
@@ -153,7 +160,13 @@ class Answer:
 
     def _where(self) -> str:
         """Return where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
-        return f" as {self.label}" if self.path else f" of call {self.step + 1}" if self.call.then else ""
+        return (
+            f" as {self.label}"
+            if self.path
+            else f" of call {self.step + 1}"
+            if self.call.then
+            else ""
+        )
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
@@ -177,6 +190,8 @@ def has_numbers(reply: Reply) -> bool:
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
     """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
-    rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
+    rows = [
+        out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None
+    ]
     row = torch.cat(rows) + 0.0  # no number is −0
     return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row

@@ -107,10 +107,14 @@ def assert_finite(got: Answer | Tensor, what: str = "") -> None:
     if bad.any():
         kind = "NaN" if mine.isnan().any() else "infinite"
         first = tuple(int(i) for i in bad.nonzero()[0])
-        raise CheckFailed(f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}")
+        raise CheckFailed(
+            f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}"
+        )
 
 
-def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
+def assert_gradients_match(
+    got: Answer, want: Answer, *names: str, suspect_if_cut: str = ""
+) -> None:
     """Assert that the gradients of these names exist and agree.
 
     Differences are relative to the largest of all these gradients, so that a gradient that is zero in exact arithmetic (a
@@ -136,8 +140,12 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
         mine = got.gradient(name)
         which = label(name)
         if mine is None:
-            raise CheckFailed(f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut)
-        assert_shape(mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}")
+            raise CheckFailed(
+                f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut
+            )
+        assert_shape(
+            mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}"
+        )
         target = torch.zeros_like(mine) if expected is None else expected
         error = difference(mine, target, scale)
         if error > TOLERANCE:
@@ -148,15 +156,23 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
     """Raise ValueError, which the author of the check reads, unless the reference was asked for gradients of these names."""
     want.must_return()
     if not names:
-        raise ValueError('assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"')
+        raise ValueError(
+            'assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"'
+        )
     if not any(cotangent is not None for cotangent in want.call.cotangents):
-        raise ValueError("the reference was asked for no gradient: ask both of them with asking(cotangent=…)")
+        raise ValueError(
+            "the reference was asked for no gradient: ask both of them with asking(cotangent=…)"
+        )
     known = want.reply.gradients
     if known and (unknown := [name for name in names if name not in known]):
-        raise ValueError(f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}')
+        raise ValueError(
+            f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}'
+        )
 
 
-def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
+def assert_refused(
+    got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = ""
+) -> None:
     """Assert that the attempt raised ValueError or AssertionError.
 
     Args:
@@ -167,7 +183,9 @@ def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspec
     """
     raised = got.raised
     if raised is None:
-        raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
+        raise CheckFailed(
+            f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect
+        )
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
         raise AttemptRaised(raised, REFUSAL_DUE)
 
@@ -182,7 +200,9 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
     got.must_return()
     if got.reply.mutated:
         names = " and ".join(label(name) for name in got.reply.mutated)
-        raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new one", suspect)
+        raise CheckFailed(
+            f"{names} changed: the caller still needs it, so compute a new one", suspect
+        )
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
@@ -217,11 +237,15 @@ def _label_of(value: Answer | Tensor) -> str:
 def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    return value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))
+    return (
+        value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))
+    )
 
 
 def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
-    error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(float("inf"))
+    error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(
+        float("inf")
+    )
     scale = float(want.double().abs().nan_to_num(0.0, 0.0, 0.0).max())
     flat = int(error.argmax())
     return tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), error.shape)), int(
@@ -239,7 +263,9 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
 
     Sizes and numbers of axes beyond any that a check uses are cut, because a student chose them.
     """
-    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (len(shape) > _AXES_SHOWN)
+    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (
+        len(shape) > _AXES_SHOWN
+    )
     return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 

@@ -32,7 +32,9 @@ def rounded(call: Call) -> Call:
 
 
 def map_call(
-    call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Mapping[str, Any]] = lambda _: {}
+    call: Call,
+    tensor: Callable[[Tensor], Tensor],
+    build: Callable[[Build], Mapping[str, Any]] = lambda _: {},
 ) -> Call:
     """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every Build."""
 
@@ -43,8 +45,14 @@ def map_call(
             state = None if value.state is None else {k: change(v) for k, v in value.state.items()}
             return dataclasses.replace(value, state=state, **build(value))
         if isinstance(value, StandIn):
-            return dataclasses.replace(value, linears={k: tensor(w) for k, w in value.linears.items()})
-        return tuple(map(change, value)) if isinstance(value, tuple) and value is call.cotangent else value
+            return dataclasses.replace(
+                value, linears={k: tensor(w) for k, w in value.linears.items()}
+            )
+        return (
+            tuple(map(change, value))
+            if isinstance(value, tuple) and value is call.cotangent
+            else value
+        )
 
     subject = change(call.subject)  # the first: a release draws numbers in this order
     return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))

@@ -106,8 +106,12 @@ def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
     """As `judged_beside`, where the reference's numbers are known."""
     actual = _numbers(condition.answer)
     if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
-        raise CheckFailed(f"the output should have shape {tuple(expected.shape)}; yours has {tuple(actual.shape)}")
-    return Judged(condition.rule, actual, expected, condition.message, condition.left_out, condition.least)
+        raise CheckFailed(
+            f"the output should have shape {tuple(expected.shape)}; yours has {tuple(actual.shape)}"
+        )
+    return Judged(
+        condition.rule, actual, expected, condition.message, condition.left_out, condition.least
+    )
 
 
 def _numbers(answer: Answer) -> Tensor:
@@ -121,7 +125,11 @@ def leaves_enough(condition: Judged) -> bool:
     True also for an answer without any finite number. Such an answer shows nothing here, and other checks ask for finite
     numbers.
     """
-    left_out = condition.left_out if condition.actual.shape == condition.expected.shape else NOTHING_LEFT_OUT
+    left_out = (
+        condition.left_out
+        if condition.actual.shape == condition.expected.shape
+        else NOTHING_LEFT_OUT
+    )
     mine = what_is_left(condition.rule, condition.actual, left_out)
     expected = what_is_left(condition.rule, condition.expected, NOTHING_LEFT_OUT)
     finite = mine.isfinite()
@@ -161,7 +169,9 @@ def exceeds_one_unit(condition: Judged) -> bool:
     )
     expected = condition.expected.unflatten(0, (-1, VARIANTS["limit"]))[:, 2].flatten(1)
     size = small.norm(dim=1)
-    same_direction = (small * twice).sum(1).abs() >= (1 - SAME_DIRECTION**2) * size * twice.norm(dim=1)
+    same_direction = (small * twice).sum(1).abs() >= (1 - SAME_DIRECTION**2) * size * twice.norm(
+        dim=1
+    )
     grows = (twice - small).norm(dim=1) > GROWS * size
     settles = (larger - large).norm(dim=1) <= SETTLED * large.norm(dim=1)
     is_more = large.norm(dim=1) > MORE_THAN_ONE_UNIT * expected.norm(dim=1)

@@ -75,7 +75,8 @@ class Draw:
         A tuple is a range with both ends included; a list contains the integers to choose from.
         """
         allowed = {
-            name: each if isinstance(each, list) else range(each[0], each[1] + 1) for name, each in choices.items()
+            name: each if isinstance(each, list) else range(each[0], each[1] + 1)
+            for name, each in choices.items()
         }
         while True:
             picked = {name: self._random.choice(numbers) for name, numbers in allowed.items()}

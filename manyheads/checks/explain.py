@@ -84,7 +84,11 @@ def is_refusal(raised: Raised) -> bool:
 
 def says_unwritten(raised: Raised | None) -> bool:
     """Return whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
-    return raised is not None and raised.type == "NotImplementedError" and _is_one_of(raised, "unwritten")
+    return (
+        raised is not None
+        and raised.type == "NotImplementedError"
+        and _is_one_of(raised, "unwritten")
+    )
 
 
 def is_unfinished(raised: Raised) -> bool:
@@ -104,7 +108,11 @@ def is_undefined(raised: Raised) -> bool:
 
 def missing_name(raised: Raised | None) -> str:
     """Return the name for want of which a call raised; "" where it raised for another reason, or not at all."""
-    named = _MISSING.match(raised.message) if raised and raised.type in ("NameError", "AttributeError") else None
+    named = (
+        _MISSING.match(raised.message)
+        if raised and raised.type in ("NameError", "AttributeError")
+        else None
+    )
     return (named[1] or named[2]) if named else ""
 
 
@@ -125,7 +133,9 @@ def explain(raised: Raised) -> str:
     kind = kind_of(raised)
     # not what the kind means
     misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)
-    meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    meaning = (
+        f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    )
     if meaning and kind and kind.type == "SyntaxError":
         # a newer version may read it, and recordings depend on what stands in kinds.yaml
         meaning += f" {PYTHON}"

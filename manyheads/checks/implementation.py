@@ -56,13 +56,17 @@ class CallSequence:
     def train(self, mode: bool = True) -> None:
         """Put the instance in training mode, or in eval mode, before the next call. Raises ValueError before the first one."""
         if not self._steps:
-            raise ValueError("the mode of the first call is that of the module: module(…).training().sequence()")
+            raise ValueError(
+                "the mode of the first call is that of the module: module(…).training().sequence()"
+            )
         self._mode = mode
 
     def __call__(self, *args: Any, **kwargs: Any) -> Part:
         """List one more call."""
         step = FollowUp(args, kwargs, self._mode)
-        self._steps.append(step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v))
+        self._steps.append(
+            step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v)
+        )
         self._mode = None
         return Part(len(self._steps) - 1, self._call.form)
 
@@ -72,7 +76,9 @@ class CallSequence:
             raise ValueError("a sequence without calls asks nothing")
         call = of_tensors(self._call.with_steps(tuple(self._steps)))
         if call.outputs > MOST_OUTPUTS:
-            raise ValueError(f"a sequence has at most {MOST_OUTPUTS} outputs; this one has {call.outputs}")
+            raise ValueError(
+                f"a sequence has at most {MOST_OUTPUTS} outputs; this one has {call.outputs}"
+            )
         reply = self._execute(call)
         return [Answer(call, reply, step) for step in range(len(self._steps))]
 
@@ -81,7 +87,9 @@ def of_tensors(call: Call) -> Call:
     """Return a call that is given ndarrays as one with tensors, of which the attempt is given ndarrays."""
     if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
         return call
-    changed = call.map(lambda value: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value)
+    changed = call.map(
+        lambda value: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+    )
     return replace(changed, arrays=True)
 
 
@@ -138,7 +146,12 @@ class Implementation:
         call = of_tensors(call)
         return Answer(call, self.runner.execute(call))
 
-    def call_of(self, subject: str | Build, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
+    def call_of(
+        self,
+        subject: str | Build,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Call:
         """Return a call of a function, or of a module's forward."""
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
         plain = tuple(a.build if isinstance(a, Module) else a for a in args)
@@ -191,7 +204,9 @@ class Module:
 
     def built(self) -> Answer:
         """Build only. Returns an answer whose `module` has the facts."""
-        return self.implementation.ask(Call(self.build, only_build=True, **self.implementation.options))
+        return self.implementation.ask(
+            Call(self.build, only_build=True, **self.implementation.options)
+        )
 
     def _with(self, **changes: Any) -> Module:
         return Module(self.implementation, dataclasses.replace(self.build, **changes))

@@ -60,7 +60,12 @@ def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
     """Return the reply as an attempt's would be: computed in float32 if float64 raises, unless it is known to raise, too."""
     raised = reply.raised
     kind = kind_of(raised) if raised else None
-    if call.dtype is None and raised and not is_refusal(raised) and (kind is None or "dtype" in kind.meaning):
+    if (
+        call.dtype is None
+        and raised
+        and not is_refusal(raised)
+        and (kind is None or "dtype" in kind.meaning)
+    ):
         in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
         if in_single.raised is None or is_dtype_fault(raised):
             return in_single

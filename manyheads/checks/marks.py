@@ -50,7 +50,9 @@ def check(
     if not isinstance(points, int | float) or not isfinite(points) or points < 0:
         raise ValueError(f"points={points!r}: a check gives 0 points or more")
     if not isinstance(layer, Layer):
-        raise ValueError(f"layer={layer!r}: a check has one of {', '.join(f'Layer.{each.name}' for each in Layer)}")
+        raise ValueError(
+            f"layer={layer!r}: a check has one of {', '.join(f'Layer.{each.name}' for each in Layer)}"
+        )
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")
     return pytest.mark.hidden_check(Mark(points, layer, hint, device))

@@ -43,7 +43,9 @@ def project(tensor: Tensor) -> Projection:
         extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
         values = torch.where(ordinary, values, torch.zeros_like(values))
     numbers = (values @ _directions(values.numel())).tolist()
-    return Projection(extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values))))
+    return Projection(
+        extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values)))
+    )
 
 
 def with_extremes(tensor: Tensor) -> Tensor:

@@ -13,9 +13,13 @@ LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
     "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function module generator type".split()
 )
-_LAYOUTS, _DTYPES = ([v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype))
+_LAYOUTS, _DTYPES = (
+    [v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype)
+)
 # What the worker calls a tensor that is not sent, word for word: its type's name is no word.
-_OTHER_TENSORS = frozenset(f"{v} {dtype} tensor".replace("torch.", "") for v in _LAYOUTS for dtype in _DTYPES)
+_OTHER_TENSORS = frozenset(
+    f"{v} {dtype} tensor".replace("torch.", "") for v in _LAYOUTS for dtype in _DTYPES
+)
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
@@ -31,7 +35,10 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
 def joined(*sentences: str) -> str:
     """Return sentences in a line, those that are not empty, each with one mark between it and the next."""
     *before, last = [*filter(None, sentences)] or [""]
-    return "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before) + last
+    return (
+        "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before)
+        + last
+    )
 
 
 def kind_name(kind: str) -> str:
@@ -52,5 +59,7 @@ def form_name(form: Form) -> str:
     """Return what is asked, in words: "a pair (y, cache)"."""
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"
-    how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(len(form.parts), f"a tuple of {len(form.parts)}")
+    how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(
+        len(form.parts), f"a tuple of {len(form.parts)}"
+    )
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many

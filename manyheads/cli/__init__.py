@@ -100,8 +100,13 @@ def _run() -> int:
         said = f"this Python ({sys.executable}) has no {name}, which course needs and make check installs"
         return _say(f"course: {said}. Next: make check")
     except OSError as error:
-        following, where = _next_after(error), error.filename2 or error.filename or "standard output"
-        return _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
+        following, where = (
+            _next_after(error),
+            error.filename2 or error.filename or "standard output",
+        )
+        return (
+            _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
+        )
     except Exception as error:
         return _fault(error)
     return 0
@@ -111,7 +116,9 @@ def _next_after(error: OSError) -> str | None:
     """Return what to do where the machine did not let a file be read or written; None where the fault may be our own."""
     import errno
 
-    full = "make room there, and run the same command again: what is written is whole. Next: df -h ."
+    full = (
+        "make room there, and run the same command again: what is written is whole. Next: df -h ."
+    )
     closed = "let this user read and write there, or name another place. Next: id"
     taken = "move it elsewhere, or name another place. Next: ls -l"
     return {
@@ -137,5 +144,8 @@ def _fault(error: Exception) -> int:
     import traceback
 
     traceback.print_exception(error)
-    print(f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above", file=sys.stderr)
+    print(
+        f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above",
+        file=sys.stderr,
+    )
     return 2

@@ -33,7 +33,9 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 try:  # hidden from the help alone: every command works everywhere
     _root = find_course(Path.cwd())
     _hidden = not (_root / "solutions").is_dir()
-    _of_attention = () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
+    _of_attention = (
+        () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
+    )
 # no course, or a folder that is gone: the command itself will say so
 except (CourseError, OSError):
     _hidden, _of_attention = False, ()

@@ -32,17 +32,25 @@ HINT, SOURCE = "course.hint", "course"
 
 def diagnostic_of(wrong: Problem, uri: str, last: str) -> types.Diagnostic:
     """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked for, is related information."""
-    start, end = (types.Position(wrong.line - 1, column - 1) for column in (wrong.column, wrong.end_column))
+    start, end = (
+        types.Position(wrong.line - 1, column - 1) for column in (wrong.column, wrong.end_column)
+    )
     place, report = types.Range(start, end), wrong.report
     hint = last or (report.hint and f"Hint: {report.hint}")
     check = ("check", report.check)
-    seen = (text for kind, text, _ in report.told if kind in ("evidence", "also") or (kind, text) == check)
+    seen = (
+        text
+        for kind, text, _ in report.told
+        if kind in ("evidence", "also") or (kind, text) == check
+    )
     related = [types.DiagnosticRelatedInformation(types.Location(uri, place), hint)] if hint else []
     message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
     return types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
 
 
-def shapes_of(calls: Sequence[Explained], texts: Sequence[str], lines: range) -> Iterator[types.InlayHint]:
+def shapes_of(
+    calls: Sequence[Explained], texts: Sequence[str], lines: range
+) -> Iterator[types.InlayHint]:
     """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
 
     What a line does in a loop of its own, as in a list's brackets, is not what it makes.
@@ -51,13 +59,22 @@ def shapes_of(calls: Sequence[Explained], texts: Sequence[str], lines: range) ->
     for call in calls:
         made: dict[int, TraceLine] = {}
         for line in call.entries:
-            if isinstance(line, TraceLine) and line.operations and line.depth <= made.get(int(line.label), line).depth:
+            if (
+                isinstance(line, TraceLine)
+                and line.operations
+                and line.depth <= made.get(int(line.label), line).depth
+            ):
                 made[int(line.label)] = line
         shown = made | shown
     for number in sorted(shown.keys() & {*lines}):
-        operations, end = shown[number].operations, types.Position(number - 1, len(texts[number - 1].rstrip()))
+        operations, end = (
+            shown[number].operations,
+            types.Position(number - 1, len(texts[number - 1].rstrip())),
+        )
         warnings = "\n".join(operation.warning for operation in operations if operation.warning)
-        yield types.InlayHint(end, f"→ {operations[-1].gives}", padding_left=True, tooltip=warnings or None)
+        yield types.InlayHint(
+            end, f"→ {operations[-1].gives}", padding_left=True, tooltip=warnings or None
+        )
 
 
 class Editor:
@@ -71,9 +88,15 @@ class Editor:
     def publish(self, uri: str, own: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
         result = told_of(Checks(own.course, self._box), own)
-        wrong = problems(result, own.source) if result and own.source.name == own.exercise.script.name else ()
+        wrong = (
+            problems(result, own.source)
+            if result and own.source.name == own.exercise.script.name
+            else ()
+        )
         last = self._hints.get(own, "")  # it is about the first
-        shown = [diagnostic_of(each, uri, "" if place else last) for place, each in enumerate(wrong)]
+        shown = [
+            diagnostic_of(each, uri, "" if place else last) for place, each in enumerate(wrong)
+        ]
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
     def hint(self, uri: str, own: Own) -> None:
@@ -120,14 +143,20 @@ def server_for(box: Box) -> LanguageServer:
     @server.thread()
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_open_or_save(params: types.DidOpenTextDocumentParams | types.DidSaveTextDocumentParams) -> None:
+    def did_open_or_save(
+        params: types.DidOpenTextDocumentParams | types.DidSaveTextDocumentParams,
+    ) -> None:
         editor.ask(editor.publish, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
         ours = [each for each in params.context.diagnostics if each.source == SOURCE][:1]
         command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
-        return [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)] if ours else []
+        return (
+            [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)]
+            if ours
+            else []
+        )
 
     @server.thread()
     @server.command(HINT)

@@ -24,14 +24,24 @@ from ..submission import ENDINGS
 from ..submission.which_exercise import Exercises
 from ..visible import visible
 
-CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
-RosterOption = Annotated[Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")]
+CourseOption = Annotated[
+    Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")
+]
+RosterOption = Annotated[
+    Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")
+]
 SectionOption = Annotated[str | None, Option(help="Only this section of the roster.")]
 RESULTS = Path("results")
 ResultsArgument = Annotated[Path, Argument(help="The folder that course grade wrote.")]
-AssignmentOption = Annotated[str | None, Option("--assignment", help="Only this one: its id or title, or a part.")]
-FreshOption = Annotated[bool, Option("--fresh", help="Run again what has not changed since its last check.")]
-JsonOption = Annotated[bool, Option("--json", help="Print results as JSON, by manyheads/result.schema.json.")]
+AssignmentOption = Annotated[
+    str | None, Option("--assignment", help="Only this one: its id or title, or a part.")
+]
+FreshOption = Annotated[
+    bool, Option("--fresh", help="Run again what has not changed since its last check.")
+]
+JsonOption = Annotated[
+    bool, Option("--json", help="Print results as JSON, by manyheads/result.schema.json.")
+]
 
 
 def course_of(folder: Path | None) -> Course:
@@ -60,18 +70,33 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
         raise CourseError(f"{error} Next: course status") from None
 
 
-def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
+def exercises_named(
+    course: Course, names: list[str], assignment: str | None = None
+) -> list[Exercise]:
     """Return the exercises with these ids, files or functions, or all, of this assignment. Raises CourseError."""
-    every = list(course.exercises if assignment is None else assignment_of(course, assignment).exercises)
+    every = list(
+        course.exercises if assignment is None else assignment_of(course, assignment).exercises
+    )
     exercises = [] if names else every
     for name in names:
         of_function = [exercise for exercise in every if name in exercise.shapes]
-        of_assignment = [e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
-        match = exercises_called(every, name) or of_assignment or of_function[:1] or _of_a_copy(course, every, name)
+        of_assignment = [
+            e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())
+        ]
+        match = (
+            exercises_called(every, name)
+            or of_assignment
+            or of_function[:1]
+            or _of_a_copy(course, every, name)
+        )
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         here, path = [file for each in match for file in (each.script, each.notebook)], Path(name)
-        if path.suffix and path.exists() and path.resolve().parent not in {file.parent for file in here}:
+        if (
+            path.suffix
+            and path.exists()
+            and path.resolve().parent not in {file.parent for file in here}
+        ):
             said = f"{path} is not read: attempts are in {here[0].parent}"
             raise CourseError(f"{said}. Next: copy it there, then course check {match[0].id}")
         exercises += match
@@ -90,7 +115,9 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
     found = exercises_named(course, [name])
     if len(found) > 1:
         ids = ", ".join(result.id for result in found)
-        raise CourseError(f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}")
+        raise CourseError(
+            f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}"
+        )
     return found[0]
 
 
@@ -107,17 +134,24 @@ class Console(rich.console.Console):
         for sentence in sentences:
             text = as_called(sentence)
             alone = self.is_terminal or "\nNext: " in f"\n{text}"
-            self.print(next_alone(text) if alone else text, style=style, markup=False, soft_wrap=True)
+            self.print(
+                next_alone(text) if alone else text, style=style, markup=False, soft_wrap=True
+            )
 
     def tell(self, *sentences: str | Text, style: str | Style | None = None) -> None:
         """Print sentences as they are; a terminal folds them between words, below themselves. An empty one is left out."""
         for sentence in filter(None, sentences):
             text = str(sentence)
             if self.is_terminal:
-                text = "\n".join(_below_itself(line, self.width) for line in next_alone(as_called(text)).splitlines())
+                text = "\n".join(
+                    _below_itself(line, self.width)
+                    for line in next_alone(as_called(text)).splitlines()
+                )
             self.say(text, style=sentence.style if isinstance(sentence, Text) else style)
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Render a text with the command as it is called here, and without what is not seen."""
         renderable = text_as_called(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(renderable, options):
@@ -137,7 +171,9 @@ def _below_itself(line: str, width: int) -> str:
     if line.startswith("Next: "):
         return line
     further = " " * (len(line) - len(line.lstrip()) + 2)
-    return fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+    return fill(
+        line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def open_console(*, stderr: bool = False) -> Console:

@@ -53,9 +53,13 @@ def report(
     students: Annotated[bool, Option(help="Also a line for every student.")] = False,
     submitted: Annotated[
         Path | None,
-        Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+        Option(
+            help="What was graded: draws wrong answers beside the expected ones, by running them again."
+        ),
     ] = None,
-    html: Annotated[Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")] = None,
+    html: Annotated[
+        Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    ] = None,
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
     assignment: options.AssignmentOption = None,
@@ -79,7 +83,11 @@ def report(
         console.print(class_table(view))
     console.print(class_exercises(view))
     levels = ", ".join(sorted({result.isolation for result in view.results}))
-    tell(console, view, f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
+    tell(
+        console,
+        view,
+        f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
+    )
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
@@ -96,7 +104,10 @@ def report(
 def _drawn(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
-    folders = {(each.student, each.assignment.id): each.folder for each in find_submissions(course, submitted)[0]}
+    folders = {
+        (each.student, each.assignment.id): each.folder
+        for each in find_submissions(course, submitted)[0]
+    }
     if not any((result.student, result.assignment) in folders for result in results):
         said = f"{submitted} has no submission of these results"
         raise CourseError(f"{said}. Next: course report --submitted FOLDER_GRADED")
@@ -113,8 +124,14 @@ def _drawn(
                 drawn |= {key: pictures} if pictures else {}
                 one_more()
     have = counted(len(wanted), "wrong attempt has", "wrong attempts have")
-    others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""
-    console.say(f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}")
+    others = (
+        "; the others raise an error, or differ in nothing that can be drawn"
+        if len(drawn) < len(wanted)
+        else ""
+    )
+    console.say(
+        f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}"
+    )
     return drawn
 
 
@@ -122,10 +139,16 @@ def export(
     results: options.ResultsArgument = options.RESULTS,
     format: Annotated[Format, Option(help="What to write.")] = "csv",
     out: Annotated[
-        Path | None, Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission.")
+        Path | None,
+        Option(
+            help="A file [default: standard output]; for Gradescope a folder, one file a submission."
+        ),
     ] = None,
     gradebook: Annotated[
-        str | None, Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
+        str | None,
+        Option(
+            help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db."
+        ),
     ] = None,
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
@@ -144,16 +167,27 @@ def export(
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    found = read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
+    found = (
+        read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
+    )
     view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
     if format in TELLS_NOTHING:
-        _say("decided", (f"{each.student}: {said}" for each in view.results for said in sentences(each, view.labels)))
+        _say(
+            "decided",
+            (
+                f"{each.student}: {said}"
+                for each in view.results
+                for said in sentences(each, view.labels)
+            ),
+        )
         strangers = view.members.strangers(view.by_student)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
     _say("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
-        raise CourseFault("Gradescope reads a file for each submission. Next: the same with --out FOLDER")
+        raise CourseFault(
+            "Gradescope reads a file for each submission. Next: the same with --out FOLDER"
+        )
     texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
     if out is None:
         sys.stdout.write(texts[Path()])
@@ -178,7 +212,8 @@ def feedback(
     results: options.ResultsArgument = options.RESULTS,
     out: Annotated[Path, Option(file_okay=False, help="The folder to fill.")] = Path("home"),
     submitted: Annotated[
-        Path, Option(file_okay=False, help="What was graded: says what platforms call each student.")
+        Path,
+        Option(file_okay=False, help="What was graded: says what platforms call each student."),
     ] = Path("submitted"),
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
@@ -194,7 +229,10 @@ def feedback(
     Example: `course feedback results --out home --submitted submitted`
     """
     loaded = course_of(course)
-    view, console = class_of(read_results(results), loaded, roster, assignment, section), open_console()
+    view, console = (
+        class_of(read_results(results), loaded, roster, assignment, section),
+        open_console(),
+    )
     with told_where(out, "give --out another folder"):
         for path, content in folders(view, loaded, submitted):
             write_whole(out / path, content)
@@ -207,7 +245,9 @@ def feedback(
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 
-def overrides(assignment: options.AssignmentOption = None, course: options.CourseOption = None) -> None:
+def overrides(
+    assignment: options.AssignmentOption = None, course: options.CourseOption = None
+) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
 
     They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
@@ -226,7 +266,9 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
             due = f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
-    console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+    console.print(
+        _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
+    )
     unknown = decisions.of_nobody(known, {each.id for each in wanted}) if known else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
@@ -234,14 +276,28 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
 
 
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
-    columns = [Column(name, overflow="fold") for name in ("line", "student", "of", "decision", "by", "comment")]
+    columns = [
+        Column(name, overflow="fold")
+        for name in ("line", "student", "of", "decision", "by", "comment")
+    ]
     table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for row in rows:
         override = row.override
-        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
+        of = (
+            labels.exercise(override.exercise)
+            if override.exercise
+            else labels.assignment(row.assignment)
+        )
         said = f" {override.score:g}" if override.score is not None else ""
         said += f" {shown_moment(row.due, zone)}" if row.due else ""
         who = override.student or f"who answers {override.answers}"
-        cells = (row.where.rpartition(":")[2], who, of, override.kind + said, override.by, override.comment)
+        cells = (
+            row.where.rpartition(":")[2],
+            who,
+            of,
+            override.kind + said,
+            override.by,
+            override.comment,
+        )
         table.add_row(*map(escape, cells))
     return table

@@ -50,8 +50,12 @@ def moment(text: str, zone: str = "") -> datetime:
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
-        raise ValueError(f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
-    raise ValueError(f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone")
+        raise ValueError(
+            f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin"
+        )
+    raise ValueError(
+        f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone"
+    )
 
 
 def _zone_that_skips(text: str, zone: str) -> str:
@@ -79,7 +83,9 @@ def zone_named(name: str) -> tzinfo | None:
 def shown_moment(when: datetime, zone: str = "") -> str:
     """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
     known = zone_named(zone)
-    return f"{when.astimezone(known):%Y-%m-%d %H:%M} {zone}" if known else f"{when:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"{when.astimezone(known):%Y-%m-%d %H:%M} {zone}" if known else f"{when:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def duration(text: str) -> timedelta:
@@ -104,10 +110,15 @@ def _zone(name: str) -> str:
     return name
 
 
-Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
+Moment = Annotated[
+    str,
+    Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z"),
+]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
 Duration = Annotated[
     str,
-    WrittenAs("^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"),
+    WrittenAs(
+        "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"
+    ),
     Field(description="such as 30 min, 2 h or 7 days"),
 ]

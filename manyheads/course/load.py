@@ -78,19 +78,33 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         tree = reader.load(data.decode("utf-8"))
         return model.model_validate(tree), tree
     except UnicodeDecodeError as error:
-        line, said = data.count(b"\n", 0, error.start) + 1, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+        line, said = (
+            data.count(b"\n", 0, error.start) + 1,
+            f"is not UTF-8 (byte {error.start}): save it as UTF-8",
+        )
     except ReaderError as error:
-        line, said = data.decode().count("\n", 0, error.position) + 1, "a character that YAML does not know"
+        line, said = (
+            data.decode().count("\n", 0, error.position) + 1,
+            "a character that YAML does not know",
+        )
     except MarkedYAMLError as error:
         # of a bracket or quote, where it opens
         never_closed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
-        line, said = mark.line + 1 if mark else 1, ", ".join(filter(None, (error.context, error.problem)))
+        line, said = (
+            mark.line + 1 if mark else 1,
+            ", ".join(filter(None, (error.context, error.problem))),
+        )
     except ValidationError as error:
         # first a key that nobody knows, for it may be the one that another sentence misses
         found = error.errors()
-        first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
-        line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first, model)
+        first = next(
+            (each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0]
+        )
+        line, said = (
+            line_of(tree, first.get("ctx", {}).get("place", first["loc"])),
+            _told(first, model),
+        )
         if first["type"] == "model_type" and not first["loc"]:
             said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
     except (ArithmeticError, ValueError, RecursionError):
@@ -101,7 +115,9 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
 
 
 def _required_keys(model: type[BaseModel]) -> str:
-    return " and ".join(f"`{name}:`" for name, field in model.model_fields.items() if field.is_required())
+    return " and ".join(
+        f"`{name}:`" for name, field in model.model_fields.items() if field.is_required()
+    )
 
 
 def line_of(tree: Any, place: Sequence[int | str]) -> int:
@@ -172,9 +188,13 @@ def course_secret(root: Path) -> bytes:
                 file.write(secrets.token_hex(32))
         text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
-        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}") from None
+        raise CourseError(
+            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}"
+        ) from None
     if len(text) < 32:
-        raise CourseError(f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)")
+        raise CourseError(
+            f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)"
+        )
     if mode & 0o077:
         raise CourseError(f"{path} can be read by others. Next: chmod 600 {named}")
     return text

@@ -28,7 +28,9 @@ def with_neighbours(path: Path) -> list[Path]:
             tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        imports = [
+            node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1
+        ]
         names = {node.module or alias.name for node in imports for alias in node.names}
         beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
         todo += [other for other in beside if other.exists()]
@@ -70,12 +72,18 @@ class Exercise:
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
-        return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
+        return tuple(
+            parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed)
+        )
 
     @cached_property
     def forms(self) -> dict[str, Form]:
         """What each function and class returns, where course.yaml says that it is not one tensor."""
-        return {name: form for name in self.shapes if (form := self.signatures(name)[0].form) is not None}
+        return {
+            name: form
+            for name in self.shapes
+            if (form := self.signatures(name)[0].form) is not None
+        }
 
     @property
     def figure_sources(self) -> list[Path]:
@@ -114,7 +122,9 @@ class Assignment:
         self.exercises_folder = self.root / "exercises" / self.id  # what students get
         # the most that a submission can earn
         self.points = sum(exercise.points for exercise in self.row.exercises)
-        self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+        self.exercises = tuple(
+            Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1)
+        )
 
 
 @dataclass(unsafe_hash=True)
@@ -128,12 +138,18 @@ class Course:
         self.title, self.limits = self.file.title, self.file.limits  # limits: of one attempt
         self.texts = self.root / "grader" / "texts.yaml"  # of every misconception
         self.assignments = tuple(Assignment(self.root, row) for row in self.file.assignments)
-        self.exercises = tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
+        self.exercises = tuple(
+            exercise for assignment in self.assignments for exercise in assignment.exercises
+        )
 
     def hidden_files(self) -> list[Path]:
         """Return what no student may see: every file of solutions/ and grader/ that says something."""
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
-        return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
+        return sorted(
+            p
+            for p in found
+            if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip()
+        )
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
@@ -161,22 +177,34 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     if not name:
         if len(every) == 1:
             return every[0]
-        raise UnknownAssignment(f"of which assignment? There are: {', '.join(each.id for each in every)}.")
+        raise UnknownAssignment(
+            f"of which assignment? There are: {', '.join(each.id for each in every)}."
+        )
     wanted = name.casefold()
     names = {each: (each.id, each.title.casefold()) for each in every}
-    matches = [each for each in every if each.id == name] or [each for each in every if wanted in names[each]]
-    matches = matches or [each for each in every if in_part and any(wanted in other for other in names[each])]
+    matches = [each for each in every if each.id == name] or [
+        each for each in every if wanted in names[each]
+    ]
+    matches = matches or [
+        each for each in every if in_part and any(wanted in other for other in names[each])
+    ]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}.")
+        raise UnknownAssignment(
+            f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}."
+        )
     ids_by_name = {other: each.id for each in every for other in names[each]}
     raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
 
 
 def _near(name: str, ids: dict[str, str]) -> str:
     near = get_close_matches(name, ids, 1)
-    return f"did you mean {ids[near[0]]}?" if near else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
+    return (
+        f"did you mean {ids[near[0]]}?"
+        if near
+        else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
+    )
 
 
 def _plain(name: str) -> str:

@@ -25,7 +25,9 @@ class WrittenAs:
     pattern: str
     in_words: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         """Return the text's schema, with a validator that speaks before pydantic does."""
         text = core_schema.str_schema(pattern=self.pattern)
         return core_schema.no_info_before_validator_function(self._checked, text)

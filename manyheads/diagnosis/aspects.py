@@ -73,11 +73,24 @@ def adjoint(comparison: Observed) -> None:
     So it is where a function is linear, whichever linear function it is. Raises CheckFailed.
     """
     (name, *others), cotangent = _arguments(comparison) or [""], comparison.call.cotangent
-    mine, answers = comparison.reply.gradients.get(name), [o.tensor for o in comparison.reply.outputs]
-    if others or mine is None or not isinstance(cotangent, Tensor) or len(answers) != 1 or answers[0] is None:
+    mine, answers = (
+        comparison.reply.gradients.get(name),
+        [o.tensor for o in comparison.reply.outputs],
+    )
+    if (
+        others
+        or mine is None
+        or not isinstance(cotangent, Tensor)
+        or len(answers) != 1
+        or answers[0] is None
+    ):
         return
     answer, argument = answers[0], comparison.call.arguments[name]
-    if isinstance(argument, Tensor) and answer.shape == cotangent.shape and mine.shape == argument.shape:
+    if (
+        isinstance(argument, Tensor)
+        and answer.shape == cotangent.shape
+        and mine.shape == argument.shape
+    ):
         weighed = answer.double() * cotangent
         off = float((weighed.sum() - (argument * mine.double()).sum()).abs())
         if not off <= ROUNDING * max(float(weighed.abs().sum()), 1e-30):
@@ -98,7 +111,9 @@ def _arrive(comparison: Observed, names: list[str]) -> None:
 def _agree(comparison: Observed, names: list[str]) -> None:
     mine = {name: comparison.found.gradients.get(name) for name in names}
     right = {name: comparison.right.gradients[name] for name in names}
-    found, expected = (replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right)))
+    found, expected = (
+        replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right))
+    )
     if not found.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
 
@@ -115,7 +130,9 @@ def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
 
 def is_broken(aspect: Aspect, calls: Sequence[Observed]) -> bool:
     """Return whether an attempt is not as the reference in one aspect."""
-    if aspect in ("values", "values_of_a_kind") and any(_returns_another(aspect, call) for call in calls):
+    if aspect in ("values", "values_of_a_kind") and any(
+        _returns_another(aspect, call) for call in calls
+    ):
         return True  # sooner than the evidence can be written
     try:
         compare(aspect, calls)
@@ -125,14 +142,22 @@ def is_broken(aspect: Aspect, calls: Sequence[Observed]) -> bool:
 
 
 def _returns_another(aspect: Aspect, call: Observed) -> bool:
-    if call.right.raised is not None or call.reply.raised is not None or call.found.agrees(call.right, ("outputs",)):
+    if (
+        call.right.raised is not None
+        or call.reply.raised is not None
+        or call.found.agrees(call.right, ("outputs",))
+    ):
         return False
     return aspect == "values" or _is_of_a_kind(call)
 
 
 def _answered(comparison: Observed) -> None:
     raised = comparison.reply.raised
-    if comparison.right.raised is None and raised is not None and not looks_at_no_numbers(comparison):
+    if (
+        comparison.right.raised is None
+        and raised is not None
+        and not looks_at_no_numbers(comparison)
+    ):
         raise AttemptRaised(raised)
 
 
@@ -151,7 +176,9 @@ def _kind(comparison: Observed) -> None:
     if [o.kind for o in comparison.found.outputs] == [o.kind for o in comparison.right.outputs]:
         return
     Answer(comparison.call, comparison.reply).must_return()
-    for mine, right in zip(answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False):
+    for mine, right in zip(
+        answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False
+    ):
         if right.kind == NONE and mine.kind != NONE:
             raise CheckFailed(f"{mine.label} should be None; yours is {mine.returned}")
         if right.kind != mine.kind:
@@ -170,15 +197,24 @@ def _shape(comparison: Observed) -> None:
 
 def _finite(comparison: Observed) -> None:
     is_odd = any(output.extremes for output in comparison.found.outputs)
-    for (mine, part), expected in zip(_labelled(comparison), cycle(comparison.expected), strict=False):
-        if is_odd and expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
+    for (mine, part), expected in zip(
+        _labelled(comparison), cycle(comparison.expected), strict=False
+    ):
+        if (
+            is_odd
+            and expected is not None
+            and mine.tensor is not None
+            and bool(expected.isfinite().all())
+        ):
             assert_finite(mine.tensor, part)
 
 
 def _values(comparison: Observed) -> None:
     _kind(comparison)
     agrees = comparison.found.agrees(comparison.right, ("outputs",))
-    for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
+    for mine, expected in zip(
+        answers_of(comparison.call, comparison.reply), comparison.expected, strict=False
+    ):
         if expected is None:
             continue
         # then only rounding is left to be seen: a finite fill that is low enough is the same as
@@ -189,9 +225,15 @@ def _values(comparison: Observed) -> None:
             assert_matches(mine, expected)
     if not agrees:
         elsewhere = [
-            o.device for o in comparison.reply.outputs if has_no_numbers(comparison.right) and o.device != "meta"
+            o.device
+            for o in comparison.reply.outputs
+            if has_no_numbers(comparison.right) and o.device != "meta"
         ]
-        said = f"the output is on {elsewhere[0]}, and not on the device that was asked for" if elsewhere else ""
+        said = (
+            f"the output is on {elsewhere[0]}, and not on the device that was asked for"
+            if elsewhere
+            else ""
+        )
         raise CheckFailed(said or "the output is not the expected one")
 
 
@@ -202,7 +244,9 @@ def _values_of_a_kind(comparison: Observed) -> None:
 
 
 def _is_of_a_kind(comparison: Observed) -> bool:
-    mine, right = (["bool" in (d or "") for d in each.dtype] for each in (comparison.found, comparison.right))
+    mine, right = (
+        ["bool" in (d or "") for d in each.dtype] for each in (comparison.found, comparison.right)
+    )
     return mine == right
 
 
@@ -213,7 +257,9 @@ def _dtype(comparison: Observed) -> None:
         _labelled(comparison), comparison.found.dtype, comparison.right.dtype, fillvalue=("", "")
     ):
         if mine != right:
-            raise CheckFailed(f"{part or 'the output'} should be {right}; yours is {mine or 'none'}")
+            raise CheckFailed(
+                f"{part or 'the output'} should be {right}; yours is {mine or 'none'}"
+            )
 
 
 def _labelled(comparison: Observed) -> list[tuple[Output, str]]:
@@ -225,7 +271,9 @@ def _parameters(comparison: Observed) -> None:
     mine, right = comparison.found.parameters, comparison.right.parameters
     extra, missing = sorted(mine.keys() - right.keys()), sorted(right.keys() - mine.keys())
     if extra or missing:
-        raise CheckFailed(f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}")
+        raise CheckFailed(
+            f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}"
+        )
     if mine != right:
         raise CheckFailed("the parameters have other shapes than asked for")
 
@@ -249,7 +297,9 @@ def _attributes(comparison: Observed) -> None:
 
 def _mutated(comparison: Observed) -> None:
     if comparison.found.mutated != comparison.right.mutated:
-        raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new one")
+        raise CheckFailed(
+            "an argument was changed in place: the caller still needs it, so compute a new one"
+        )
 
 
 def _device(comparison: Observed) -> None:

@@ -104,11 +104,16 @@ def load_bank(exercise: Exercise) -> Bank:
     names = namespace_of(path)
     make, listed = names.get("make"), names.get("MUTANTS")
     if not isinstance(listed, tuple):
-        raise CourseError(f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}")
+        raise CourseError(
+            f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}"
+        )
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
     families = _families(exercise, bank, names.get("FAMILIES", ()))
-    mutants = tuple(_mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2)) for i in range(len(listed)))
+    mutants = tuple(
+        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2))
+        for i in range(len(listed))
+    )
     return replace(bank, mutants=mutants, families=families)
 
 
@@ -116,7 +121,11 @@ def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int)
     """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it has another form."""
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
     is_row = isinstance(row, tuple) and len(row) == parts and isinstance(row[0], str)
-    if isinstance(row, tuple) and is_row and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping)):
+    if (
+        isinstance(row, tuple)
+        and is_row
+        and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
+    ):
         return row
     shown = repr(row)[:60]
     said = f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a tuple of {form}"
@@ -143,18 +152,24 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
     return tuple(families)
 
 
-def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:
+def _mutant(
+    exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
+) -> Mutant:
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
     if not isinstance(change, Edit):
         if bank.make is None:
-            raise CourseError(f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}")
+            raise CourseError(
+                f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}"
+            )
         try:
             return Mutant(id_, change, bank.make(**change))
         except Exception as error:
             knobs = ", ".join(f"{name}={value!r}" for name, value in change.items())
             problem = f"make({knobs}) raises {type(error).__name__}: {error}"
-            raise CourseError(f"{path}: the mutant {id_}: {problem}. Next: mend make or the knobs, {again}") from error
+            raise CourseError(
+                f"{path}: the mutant {id_}: {problem}. Next: mend make or the knobs, {again}"
+            ) from error
     try:
         edited = change.apply(source)
     except EditError as error:
@@ -177,7 +192,9 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
-        shown = f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
+        shown = (
+            f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
+        )
         problem = f"{reference.name} with its edit{shown} raises {described(cause)}"
         again = f"then course verify {exercise.id}"
         raise CourseError(
@@ -236,15 +253,20 @@ def _in_words(error: ValidationError, path: Path) -> str:
     first = error.errors()[0]
     keys = [str(key) for key in first["loc"]]
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    line = next((n for n, text in enumerate(lines, 1) if keys and text.partition(":")[0].strip("\"' ") == keys[0]), 1)
+    line = next(
+        (
+            n
+            for n, text in enumerate(lines, 1)
+            if keys and text.partition(":")[0].strip("\"' ") == keys[0]
+        ),
+        1,
+    )
     about = ", ".join(keys[:-1] if first["type"] in ("extra_forbidden", "missing") else keys)
     where = f"{line}: {about or 'the file'}"
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
     if first["type"] == "extra_forbidden":
-        return (
-            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints, shows and overrides"
-        )
+        return f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints, shows and overrides"
     if first["type"].startswith(("dict", "model")):
         return f"{where} should hold titles, explanations and hints by their ids"
     return f"{where} is not as it should be: {first['msg']}"
@@ -252,8 +274,11 @@ def _in_words(error: ValidationError, path: Path) -> str:
 
 def _text(*sources: _Words) -> MisconceptionText:
     title, explanation = (
-        next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
+        next((found for words in sources if (found := getattr(words, field))), "")
+        for field in ("title", "explanation")
     )
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))
-    shows = next((words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None)
+    shows = next(
+        (words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None
+    )
     return MisconceptionText(title=title, explanation=explanation, hints=hints, shows=shows)

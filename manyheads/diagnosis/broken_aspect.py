@@ -39,16 +39,23 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
         ask, calls = broken.ask, [seen[i] for i in broken.calls]
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
         name = ask.means or (
-            name if all(e.found.outputs and e.found.outputs[0].projections for e in calls) and tells(calls) else ""
+            name
+            if all(e.found.outputs and e.found.outputs[0].projections for e in calls)
+            and tells(calls)
+            else ""
         )
         of_numbers = "" if name else _of_plain_numbers(recording, ask, calls)
         name = name or of_numbers
-        of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
+        of_another_kind = any(
+            [o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls
+        )
         if of_another_kind and ask.aspect != "kind":
             name = ""
         found[broken.calls[-1]] = name if name in ids else ""
         if of_numbers:
-            found |= {i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])}
+            found |= {
+                i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])
+            }
     return {i: name for i, name in found.items() if name}
 
 
@@ -60,7 +67,12 @@ def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) 
     found: dict[int, str] = {}
     for check in recording.visible:
         for ask in (ask for ask in check.asks if ask.aspect == "values"):
-            calls = [i for group in ask.calls for i in group if i in seen and is_broken(ask.aspect, [seen[i]])]
+            calls = [
+                i
+                for group in ask.calls
+                for i in group
+                if i in seen and is_broken(ask.aspect, [seen[i]])
+            ]
             name = _of_plain_numbers(recording, ask, [seen[i] for i in calls]) if calls else ""
             if name:
                 found |= dict.fromkeys(calls, name)
@@ -76,7 +88,11 @@ def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed])
     ids = set[str]()
     for mutant in recording.mutants:
         answers = ((recording.right(i), recording.answer(mutant, i)) for i in asked)
-        wrong = (answer for right, answer in answers if answer is not None and not answer.agrees(right, ("outputs",)))
+        wrong = (
+            answer
+            for right, answer in answers
+            if answer is not None and not answer.agrees(right, ("outputs",))
+        )
         if any([output.kind for output in answer.outputs] == kinds for answer in wrong):
             ids.add(mutant.id)
     return ids.pop() if len(ids) == 1 else ""
@@ -106,7 +122,9 @@ Group = tuple[Ask, tuple[int, ...]]
 
 def groups_of(check: PublicCheck, seen: Container[int]) -> list[Group]:
     """Return what a check asks of calls that were seen."""
-    return [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
+    return [
+        (ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)
+    ]
 
 
 def first_broken(groups: Iterable[Group], seen: Mapping[int, Observed]) -> Broken | None:

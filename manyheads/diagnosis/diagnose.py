@@ -13,9 +13,23 @@ from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
 from .directions import without_other_directions
-from .explain_row import cover, explain, explain_behind, explain_by_kind, explain_functions, explain_nearly, explain_two
+from .explain_row import (
+    cover,
+    explain,
+    explain_behind,
+    explain_by_kind,
+    explain_functions,
+    explain_nearly,
+    explain_two,
+)
 from .fingerprint import has_no_numbers
-from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
+from .fixed_sizes import (
+    HARD_CODED,
+    has_written_size,
+    lines_that_turn_all_axes,
+    proven_by_rank,
+    proven_by_size,
+)
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
 from .proofs import (
@@ -35,7 +49,9 @@ from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
 
-def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None) -> Diagnosis:
+def diagnose(
+    recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None
+) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
@@ -47,7 +63,9 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
     case = _Case(recording, seen, source)
-    explained = explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
+    explained = (
+        explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
+    )
     explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
     explained = explained or explain_behind(case.row, case.proofs)
     explained = _behind_guards(case, explained)
@@ -61,7 +79,12 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         _prove_more(case)
     elif case.dropped:
         by_aspect = proven_by_aspect(
-            recording, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
+            recording,
+            {
+                i: e
+                for i, e in case.row.written.items()
+                if is_of_copies(e.call) or i in case.row.wrong
+            },
         )
         case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
     return replace(_diagnosis(case, explained), answers=case.row.digest())
@@ -79,8 +102,12 @@ class _Case:
         self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
-        unfinished = {i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)}
-        self.unfinished = {i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty}
+        unfinished = {
+            i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)
+        }
+        self.unfinished = {
+            i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty
+        }
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         written = {i: e for i, e in written.items() if i not in idle}
@@ -89,9 +116,19 @@ class _Case:
         self.row = Row(recording, written, wrong, calls - idle - self.unfinished.keys())
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
         # What gives nothing anywhere lets nothing through.
-        gives = {target_of(e.call) for e in written.values() if any(out.tensor is not None for out in e.reply.outputs)}
-        told = (i for i, e in written.items() if e.right.raised != "refused" or target_of(e.call) in gives)
-        answers = ((i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised)
+        gives = {
+            target_of(e.call)
+            for e in written.values()
+            if any(out.tensor is not None for out in e.reply.outputs)
+        }
+        told = (
+            i
+            for i, e in written.items()
+            if e.right.raised != "refused" or target_of(e.call) in gives
+        )
+        answers = (
+            (i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised
+        )
         self.answers = {i: name for i, name in answers if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
@@ -101,7 +138,9 @@ class _Case:
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
         not_due = ((i, e) for i, e in wrong.items() if e.right.raised == "refused")
-        self.in_its_own_way = {i for i, e in not_due if e.found.raised or target_of(e.call) not in gives}
+        self.in_its_own_way = {
+            i for i, e in not_due if e.found.raised or target_of(e.call) not in gives
+        }
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
@@ -120,26 +159,44 @@ def _dropped_otherwise(row: Row) -> Set[int]:
     copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
     if copies == row.wrong.keys():
         return set()
-    return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))}
+    return {
+        i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))
+    }
 
 
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
     written, wrong = case.row.written, case.row.wrong
     allowed = {i: e for i, e in written.items() if e.right.raised is None}
-    raised = {i: (target_of(e.call), each) for i, e in allowed.items() if (each := e.reply.raised) is not None}
+    raised = {
+        i: (target_of(e.call), each)
+        for i, e in allowed.items()
+        if (each := e.reply.raised) is not None
+    }
     refused = guards_of(case.source, raised)
     follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
-    if not refused or follows or any(_only_stops(case.fingerprints, fault.id) for fault in explained):
+    if (
+        not refused
+        or follows
+        or any(_only_stops(case.fingerprints, fault.id) for fault in explained)
+    ):
         return explained
     let_in = any(e.right.raised == "refused" != e.found.raised for e in written.values())
     divides = let_in and any(guard.divides for guard in refused.values())
-    if _is_of_more(explained, refused, divides, [i for i in wrong if i not in case.answers], case.answers.values()):
+    if _is_of_more(
+        explained,
+        refused,
+        divides,
+        [i for i in wrong if i not in case.answers],
+        case.answers.values(),
+    ):
         return explained
     # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
-        i for i, e in wrong.items() if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
+        i
+        for i, e in wrong.items()
+        if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
     rest = case.row.without(refused.keys() | let_through)
     behind = explain(rest, case.proofs)
@@ -154,15 +211,27 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
 def _only_stops(recording: Recording, id_: str) -> bool:
     """Return whether a misconception is one that stops: no mutant of it gives another answer than the reference."""
     found = zip(recording.mutants, recording.speaks, strict=True)
-    spoken = ((mutant, i) for mutant, calls in found if mutant.id == id_ for i in recording.facets if calls >> i & 1)
-    return all((answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken)
+    spoken = (
+        (mutant, i)
+        for mutant, calls in found
+        if mutant.id == id_
+        for i in recording.facets
+        if calls >> i & 1
+    )
+    return all(
+        (answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken
+    )
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
     """Return what explains the values as though no parameter were too many, where those prove a mistake."""
     case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
     beside = without_more(case.row.written, case.parameters)
-    wrong = {i: e for i, e in beside.items() if i in case.row.wrong and differs(case.fingerprints, i, e.found)}
+    wrong = {
+        i: e
+        for i, e in beside.items()
+        if i in case.row.wrong and differs(case.fingerprints, i, e.found)
+    }
     explained = explain(Row(case.fingerprints, beside, wrong, case.row.asked), case.proofs)
     if explained:
         case.proven = {**case.parameters, **case.proven}
@@ -178,9 +247,15 @@ def _prove_more(case: _Case) -> None:
     }
     directions = {id_: words.shows for id_, words in case.fingerprints.words.items() if words.shows}
     placed = without_other_directions(placed, row.written, directions)
-    never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
+    never = of_one_number(case.fingerprints) | (
+        set() if has_written_size(case.source) else {HARD_CODED}
+    )
     turned = lines_that_turn_all_axes(case.source)  # which no rank proves
-    others = {i: e for i, e in row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
+    others = {
+        i: e
+        for i, e in row.written.items()
+        if not (e.reply.raised and e.reply.raised.line in turned)
+    }
     shown = {
         **proven_by_rank(others, row.wrong),
         **proven_by_size(row, case.source),
@@ -201,7 +276,8 @@ def _leave_dtypes_that_follow(case: _Case) -> None:
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
     unwritten = [
-        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
+        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates)
+        for e in case.unfinished.values()
     ]
     ids = list(dict.fromkeys(case.proven.values()))
     # Of mutants with the same answers the proof tells which it is.
@@ -212,7 +288,12 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
-        or can_cause(ids, wrong - case.proven.keys() - case.in_its_own_way, wrong, lambda: _differing(case.row))
+        or can_cause(
+            ids,
+            wrong - case.proven.keys() - case.in_its_own_way,
+            wrong,
+            lambda: _differing(case.row),
+        )
     )
     words = case.fingerprints.words
     # before the gradient that it cuts
@@ -265,6 +346,8 @@ def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
         return False
     if looks_at_no_numbers(seen) and not on_another_device(seen):
         return True
-    alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
+    alike = [
+        e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None
+    ]
     with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
     return 2 * sum(with_numbers) > len(with_numbers)

@@ -45,13 +45,20 @@ class Diagnosis:
         """All that is found."""
         return (*self.named, *self.also)
 
-    def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
+    def changed(
+        self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]
+    ) -> Diagnosis:
         """Return the same with more to tell of each."""
         return replace(self, named=change(self.named), also=change(self.also))
 
     def of_one_mistake(self) -> Diagnosis:
         """Return the same without what takes two mistakes: one edit of the text makes every check pass."""
-        return replace(self, named=tuple(d for d in self.named if d.id not in self.together), also=(), together=())
+        return replace(
+            self,
+            named=tuple(d for d in self.named if d.id not in self.together),
+            also=(),
+            together=(),
+        )
 
 
 NOTHING = Diagnosis()

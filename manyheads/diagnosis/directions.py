@@ -29,7 +29,9 @@ def without_other_directions(
     for name in dict.fromkeys(names.values()):
         calls = [call for call, other in names.items() if other == name]
         direction = directions.get(name)
-        if direction is None or any(_SHOWS[direction](seen[call]) for call in calls if call in seen):
+        if direction is None or any(
+            _SHOWS[direction](seen[call]) for call in calls if call in seen
+        ):
             kept |= dict.fromkeys(calls, name)
     return kept
 

@@ -53,10 +53,14 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     # not by one
     for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):
         alone = row.of(own | (earlier - row.wrong.keys()))
-        faults = cover(row.of(own | earlier), own) or explain(alone, proofs, is_little=len(alone.wrong) < FEWEST)
+        faults = cover(row.of(own | earlier), own) or explain(
+            alone, proofs, is_little=len(alone.wrong) < FEWEST
+        )
         for fault in faults:
             # A function may be asked for one head_dim alone, and there a number imitates much.
-            if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(row.of(own), listed=True):
+            if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(
+                row.of(own), listed=True
+            ):
                 found.setdefault(fault.id, fault)
     return tuple(found.values())
 
@@ -80,7 +84,9 @@ def explain_two(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fa
     """Return two mutants that in one answer as the attempt does; else such a pair for one of its functions."""
     rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
     rows = [each for each in rows if each is row or len(each.wrong) >= FEWEST]
-    return _first(partial(made_pair, bank=bank), [each for one in rows for each in beside(one, proofs)])
+    return _first(
+        partial(made_pair, bank=bank), [each for one in rows for each in beside(one, proofs)]
+    )
 
 
 def _first(explains: Callable[[Row], Sequence[Fault]], rows: Iterable[Row]) -> Sequence[Fault]:
@@ -94,7 +100,9 @@ def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
     """
     targets = [target_of(call) for call in row.recording.calls]
     functions = list(dict.fromkeys(targets))
-    says_something = {i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None}
+    says_something = {
+        i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None
+    }
     for place, function in enumerate(functions if len(functions) > 1 else ()):
         own = {i for i in row.asked if targets[i] == function}
         yield own, {i for i in row.asked & says_something if targets[i] in functions[:place]}
@@ -115,7 +123,11 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
         if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
             near.add(row.id(m))
     # One number is nearly right where few calls have another head_dim: its curve tells more.
-    return [Fault(next(iter(near)))] if len(near) == 1 and near.isdisjoint(of_one_number(row.recording)) else []
+    return (
+        [Fault(next(iter(near)))]
+        if len(near) == 1 and near.isdisjoint(of_one_number(row.recording))
+        else []
+    )
 
 
 def explain_by_kind(row: Row) -> Sequence[Fault]:
@@ -135,7 +147,11 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     """
     wrong = {i: e for i, e in row.wrong.items() if own is None or i in own}
     impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
-    mutants = [m for m in range(len(row.recording.mutants)) if row.id(m) not in impossible and row.allows(m)]
+    mutants = [
+        m
+        for m in range(len(row.recording.mutants))
+        if row.id(m) not in impossible and row.allows(m)
+    ]
     explains = {m: frozenset(i for i in wrong if row.explains(m, i)) for m in mutants}
     # not by chance
     mutants = [m for m in mutants if not all(row.varies(m, i) for i in explains[m])]
@@ -158,6 +174,8 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     functions = {target_of(each.call) for each in wrong.values()}
     answers = (row.written[i] for i in row.asked & row.written.keys())
     is_answered = any(e.found.raised is None and target_of(e.call) in functions for e in answers)
-    if only_raises and (not is_answered or any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)):
+    if only_raises and (
+        not is_answered or any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
+    ):
         return []  # where every call raises, the exception says where it stops, and not why
     return faults

@@ -83,7 +83,8 @@ def curves_to_columns(curves: Sequence[Curve]) -> tuple[list[object], dict[str, 
     whole, sizes = to_rows(rows.nan_to_num(0.0))
     projections = whole.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
     body: list[object] = [
-        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)] for c in curves
+        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)]
+        for c in curves
     ]
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
@@ -100,7 +101,10 @@ def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tup
             id_,
             step,
             tuple(calls),
-            tuple(tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form) for form in forms),
+            tuple(
+                tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
+                for form in forms
+            ),
             tuple(next(parts).view(shape) for shape in shapes),
             frozenset(speaks),
         )

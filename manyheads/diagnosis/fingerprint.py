@@ -62,7 +62,11 @@ def _is_near(a: float, b: float, bound: float) -> bool:
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    return {name: entry.shape for name, entry in reply.modules[0].parameters.items()} if reply.modules else {}
+    return (
+        {name: entry.shape for name, entry in reply.modules[0].parameters.items()}
+        if reply.modules
+        else {}
+    )
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
@@ -72,7 +76,10 @@ def _attributes(reply: Reply) -> dict[str, str]:
     facts, seen = reply.modules[0], reply.operations
     found = {name: str(value) for name, value in facts.attributes.items()}
     if found:
-        found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
+        found |= {
+            "its mode": f"training={facts.training}",
+            "its weights": f"changed={facts.changed}",
+        }
         found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
     return found
 
@@ -85,7 +92,8 @@ def _makes_a_square(reply: Reply) -> bool:
     T = max(sizes)
     shapes = reply.operations.shapes
     return T > 1 and any(
-        sum(size in (T, T + 1) for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
+        sum(size in (T, T + 1) for size in shape) > 1
+        or any(size and size % T**2 == 0 for size in shape)
         for shape in shapes
     )
 
@@ -106,7 +114,9 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
     """
     metadata = {"of": of, "evidence": evidence}
     return (
-        field(default_factory=dict, metadata=metadata) if default is None else field(default=default, metadata=metadata)
+        field(default_factory=dict, metadata=metadata)
+        if default is None
+        else field(default=default, metadata=metadata)
     )
 
 
@@ -122,7 +132,9 @@ class ReplyFingerprint:
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
     undefined: bool = False
-    dtype: tuple[str | None, ...] = _plain(lambda reply: tuple(output.dtype for output in reply.outputs), ())
+    dtype: tuple[str | None, ...] = _plain(
+        lambda reply: tuple(output.dtype for output in reply.outputs), ()
+    )
     mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
     parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
     attributes: Mapping[str, str] = _plain(_attributes)
@@ -135,12 +147,19 @@ class ReplyFingerprint:
         ),
     )
     softmax: bool = _plain(
-        lambda reply: bool(reply.operations and any("softmax" in name for name in reply.operations.kernels)),
+        lambda reply: bool(
+            reply.operations and any("softmax" in name for name in reply.operations.kernels)
+        ),
         False,
-        ("PyTorch's softmax is used where it should be written out", "PyTorch's softmax is not used"),
+        (
+            "PyTorch's softmax is used where it should be written out",
+            "PyTorch's softmax is not used",
+        ),
     )
     square: bool = _plain(
-        _makes_a_square, False, "on the way a tensor is made in which two axes are as long as the sequence"
+        _makes_a_square,
+        False,
+        "on the way a tensor is made in which two axes are as long as the sequence",
     )
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
@@ -150,7 +169,10 @@ class ReplyFingerprint:
         return all(self._agrees_in(facet, other) for facet in facets)
 
     def is_same(
-        self, other: ReplyFingerprint, facets: tuple[Facet, ...] | None = None, tolerance: float = SAME
+        self,
+        other: ReplyFingerprint,
+        facets: tuple[Facet, ...] | None = None,
+        tolerance: float = SAME,
     ) -> bool:
         """Return whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
         if self is other:
@@ -159,18 +181,24 @@ class ReplyFingerprint:
             return self.raised == other.raised
         return all(self._agrees_in(facet, other, tolerance) for facet in facets or FACETS)
 
-    def _agrees_in(self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE) -> bool:
+    def _agrees_in(
+        self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE
+    ) -> bool:
         if facet == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
-            return len(self.outputs) == len(other.outputs) and all(a.agrees(b, tolerance) for a, b in pairs)
+            return len(self.outputs) == len(other.outputs) and all(
+                a.agrees(b, tolerance) for a, b in pairs
+            )
         if facet in ("gradients", "argument_gradients"):
             if self.undefined and other.undefined:
                 return True
             names, others = (
-                [name for name in side.gradients if facet == "gradients" or is_argument(name)] for side in (self, other)
+                [name for name in side.gradients if facet == "gradients" or is_argument(name)]
+                for side in (self, other)
             )
             return {*names} == {*others} and all(
-                _same_gradient(self.gradients[name], other.gradients[name], self, tolerance) for name in names
+                _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
+                for name in names
             )
         return bool(getattr(self, facet) == getattr(other, facet))
 
@@ -182,19 +210,26 @@ EVIDENCE: Mapping[str, Evidence] = {
     each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
 }
 # In the order in which a check takes them to tell mutants apart: what a reply returns, then how it came about.
-FACETS: tuple[Facet, ...] = tuple(dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN]))
+FACETS: tuple[Facet, ...] = tuple(
+    dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN])
+)
 
 
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
     facets: dict[str, Any] = {name: of(reply) for name, of in PLAIN.items()}
     outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
-    odd = [o.tensor for o, found in zip(reply.outputs, outputs, strict=True) if found.extremes and o.tensor is not None]
+    odd = [
+        o.tensor
+        for o, found in zip(reply.outputs, outputs, strict=True)
+        if found.extremes and o.tensor is not None
+    ]
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=outputs,
         gradients={
-            name: None if g is None else _tensor_fingerprint("tensor", g, None) for name, g in reply.gradients.items()
+            name: None if g is None else _tensor_fingerprint("tensor", g, None)
+            for name, g in reply.gradients.items()
         },
         undefined=any(bool(tensor.isnan().any()) for tensor in odd),
         **facets,
@@ -209,7 +244,9 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
 def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
     """Return the reply without the numbers of an ndarray, a list or a text that is not due: they say nothing."""
     alien = TABLES.difference(output.kind for output in right.outputs)
-    return replace(reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs))
+    return replace(
+        reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs)
+    )
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
@@ -223,7 +260,10 @@ def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> Rep
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return replace(found, raised="refused")
     if has_no_numbers(right):
-        bare = (TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o for o in found.outputs)
+        bare = (
+            TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o
+            for o in found.outputs
+        )
         return replace(found, outputs=tuple(bare))
     return found
 
@@ -234,7 +274,10 @@ def is_argument(name: str) -> bool:
 
 
 def _same_gradient(
-    a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint, tolerance: float
+    a: TensorFingerprint | None,
+    b: TensorFingerprint | None,
+    whole: ReplyFingerprint,
+    tolerance: float,
 ) -> bool:
     if a is None or b is None:
         return a is b
@@ -257,10 +300,16 @@ def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
     return _tensor_fingerprint("tensor", tensor, None)
 
 
-def _tensor_fingerprint(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
+def _tensor_fingerprint(
+    kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None
+) -> TensorFingerprint:
     if tensor is None:
         return TensorFingerprint(kind=kind, shape=shape)
     seen = project(tensor)
     return TensorFingerprint(
-        kind=kind, shape=tuple(tensor.shape), extremes=seen.extremes, projections=seen.numbers, norm=seen.norm
+        kind=kind,
+        shape=tuple(tensor.shape),
+        extremes=seen.extremes,
+        projections=seen.numbers,
+        norm=seen.norm,
     )

@@ -30,9 +30,13 @@ def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
     nodes: Iterable[ast.AST] = nodes_of(source)
     if of_ranges:
         calls = (node for node in nodes if isinstance(node, ast.Call))
-        ranges = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range")
+        ranges = (
+            call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range"
+        )
         nodes = chain.from_iterable(call.args for call in ranges)
-    return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
+    return (
+        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int
+    )
 
 
 def has_written_size(source: str) -> bool:
@@ -66,7 +70,9 @@ def proven_by_size(row: Row, source: str) -> dict[int, str]:
 
 
 def _told(seen: Observed) -> list[int]:
-    return [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+    return (
+        [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+    )
 
 
 def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
@@ -87,13 +93,23 @@ def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
         return {n for n in written if n in foreign or not left[n].isdisjoint(foreign)}
     pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
     shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
-    others = {a for mine, due in shapes if len(mine) == len(due) for a, b in zip(mine, due, strict=True) if a != b}
+    others = {
+        a
+        for mine, due in shapes
+        if len(mine) == len(due)
+        for a, b in zip(mine, due, strict=True)
+        if a != b
+    }
     return others & written
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
     """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed size."""
-    return {node.lineno for node in nodes_of(source) if isinstance(node, ast.Attribute) and node.attr == "T"}
+    return {
+        node.lineno
+        for node in nodes_of(source)
+        if isinstance(node, ast.Attribute) and node.attr == "T"
+    }
 
 
 def rank_of(call: Call) -> int:
@@ -111,7 +127,9 @@ def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]
     found: dict[int, str] = {}
     for calls in functions.values():
         wrong = {i: each for i, each in calls.items() if i in unexplained}
-        right = {rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None}
+        right = {
+            rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None
+        }
         ranks = {rank_of(comparison.call) for comparison in wrong.values()}
         if right and right.isdisjoint(ranks) and all(map(_has_no_answer, wrong.values())):
             found |= dict.fromkeys(wrong, HARD_CODED)

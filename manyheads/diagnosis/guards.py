@@ -28,7 +28,17 @@ _GIVEN, _COMPUTED, _OTHER = range(3)
 # at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at
 # another line
 PLACES = 16
-_PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred)
+_PARTS = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.Tuple,
+    ast.List,
+    ast.Slice,
+    ast.Starred,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,11 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     places = {(target, each.line): each for target, each in raised.values()}
     own = (guard_of(source, target, each) for (target, _), each in islice(places.items(), PLACES))
     guards = {guard.line: guard for guard in own if guard is not None}
-    return {i: guards[e.line] for i, (_, e) in raised.items() if e.line and e.line in guards and is_refusal(e)}
+    return {
+        i: guards[e.line]
+        for i, (_, e) in raised.items()
+        if e.line and e.line in guards and is_refusal(e)
+    }
 
 
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
@@ -60,8 +74,14 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
         tests = _tests(function.body, line)
         if tests and all(map(_Sizes(function, line).decide, tests)):
             inverted = any(map(_asks_for_no_rest, tests))
-            nodes = [(getattr(n, "op", None), getattr(n, "id", "")) for test in tests for n in ast.walk(test)]
-            divides = any(isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes)
+            nodes = [
+                (getattr(n, "op", None), getattr(n, "id", ""))
+                for test in tests
+                for n in ast.walk(test)
+            ]
+            divides = any(
+                isinstance(op, ast.Mod | ast.FloorDiv) or name == "divmod" for op, name in nodes
+            )
             return Guard(line, divides and not inverted, inverted)
     return None
 
@@ -90,7 +110,10 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
         if isinstance(statement, ast.If):
             otherwise = ast.UnaryOp(ast.Not(), statement.test)
             for part, test in ((statement.body, statement.test), (statement.orelse, otherwise)):
-                if any(isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0) for node in part):
+                if any(
+                    isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0)
+                    for node in part
+                ):
                     return [test]
                 if within := _tests(part, line):
                     return [test, *within]
@@ -100,7 +123,9 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
 def _asks_for_no_rest(test: ast.expr) -> bool:
     """Return whether an `if` raises where nothing is left over: `C % n == 0`, `not C % n`."""
     match test:
-        case ast.Compare(left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+        case ast.Compare(
+            left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
+        ):
             return True
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod())):
             return True
@@ -125,7 +150,9 @@ class _Sizes:
 
     def decide(self, test: ast.expr) -> bool:
         """Return whether sizes alone decide this test."""
-        operators = [op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops]
+        operators = [
+            op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops
+        ]
         limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
         return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
 
@@ -137,7 +164,11 @@ class _Sizes:
             case ast.Name():
                 return self._names.get(node.id, _OTHER)
             case ast.Attribute():
-                return _size_of(self._made_of(node.value)) if node.attr == "shape" else self._made_of(node.value)
+                return (
+                    _size_of(self._made_of(node.value))
+                    if node.attr == "shape"
+                    else self._made_of(node.value)
+                )
             case ast.Subscript():
                 return max(self._made_of(node.value), self._made_of(node.slice))
             case ast.Call():
@@ -157,7 +188,9 @@ class _Sizes:
         return _GIVEN if isinstance(func, ast.Name) and func.id in _COUNTED else _OTHER
 
     def _bind(self, targets: Iterable[ast.expr], made_of: int) -> None:
-        names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+        names = {
+            node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
+        }
         self._names.update(dict.fromkeys(names - {"self"}, made_of))
 
 

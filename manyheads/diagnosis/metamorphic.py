@@ -37,7 +37,9 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
     """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where there are none."""
     for expected, found in answers:
         zero = expected == 0
-        missed = int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
+        missed = (
+            int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
+        )
         if missed:
             due = int(zero.sum())
             if due == 1:
@@ -66,14 +68,18 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
     """Return whether the answers are the reference's, but for one finite number below 0 wherever these are −inf."""
     if any(expected.shape != found.shape for expected, found in answers):
         return False
-    filled = torch.cat([torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)])
+    filled = torch.cat(
+        [torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)]
+    )
     if not len(filled) or not float(filled[0]) < -_SAME:
         return False
     rounding = _SAME * max(1.0, abs(float(filled[0])))
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     return all(
-        _is_near(expected[kept], found[kept]) for expected, found in answers if (kept := expected.isfinite()).any()
+        _is_near(expected[kept], found[kept])
+        for expected, found in answers
+        if (kept := expected.isfinite()).any()
     )
 
 
@@ -96,7 +102,9 @@ def moves_too_little(answers: Sequence[Pair]) -> str:
         for axis in range(same.dim()):
             others = [d for d in range(same.dim()) if d != axis]
             asked = (~same).sum(others) > 0 if others else ~same
-            moves = (apart > _MOVES * largest).sum(others) > 0 if others else apart > _MOVES * largest
+            moves = (
+                (apart > _MOVES * largest).sum(others) > 0 if others else apart > _MOVES * largest
+            )
             if bool((asked & ~moves).any()):
                 return f"{EDIT} leaves numbers as they were that it should change"
     return ""
@@ -123,7 +131,9 @@ def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
             return
 
 
-def _edits(answers: Sequence[Pair], all_may_move: bool = False) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _edits(
+    answers: Sequence[Pair], all_may_move: bool = False
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield (where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
@@ -134,7 +144,12 @@ def _edits(answers: Sequence[Pair], all_may_move: bool = False) -> Iterator[tupl
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     """Return whether a number is the largest difference of two answers, and they do differ."""
-    if first.shape != second.shape or not first.dim() or number.dim() or not bool(number.abs() > _STAYS):
+    if (
+        first.shape != second.shape
+        or not first.dim()
+        or number.dim()
+        or not bool(number.abs() > _STAYS)
+    ):
         return False
     return _is_largest_difference(first, second, number)
 
@@ -145,7 +160,11 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
     "" if nothing is, or if the first two are wrong themselves, perhaps others in every call.
     """
     (right, first), (other_right, second), (_, number) = answers
-    if not _is_near(right, first) or not _is_near(other_right, second) or _is_largest_difference(first, second, number):
+    if (
+        not _is_near(right, first)
+        or not _is_near(other_right, second)
+        or _is_largest_difference(first, second, number)
+    ):
         return ""
     return f"the number that it gives is {_what_it_is(first, second, number)}"
 
@@ -175,7 +194,9 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
         return ""
     due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
     # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no business of dropout's.
-    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise([(extremes, found)]):
+    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise(
+        [(extremes, found)]
+    ):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
@@ -192,7 +213,9 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
     if len(answers) != 2:
         return False
     (right, calm), (extremes, found) = answers
-    due, mine = (_factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found)))
+    due, mine = (
+        _factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found))
+    )
     if due is None or mine is None or due <= 1 or mine <= 1:
         return False
     dropouts = 2 * math.log(mine) / math.log(due)  # by halves: two of them may be due
@@ -219,7 +242,9 @@ def left_otherwise(answers: Sequence[Pair]) -> str:
     Of the extremes of many answers in training. A dropout of whole answers, which scales all of them, changes no share.
     """
     for extremes, found in answers:
-        due, mine = (each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found))
+        due, mine = (
+            each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found)
+        )
         if not _is_near(due, mine):
             return "asked often in training, what dropout leaves of the answer is another part of it than it should be"
     return ""
@@ -268,7 +293,10 @@ def edit_of(first: Call, second: Call) -> str:
 def _given(call: Call) -> dict[str, object]:
     build, given = call.subject, dict[str, object]()
     if isinstance(build, Build):
-        given = {f"argument {place} of {build.target}": value for place, value in enumerate(build.args, 1)}
+        given = {
+            f"argument {place} of {build.target}": value
+            for place, value in enumerate(build.args, 1)
+        }
         given |= {**build.kwargs, **build.attributes, **(build.state or {})}
     for name, value in call.arguments.items():
         parts = {f"{name}.{part}": weight for part, weight in getattr(value, "linears", {}).items()}
@@ -280,11 +308,15 @@ def _edited(before: Tensor, after: Tensor) -> str:
     """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is everywhere, or in no one piece."""
     cuts = []
     for axis, size in enumerate(before.shape if before.shape == after.shape else ()):
-        hit = (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
+        hit = (
+            (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
+        )
         first, end = hit[0], hit[-1] + 1
         if len(hit) < end - first:
             return ""
-        cuts.append(str(first) if len(hit) == 1 < size else f"{first or ''}:{end if end < size else ''}")
+        cuts.append(
+            str(first) if len(hit) == 1 < size else f"{first or ''}:{end if end < size else ''}"
+        )
     while cuts and cuts[-1] == ":":
         cuts.pop()
     return f" in [{', '.join(cuts)}]" if cuts else ""

@@ -54,7 +54,9 @@ NOTHING = 1e-6  # of the largest number: it is as good as 0
 def is_of_copies(call: Call) -> bool:
     """Return whether a module is asked, in training, about many copies of one input."""
     first = next((value for value in call.args if isinstance(value, Tensor)), None)
-    if first is None or not (call.random and isinstance(call.subject, Build) and call.subject.training):
+    if first is None or not (
+        call.random and isinstance(call.subject, Build) and call.subject.training
+    ):
         return False
     are_many = first.dim() > 1 and len(first) >= FEWEST
     return are_many and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
@@ -93,19 +95,30 @@ _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 def looks_at_no_numbers(comparison: Observed) -> bool:
     """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
     raised = comparison.reply.raised
-    return raised is not None and has_no_numbers(comparison.right) and bool(_META.search(raised.message))
+    return (
+        raised is not None
+        and has_no_numbers(comparison.right)
+        and bool(_META.search(raised.message))
+    )
 
 
 def on_another_device(comparison: Observed) -> str:
     """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
     if not has_no_numbers(comparison.right):
         return ""
-    seen, kind = comparison.reply.operations, comparison.reply.raised and kind_of(comparison.reply.raised)
+    seen, kind = (
+        comparison.reply.operations,
+        comparison.reply.raised and kind_of(comparison.reply.raised),
+    )
     if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
         if is_moved_after_a_call(comparison.call):
             return "tensors on two devices meet; one of them was made in an earlier call, before the module moved"
-        return "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
-    elsewhere = next((out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None)
+        return (
+            "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        )
+    elsewhere = next(
+        (out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None
+    )
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
 
 
@@ -129,4 +142,9 @@ def fault_of_device(comparison: Observed) -> str:
 def is_moved_after_a_call(call: Call) -> bool:
     """Return whether a module is built where it is, answers once, and only then moves to the meta device."""
     takes_meta = any(isinstance(each, Tensor) and each.device.type == "meta" for each in call.args)
-    return takes_meta and bool(call.around) and isinstance(call.subject, Build) and call.subject.device is None
+    return (
+        takes_meta
+        and bool(call.around)
+        and isinstance(call.subject, Build)
+        and call.subject.device is None
+    )

@@ -55,7 +55,9 @@ def brief(reply: Reply) -> Sketches:
 
 def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
     """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is returned."""
-    parts = [[place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)]
+    parts = [
+        [place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)
+    ]
     return torch.tensor(parts, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
@@ -93,20 +95,29 @@ class Pairs:
 
     def at(self, which: Tensor) -> Pairs:
         """Return the pairs in these rows."""
-        return Pairs(self.first[which], self.second[which], self.probe[which], self.answers.at(which))
+        return Pairs(
+            self.first[which], self.second[which], self.probe[which], self.answers.at(which)
+        )
 
 
 def no_pairs() -> Pairs:
     """None."""
     none, empty = torch.zeros(0, dtype=torch.int16), torch.zeros(0, HEAD)
-    return Pairs(none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1)))
+    return Pairs(
+        none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1))
+    )
 
 
 def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     """Return pairs as columns of a file: every different structure of an answer once."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
     whole, sizes = to_rows(pairs.answers.numbers)
-    columns = {"first": pairs.first, "second": pairs.second, "probe": pairs.probe, "structure": structure}
+    columns = {
+        "first": pairs.first,
+        "second": pairs.second,
+        "probe": pairs.probe,
+        "structure": structure,
+    }
     return {
         **{f"pairs.{name}": narrow(column.long()) for name, column in columns.items()},
         "pairs.structures": structures,
@@ -121,5 +132,7 @@ def from_columns(named: Mapping[str, Tensor]) -> Pairs:
     numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
     # An answer is held against the scale of an attempt's.
     answers = Sketches(structure, numbers, torch.zeros(len(structure), 1))
-    first, second, probe = (named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe"))
+    first, second, probe = (
+        named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe")
+    )
     return Pairs(first, second, probe, answers)

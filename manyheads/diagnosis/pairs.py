@@ -48,7 +48,9 @@ def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequen
         third = cover(row.of(left | (row.asked - row.wrong.keys()))) if left else ()
         if third or not left:
             fewest = min(found[left])[0]
-            two = _common(row, [pair for doubts, pair in sorted(found[left]) if doubts <= fewest + 1])
+            two = _common(
+                row, [pair for doubts, pair in sorted(found[left]) if doubts <= fewest + 1]
+            )
             return [*two, *(fault for fault in third if fault.id not in {each.id for each in two})]
     is_answered = any(each.found.raised is None for each in row.wrong.values())
     return [Fault(row.id(m), _others(row, m)) for m in (_apart(row) if is_answered else ())]
@@ -103,7 +105,9 @@ def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
             continue
         call, right, mine = row.recording.calls[i], row.recording.right(i), row.written[i].found
         reply = as_an_attempts(runner, call, runner.execute(call))
-        if not fingerprint_beside(right, call, settled(call, reply)).agrees(mine, facets_of(row.recording, i)):
+        if not fingerprint_beside(right, call, settled(call, reply)).agrees(
+            mine, facets_of(row.recording, i)
+        ):
             return False
     return True
 
@@ -123,7 +127,11 @@ def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
 
 def _others(row: Row, mutant: int) -> tuple[str, ...]:
     one = row.recording.mutants[mutant]
-    return tuple(dict.fromkeys(o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id))
+    return tuple(
+        dict.fromkeys(
+            o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id
+        )
+    )
 
 
 def _that_agree(row: Row) -> Iterator[Pair]:
@@ -132,15 +140,23 @@ def _that_agree(row: Row) -> Iterator[Pair]:
     pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
     for index in pairs.probe.unique().tolist():
         seen = row.wrong.get(index)
-        if seen is None or not _has_weights(seen.found, seen.right) or _return_alike(seen.found, seen.right):
+        if (
+            seen is None
+            or not _has_weights(seen.found, seen.right)
+            or _return_alike(seen.found, seen.right)
+        ):
             continue
         here = pairs.at(pairs.probe == index)
         agree = _agree(here.answers, seen)
-        if not agree.any() or any(_return_alike(reply, seen.found) for reply in row.recording.replies[index]):
+        if not agree.any() or any(
+            _return_alike(reply, seen.found) for reply in row.recording.replies[index]
+        ):
             continue
         for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
             answers = [row.recording.answer(row.recording.mutants[m], index) for m in pair]
-            has_weights = all(known is not None and _has_weights(known, seen.right) for known in answers)
+            has_weights = all(
+                known is not None and _has_weights(known, seen.right) for known in answers
+            )
             if has_weights and row.id(pair[0]) != row.id(pair[1]):
                 yield pair
 
@@ -152,7 +168,9 @@ def _agree(answers: Sketches, seen: Observed) -> Tensor:
     answers of all are near it. If rounding is a part of that which counts, nothing agrees.
     """
     mine = brief(as_due(seen.reply, seen.right))
-    right = brief_numbers([output.projections for output in seen.right.outputs if output.projections])
+    right = brief_numbers(
+        [output.projections for output in seen.right.outputs if output.projections]
+    )
     apart = (mine.numbers - right).abs().max()
     near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
     return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
@@ -204,11 +222,19 @@ def _apart(row: Row) -> Sequence[int]:
         answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
         return {i: row.structure(i, answer) for i, answer in answers if answer is not None}
 
-    firsts = [m for m in firsts if m not in calm and all(w in (mine[i], best[i]) for i, w in ways(m).items())]
+    firsts = [
+        m
+        for m in firsts
+        if m not in calm and all(w in (mine[i], best[i]) for i, w in ways(m).items())
+    ]
     for second in calm if firsts else ():
         theirs = ways(second)
-        if all(way == mine[i] for i, way in theirs.items()) and any(mine[i] != best[i] for i in theirs):
-            return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
+        if all(way == mine[i] for i, way in theirs.items()) and any(
+            mine[i] != best[i] for i in theirs
+        ):
+            return next(
+                ((first, second) for first in firsts if row.id(first) != row.id(second)), ()
+            )
     return ()
 
 
@@ -222,7 +248,9 @@ def _with_numbers_of(recording: Recording, others: Mapping[int, ReplyFingerprint
 
     def returns(mutant: RecordedMutant) -> int:
         known = ((recording.answer(mutant, i), others[i]) for i in others)
-        return sum(answer is not None and not answer.raised and not other.raised for answer, other in known)
+        return sum(
+            answer is not None and not answer.raised and not other.raised for answer, other in known
+        )
 
     spoken, found = [i for i, other in others.items() if not other.raised], list[int]()
     for m, mutant in enumerate(recording.mutants):

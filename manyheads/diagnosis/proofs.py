@@ -41,11 +41,19 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     mutants that answer so must have one name.
     """
     of_this, name = recording.aspects[index], ""
-    if seen.reply.mutated and not seen.right.mutated and any("mutated" in each for each in recording.aspects):
+    if (
+        seen.reply.mutated
+        and not seen.right.mutated
+        and any("mutated" in each for each in recording.aspects)
+    ):
         name = MUTATED
     elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
-    elif "attributes" in of_this and seen.found.raised is None and seen.found.attributes != seen.right.attributes:
+    elif (
+        "attributes" in of_this
+        and seen.found.raised is None
+        and seen.found.attributes != seen.right.attributes
+    ):
         name = _of_the_same_attributes(recording, index, seen.found)
     elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
@@ -71,7 +79,10 @@ def _of_the_same_attributes(recording: Recording, index: int, found: ReplyFinger
     elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if all(m.answers[i] == 0 for i in elsewhere)]
     return _name_of_all(
-        recording, index, mutants, lambda _, each: each.raised is None and each.attributes == found.attributes
+        recording,
+        index,
+        mutants,
+        lambda _, each: each.raised is None and each.attributes == found.attributes,
     )
 
 
@@ -118,7 +129,13 @@ def can_cause(
     if not names or not unexplained:
         return True
     known = reached_by()
-    reached = {place for name in names for places in known.get(name, ()) if places <= wrong for place in places}
+    reached = {
+        place
+        for name in names
+        for places in known.get(name, ())
+        if places <= wrong
+        for place in places
+    }
     return not known or reached.issuperset(unexplained)
 
 
@@ -148,9 +165,17 @@ def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> 
     wrong = [i for i, names in mine.items() if any(names)]
 
     def has(answer: ReplyFingerprint | None, i: int) -> bool:
-        return answer is not None and not answer.raised and _others(recording.right(i), answer) == mine[i]
+        return (
+            answer is not None
+            and not answer.raised
+            and _others(recording.right(i), answer) == mine[i]
+        )
 
-    alike = (mutant.id for mutant in recording.mutants if all(has(recording.answer(mutant, i), i) for i in asked))
+    alike = (
+        mutant.id
+        for mutant in recording.mutants
+        if all(has(recording.answer(mutant, i), i) for i in asked)
+    )
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
     are_fewer = all(missing and not extra for extra, missing in mine.values())
     if wrong and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
@@ -166,13 +191,19 @@ def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[in
     Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
     have others.
     """
-    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
+    if not kept or any(
+        each.right.parameters.keys() - each.found.parameters for each in seen.values()
+    ):
         return {}
     fewer = dict[int, Observed]()
     for i, each in seen.items():
-        gradients = {name: g for name, g in each.found.gradients.items() if name in each.right.gradients}
+        gradients = {
+            name: g for name, g in each.found.gradients.items() if name in each.right.gradients
+        }
         parameters = {name: each.found.parameters[name] for name in each.right.parameters}
-        fewer[i] = replace(each, found=replace(each.found, gradients=gradients, parameters=parameters))
+        fewer[i] = replace(
+            each, found=replace(each.found, gradients=gradients, parameters=parameters)
+        )
     return fewer
 
 

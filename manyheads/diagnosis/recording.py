@@ -70,7 +70,14 @@ class PublicCheck(_Model):
     @property
     def asked(self) -> tuple[int, ...]:
         """All calls: `calls`, whose answers must be the reference's, and those of relations that can be answered otherwise."""
-        return tuple(sorted({*self.calls, *(index for ask in self.asks for group in ask.calls for index in group)}))
+        return tuple(
+            sorted(
+                {
+                    *self.calls,
+                    *(index for ask in self.asks for group in ask.calls for index in group),
+                }
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,11 @@ class Recording:
     @cached_property
     def aspects(self) -> list[set[Aspect]]:
         """By call, what visible checks ask of it."""
-        asks = [(ask.aspect, {*chain.from_iterable(ask.calls)}) for check in self.checks for ask in check.asks]
+        asks = [
+            (ask.aspect, {*chain.from_iterable(ask.calls)})
+            for check in self.checks
+            for ask in check.asks
+        ]
         return [{aspect for aspect, calls in asks if i in calls} for i in range(len(self.calls))]
 
     @cached_property
@@ -196,4 +207,8 @@ def facets_of(recording: Recording, index: int) -> tuple[Facet, ...]:
     """
     facets = recording.facets[index]
     is_fused = recording.right(index).fused
-    return tuple(facet for facet in facets if facet not in ("softmax", "square")) if is_fused else facets
+    return (
+        tuple(facet for facet in facets if facet not in ("softmax", "square"))
+        if is_fused
+        else facets
+    )

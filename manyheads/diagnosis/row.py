@@ -79,7 +79,9 @@ class Row:
     def allows(self, mutant: int) -> bool:
         """Return whether a mutant answers every call that is asked as the attempt or as the reference does."""
         speaks = self.recording.speaks[mutant]  # first, for there no numbers are compared
-        return not speaks & self._right and all(self.explains(mutant, i) for i in self.asked if speaks >> i & 1)
+        return not speaks & self._right and all(
+            self.explains(mutant, i) for i in self.asked if speaks >> i & 1
+        )
 
     @cached_property
     def _right(self) -> int:
@@ -92,9 +94,13 @@ class Row:
         """
         plain = [(i, e.found) for i, e in sorted(self.wrong.items()) if not e.call.random]
         numbers = [
-            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in found.outputs] for _, found in plain
+            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in found.outputs]
+            for _, found in plain
         ]
-        told = [(i, self.structure(i, found), each) for (i, found), each in zip(plain, numbers, strict=True)]
+        told = [
+            (i, self.structure(i, found), each)
+            for (i, found), each in zip(plain, numbers, strict=True)
+        ]
         return hashlib.sha256(repr(told[:MOST]).encode()).hexdigest()[:DIGITS] if told else ""
 
     def _is_alike(self, call: int, place: int) -> bool:

@@ -57,7 +57,9 @@ Way = tuple[str, ...]  # how a reply differs from the reference's
 NOT_REFUSED: Way = ("not refused",)
 
 
-def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: Set[int]) -> dict[int, str]:
+def proven_by_place(
+    recording: Recording, seen: Mapping[int, Observed], shown: Set[int]
+) -> dict[int, str]:
     """By the number of each call that is wrong.
 
     The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing where there are
@@ -98,12 +100,25 @@ def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: S
 
     names = {mutant.id for mutant in recording.mutants if is_alike(mutant)} if found else set()
     # Who refuses by an exception of another type does less than is asked; who stops there accepts nothing.
-    refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
-    stops = {m.id for m in recording.mutants for i in refused if (reply := recording.answer(m, i)) and reply.raised}
+    refused = [
+        i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None
+    ]
+    stops = {
+        m.id
+        for m in recording.mutants
+        for i in refused
+        if (reply := recording.answer(m, i)) and reply.raised
+    }
 
     def is_about(name: str) -> bool:  # more than a few mutants of it are wrong in these calls
-        rows = [speaks for each, speaks in zip(recording.mutants, recording.speaks, strict=True) if each.id == name]
-        return name in stops and sum(all(row >> i & 1 for i in refused) for row in rows) > FEW * len(rows)
+        rows = [
+            speaks
+            for each, speaks in zip(recording.mutants, recording.speaks, strict=True)
+            if each.id == name
+        ]
+        return name in stops and sum(
+            all(row >> i & 1 for i in refused) for row in rows
+        ) > FEW * len(rows)
 
     names = {name for name in names if not refused or is_about(name)}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
@@ -114,13 +129,22 @@ def _of_parameters(way: Way) -> Way:
     return tuple(part for part in way if part.startswith("parameters"))
 
 
-def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:
+def _way(
+    right: ReplyFingerprint,
+    fingerprint: ReplyFingerprint,
+    facets: tuple[Facet, ...],
+    sizes: Set[int],
+) -> Way:
     """Return how a reply differs from the reference's: nothing where it agrees. sizes: those in the call."""
     if right.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if right.raised or fingerprint.raised:
         return () if right.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
-    ways = [] if fingerprint.agrees(right, ("outputs",)) else [_way_of_outputs(right, fingerprint, sizes)]
+    ways = (
+        []
+        if fingerprint.agrees(right, ("outputs",))
+        else [_way_of_outputs(right, fingerprint, sizes)]
+    )
     if "parameters" in facets and right.parameters != fingerprint.parameters:
         ways.append(f"parameters {_way_of_parameters(right, fingerprint)}")
     for facet in facets:
@@ -130,7 +154,9 @@ def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[F
             ways.append(facet)
         elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
             due = (name for name, each in right.gradients.items() if each is not None and each.norm)
-            is_cut = any((mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due)
+            is_cut = any(
+                (mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due
+            )
             ways.append(f"{facet}{' cut' if is_cut else ''}")
     return tuple(ways)
 
@@ -143,19 +169,31 @@ def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, size
     if shapes[0] != shapes[1]:
         if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
             return "axes"
-        return f"shape {shapes[1]}" if {size for shape in shapes[1] for size in shape} <= sizes else "shape"
-    return "numbers" if all(math.isfinite(output.norm) for output in fingerprint.outputs) else "not finite"
+        return (
+            f"shape {shapes[1]}"
+            if {size for shape in shapes[1] for size in shape} <= sizes
+            else "shape"
+        )
+    return (
+        "numbers"
+        if all(math.isfinite(output.norm) for output in fingerprint.outputs)
+        else "not finite"
+    )
 
 
 def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
     extra = fingerprint.parameters.keys() - right.parameters.keys()
     missing = "missing, " if right.parameters.keys() - fingerprint.parameters.keys() else ""
-    if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
+    if extra and all(
+        name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra
+    ):
         return f"{missing}a bias"
     return f"{missing}{'more' if extra else ''}"
 
 
-def _squares(rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
+def _squares(
+    rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]
+) -> Mapping[int, int]:
     """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
     extra = [
         (i, name, shape)
@@ -164,4 +202,8 @@ def _squares(rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, Reply
         if name not in rights[i].parameters
     ]
     square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
-    return {i: shape[-1] for i, _, shape in extra} if square and len({name for _, name, _ in extra}) == 1 else {}
+    return (
+        {i: shape[-1] for i, _, shape in extra}
+        if square and len({name for _, name, _ in extra}) == 1
+        else {}
+    )

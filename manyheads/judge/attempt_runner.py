@@ -27,7 +27,14 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, Question
 from ..submission import AttemptSource
 from ..submission.unwritten import is_beside_code
-from .known_names import builds_in, changeable_arguments, names_given, names_in, with_known_names, without_tensors
+from .known_names import (
+    builds_in,
+    changeable_arguments,
+    names_given,
+    names_in,
+    with_known_names,
+    without_tensors,
+)
 
 LIMIT = 64 * MIB  # of calls, replies and answers
 # a reply of more bytes is not remembered: one attempt's must not displace those of all others
@@ -131,7 +138,9 @@ class Memory:
         """Return the names of the reference's parameters in what the call builds."""
         call = self.hold(call)
         if id(call) not in self._names:
-            builds = [replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)]
+            builds = [
+                replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)
+            ]
             replies = [reference.execute(Call(build, only_build=True)) for build in builds]
             self._names[id(call)] = frozenset[str]().union(*map(names_in, replies))
         return self._names[id(call)]
@@ -156,7 +165,9 @@ class Memory:
             # such a one is no answer to a call, and sixty long messages in a few bytes each
             if not reply.stopped:
                 self._replies[digest] = self._read[id(reply)] = reply
-                self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
+                self.size += len(payload) + sys.getsizeof(
+                    reply.raised.message if reply.raised else ""
+                )
         return reply
 
 
@@ -194,14 +205,26 @@ def validate_reply(call: Call, reply: Reply) -> str:
         return len(parts) > due or (reply.raised is None and len(parts) != due)
 
     wrong = {
-        "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
-        "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
+        "it has another number of outputs than the call asks for": differs(
+            reply.outputs, call.outputs
+        ),
+        "it describes a part that is opaque, or parts that were not asked": not all(
+            map(_is_of, reply.outputs, leaves)
+        ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
-        "it names weights that were not given": any(not given.issuperset(names) for names, given in unloaded),
-        "it reports on attributes that were not requested": any(told != {*each.report} for told, each in attributes),
-        "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
-        "it reports on operations that were not watched": call.watch != (reply.operations is not None),
-        "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
+        "it names weights that were not given": any(
+            not given.issuperset(names) for names, given in unloaded
+        ),
+        "it reports on attributes that were not requested": any(
+            told != {*each.report} for told, each in attributes
+        ),
+        "it reports on parts of a file, which only loading it runs": bool(
+            reply.stopped or reply.parts
+        ),
+        "it reports on operations that were not watched": call.watch
+        != (reply.operations is not None),
+        "it gives gradients that were not requested": bool(reply.gradients)
+        and call.cotangent is None,
         "it names arguments that were not given": bool(reply.mutated)
         and not changeable_arguments(call).issuperset(reply.mutated),
     }
@@ -295,7 +318,9 @@ class AttemptRunner:
         The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
-        for question, known in zip(questions, self._replies([each.call for each in questions]), strict=True):
+        for question, known in zip(
+            questions, self._replies([each.call for each in questions]), strict=True
+        ):
             try:
                 answers.append(self._final_reply(question, known))
             except AttemptEnded as ended:
@@ -305,9 +330,15 @@ class AttemptRunner:
     def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
         """Return the replies to each call by their dtype, as far as they come in a batch: of one that raised in float32, too."""
         replies = self._ask_batch(calls, self.dtype)
-        known = [{c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)]
-        doubtful = [i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)]
-        for i, reply in zip(doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True):
+        known = [
+            {c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)
+        ]
+        doubtful = [
+            i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)
+        ]
+        for i, reply in zip(
+            doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True
+        ):
             known[i] |= {"float32": reply} if reply else {}
         return known
 
@@ -321,7 +352,9 @@ class AttemptRunner:
             if self._ends > ends:  # else an earlier call has used up the time
                 # a later call has less time: it may be the first one's fault
                 is_late = ended.end is End.TIMEOUT
-                self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
+                self.ended[question.check] = (
+                    next(iter(self.ended.values()), call) if is_late else call
+                )
             raise
         if self._is_doubtful(call, reply):
             in_single = known.get("float32") or self._execute_as(call, "float32")
@@ -339,7 +372,12 @@ class AttemptRunner:
 
     def _is_doubtful(self, call: Call, reply: Reply) -> bool:
         """Return whether it raised in float64, and may answer in float32."""
-        if call.dtype or self.dtype != "float64" or reply.raised is None or is_refusal(reply.raised):
+        if (
+            call.dtype
+            or self.dtype != "float64"
+            or reply.raised is None
+            or is_refusal(reply.raised)
+        ):
             return False
         return _cause(reply) not in self.in_both
 
@@ -360,9 +398,14 @@ class AttemptRunner:
         if only_built is None:
             return frozenset()
         only_built = self.memory.hold(only_built)
-        if id(only_built) not in self._named_alone and len(self._named_alone) < MOST_ASKED_FOR_NAMES:
+        if (
+            id(only_built) not in self._named_alone
+            and len(self._named_alone) < MOST_ASKED_FOR_NAMES
+        ):
             self.close()  # a box runs one process at a time
-            alone = AttemptRunner(self.box, self.source, self.limits, self.device, self.dtype, self.memory)
+            alone = AttemptRunner(
+                self.box, self.source, self.limits, self.device, self.dtype, self.memory
+            )
             alone._spent = self._spent
             reply = Reply()
             with closing(alone), suppress(AttemptEnded):
@@ -381,7 +424,10 @@ class AttemptRunner:
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent, patience = self._spent.seconds, min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left))
+        spent, patience = (
+            self._spent.seconds,
+            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left)),
+        )
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self.memory.read, patience)
@@ -401,8 +447,14 @@ class AttemptRunner:
         if problem := validate_reply(call, reply):
             self.close()
             self._ends += 1
-            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}.")
-        if self.device != "cpu" and reply.raised is not None and CUDA_IS_BROKEN in reply.raised.message:
+            raise AttemptEnded(
+                End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}."
+            )
+        if (
+            self.device != "cpu"
+            and reply.raised is not None
+            and CUDA_IS_BROKEN in reply.raised.message
+        ):
             self.close()  # else every later check would fail like this one
             self._ends += 1
         return reply
@@ -418,7 +470,9 @@ class AttemptRunner:
             whole = f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
         per_call = self.limits.seconds_per_call
-        return float(min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)))
+        return float(
+            min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
+        )
 
     def _ask(self, message: Load | Call) -> Reply:
         allowed, connection = self._allowed(), self._connection
@@ -436,4 +490,7 @@ class AttemptRunner:
         raised = reply.raised
         if raised is None or raised.type != "NotImplementedError" or not raised.line:
             return reply
-        return replace(reply, raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)))
+        return replace(
+            reply,
+            raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)),
+        )

@@ -50,20 +50,30 @@ class Axes:
         twin: the size in the same place of a call with other axes. By chance 2 is B here; there it is B only if it is one.
         """
         for named in (list(self.sizes.items()), self.packings, self.joined):
-            found = [n for n, own in named if own == size > 1 and (other is None or other.size(n) == twin)]
+            found = [
+                n
+                for n, own in named
+                if own == size > 1 and (other is None or other.size(n) == twin)
+            ]
             if found:
                 return found[0] if len(found) == 1 else str(size)
         return str(size)
 
-    def shape(self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()) -> str:
+    def shape(
+        self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()
+    ) -> str:
         """Return (B, T, C) for (2, 5, 12). twin: the shape in the same place of a call with other axes."""
         is_alike = other is not None and len(twin) == len(shape)
-        named = map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+        named = (
+            map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+        )
         return f"({', '.join(named)})"
 
     def size(self, name: str) -> int:
         """Return the size of an axis, or of a product, by its name."""
-        return math.prod(int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·"))
+        return math.prod(
+            int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·")
+        )
 
     @property
     def packings(self) -> list[tuple[str, int]]:
@@ -85,12 +95,20 @@ def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
 
     A number may be a size by chance: in calls of other sizes the same axis has to stand in its place.
     """
-    (axes, first), *others = ((a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls)
-    others = [(a, told) for a, told in others if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()]
+    (axes, first), *others = (
+        (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
+    )
+    others = [
+        (a, told)
+        for a, told in others
+        if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()
+    ]
     named = dict[str, None]()
     for place, size in enumerate(first if any(a.sizes != axes.sizes for a, _ in others) else ()):
         name = axes.name(size)
-        if name != str(size) and all(other.size(name) == numbers[place] for other, numbers in others):
+        if name != str(size) and all(
+            other.size(name) == numbers[place] for other, numbers in others
+        ):
             named[f"{size} is {name}"] = None
     return f"Here {', '.join(named)}" if named else ""
 
@@ -113,15 +131,23 @@ def axes_of(
         rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, others), *rows]
     if signature.form is None:
         rows.append(_Row(signature.returns, returned))
-    rows += [_Row(shape, parts[path]) for path, shape in signature.shapes if parts is not None and path in parts]
+    rows += [
+        _Row(shape, parts[path])
+        for path, shape in signature.shapes
+        if parts is not None and path in parts
+    ]
     sizes = _solved(rows)
     if sizes is None:
         return None
     tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
     beside = [[f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors]
-    neighbours = frozenset(pair for names in beside for pair in pairwise(names) if pair[0] != pair[1])
+    neighbours = frozenset(
+        pair for names in beside for pair in pairwise(names) if pair[0] != pair[1]
+    )
     has_weights = any(isinstance(value, Build | StandIn) for value in call.given)
-    return Axes(sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights))
+    return Axes(
+        sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights)
+    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +160,10 @@ class _Row:
 
 
 def _rows(
-    parameters: Sequence[Parameter], args: Sequence[object], by_name: Mapping[str, object], others: Signatures
+    parameters: Sequence[Parameter],
+    args: Sequence[object],
+    by_name: Mapping[str, object],
+    others: Signatures,
 ) -> Iterator[_Row]:
     given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
     for parameter in parameters:
@@ -182,7 +211,9 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
-    return math.prod(sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors)
+    return math.prod(
+        sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors
+    )
 
 
 def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
@@ -201,7 +232,9 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     known = {size for shape in calls for size in shape} | set(expected)
     most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
     sizes = sorted(size for size in known if 1 < size < 1 << 20)
-    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * a for n in _SMALL for a in sizes}
+    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
+        n * a for n in _SMALL for a in sizes
+    }
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
     chosen = {size for shape in returned for size in shape if size > most}
     strange = bool(chosen - products)
@@ -215,7 +248,11 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
     def shape(match: re.Match[str]) -> str:
         sizes = match[2].split(", ")
-        return match[0] if len(sizes) <= axes or not too_many else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+        return (
+            match[0]
+            if len(sizes) <= axes or not too_many
+            else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+        )
 
     factors = _factors(sizes)
 
@@ -256,7 +293,9 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
     yield from (output.shape for output in reply.outputs if output.shape is not None)
-    yield from (tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None)
+    yield from (
+        tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None
+    )
     for facts in reply.modules:
         for entries in (facts.parameters, facts.buffers, facts.plain):
             yield from (entry.shape for entry in entries.values())

@@ -29,7 +29,9 @@ try:
     import distributed
     from distributed.utils import sync
 except ImportError:
-    raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
+    raise CourseFault(
+        "--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'"
+    ) from None
 
 # the dask resource that a worker needs for each
 RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
@@ -52,7 +54,9 @@ class RunSetup:
     limit_kib: int  # the largest file that is read
 
 
-def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only) -> Iterator[Graded]:
+def grade_on(
+    address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only
+) -> Iterator[Graded]:
     """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
 
     Raises CourseFault if there is no cluster or a worker cannot judge.
@@ -65,7 +69,10 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], o
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
         workers.prepare(setup)
-        calls = (partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ()))) for s in submissions)
+        calls = (
+            partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ())))
+            for s in submissions
+        )
         yield from workers.results(calls)
     finally:
         with suppress(OSError):
@@ -106,18 +113,24 @@ class _Workers:
             room = self._room() - len(pending)
             try:
                 for call in islice(waiting, max(0, room)):
-                    pending.add(self._client.submit(call, pure=False, resources={self._resource: 1}))
+                    pending.add(
+                        self._client.submit(call, pure=False, resources={self._resource: 1})
+                    )
                 if not pending:
                     return
                 with self._client.as_current():
-                    task = next(iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
+                    task = next(
+                        iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done)
+                    )
                 error = task.exception(POLL_SECONDS)
                 # With a limit, for a result that is on its way when the scheduler ends never comes.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
             except Exception as broken:
-                if self._client.status == "closed" or isinstance(broken, OSError | distributed.CancelledError):
+                if self._client.status == "closed" or isinstance(
+                    broken, OSError | distributed.CancelledError
+                ):
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, distributed.KilledWorker):
@@ -138,12 +151,18 @@ class _Workers:
         if self._count:
             self._seen = now
         elif now - self._seen > PATIENCE_SECONDS:
-            raise WorkerLost(f"no worker is left at {self._address}. Next: start some, and {GOES_ON}")
+            raise WorkerLost(
+                f"no worker is left at {self._address}. Next: start some, and {GOES_ON}"
+            )
         return max(1, AHEAD * self._count)
 
     def _addresses(self) -> list[str]:
         workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
-        return [address for address, worker in workers.items() if worker["resources"].get(self._resource, 0) >= 1]
+        return [
+            address
+            for address, worker in workers.items()
+            if worker["resources"].get(self._resource, 0) >= 1
+        ]
 
 
 def _connect(address: str) -> distributed.Client:
@@ -155,7 +174,9 @@ def _connect(address: str) -> distributed.Client:
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
         said = f"no dask scheduler answers at {address} ({reason})"
-        raise CourseFault(f"{said}. Next: dask scheduler, then --cluster with the address that it prints") from None
+        raise CourseFault(
+            f"{said}. Next: dask scheduler, then --cluster with the address that it prints"
+        ) from None
 
 
 async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
@@ -196,7 +217,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
         with self._judge_for(setup):
             pass
 
-    def grade(self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
+    def grade(
+        self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()
+    ) -> Graded:
         """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) == key:
@@ -220,7 +243,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
         try:
             with self._lock:
                 if self._is_ending:
-                    raise WorkerLost("this worker has been told to end. Next: run the same command again")
+                    raise WorkerLost(
+                        "this worker has been told to end. Next: run the same command again"
+                    )
                 if self._judge is None or self._setup != setup:
                     if self._judge is not None:
                         self._judge.close()
@@ -239,7 +264,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
 def _check(setup: RunSetup) -> None:
     """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
     if multiprocessing.current_process().daemon:
-        raise CourseFault("it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny")
+        raise CourseFault(
+            "it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny"
+        )
     try:
         course = load_course(setup.plan.course)
     except CourseError:

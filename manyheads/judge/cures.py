@@ -42,10 +42,16 @@ from ..submission.unwritten import has_no_content
 # characters that are looked at, of a name and so on
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
-_LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
+_LACKS = re.compile(
+    rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}"
+)
 # names that differ in these alone are meant to differ
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
-_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_OWNERS: dict[str, object] = {
+    "torch": torch,
+    "torch.nn": torch.nn,
+    "torch.nn.functional": torch.nn.functional,
+}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 _SHOWN = 3  # of the parts that did not run to their end
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
@@ -55,7 +61,11 @@ _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 def table() -> dict[re.Pattern[str], str]:
     """Return the cure of each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
-    return {re.compile(each): said.strip() for *patterns, said in map(str.splitlines, rows) for each in patterns}
+    return {
+        re.compile(each): said.strip()
+        for *patterns, said in map(str.splitlines, rows)
+        for each in patterns
+    }
 
 
 def cure(source: str, raised: Raised) -> str:
@@ -86,7 +96,11 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
         return _in_the_loop(file)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    said = (
+        _without_return(file) or _not_given(file)
+        if "NoneType" in message
+        else _not_called(file, message)
+    )
     return said or _init_has_another_name(file, message)
 
 
@@ -97,8 +111,14 @@ def explain_text(source: AttemptSource, raised: Raised) -> str:
     """
     said = ""
     if raised.type in TEXT_ERRORS:
-        said = sanitize(pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0))
-    return joined(explain(raised), said and f"Python says: {said}".removesuffix(".")) if said else explain(raised)
+        said = sanitize(
+            pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0)
+        )
+    return (
+        joined(explain(raised), said and f"Python says: {said}".removesuffix("."))
+        if said
+        else explain(raised)
+    )
 
 
 def _cell_around(source: AttemptSource, line: int) -> str:
@@ -113,7 +133,9 @@ class _File:
     def __init__(self, source: str, line: int) -> None:
         self.source, self.line, self.nodes = source, line, nodes_of(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
-        self.functions = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST]
+        self.functions = [
+            n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST
+        ]
         lines, parts = lines_of(source), statements_of(source)
         first = next((part.lineno for part in parts if self.covers(part)), line)
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
@@ -122,17 +144,31 @@ class _File:
 
     @cached_property
     def selfless(self) -> set[str]:
-        inner = {id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body}
-        methods = [(n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner]
-        return {n.name for n, me in methods if not n.decorator_list and [arg.arg for arg in me] != ["self"]}
+        inner = {
+            id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body
+        }
+        methods = [
+            (n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner
+        ]
+        return {
+            n.name
+            for n, me in methods
+            if not n.decorator_list and [arg.arg for arg in me] != ["self"]
+        }
 
     @cached_property
     def imported(self) -> set[str]:
-        return {(n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)}
+        return {
+            (n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)
+        }
 
     @cached_property
     def defined(self) -> set[str]:
-        own = {getattr(n, "arg", getattr(n, "name", "")) for n in self.nodes if isinstance(n, (ast.arg, *DEFINITIONS))}
+        own = {
+            getattr(n, "arg", getattr(n, "name", ""))
+            for n in self.nodes
+            if isinstance(n, (ast.arg, *DEFINITIONS))
+        }
         return self.imported | _names(self.nodes, ast.Store) | own
 
     @cached_property
@@ -155,7 +191,11 @@ def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) ->
 def _not_in_this_python(file: _File, message: str) -> str:
     """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if there is anything."""
     found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
-    module = sys.modules.get(found[2]) if found and found[2].partition(".")[0] in sys.stdlib_module_names else None
+    module = (
+        sys.modules.get(found[2])
+        if found and found[2].partition(".")[0] in sys.stdlib_module_names
+        else None
+    )
     if found is None or module is None or hasattr(module, found[1]) or found[1] not in file.code:
         return ""
     if near := get_close_matches(found[1], dir(module), 1, 0.75):
@@ -167,7 +207,12 @@ def _unbound(file: _File, message: str) -> str:
     found = re.match(rf"cannot access local variable {_NAME} where", message)
     own = [n for n in file.inside if found and isinstance(n, ast.Name) and n.id == found[1]]
     lines = sorted(node.lineno for node in own if isinstance(node.ctx, ast.Store))
-    if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
+    if (
+        not found
+        or not lines
+        or not any(map(file.covers, own))
+        or any(isinstance(n.ctx, ast.Del) for n in own)
+    ):
         return ""
     name, above = found[1], [line for line in lines if line < file.line]
     if above:
@@ -179,7 +224,11 @@ def _unbound(file: _File, message: str) -> str:
 
 
 def _bound_on_another_way(file: _File, name: str, line: int) -> str:
-    holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)]
+    holds = [
+        n
+        for n in file.inside
+        if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)
+    ]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
             return f"`{name}` is bound in another branch, written on line {line}: on this way it needs a value, too."
@@ -199,7 +248,9 @@ def _exchanged(file: _File) -> str:
         for call in (node for node in file.nodes if isinstance(node, ast.Call)):
             given = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
             is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
-            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(due[: len(given)])
+            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(
+                due[: len(given)]
+            )
             if is_of_it and len(given) == len(call.args) and are_exchanged:
                 written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
                 if len(right) <= 2 * LONGEST:
@@ -211,7 +262,9 @@ def _forward_has_another_name(file: _File, message: str) -> str:
     """Return which method of the module's class is meant by forward; "" if the file does not have the class."""
     found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
     methods = _methods(file, found[1]) if found else []
-    if near := get_close_matches("forward", [method.name for method in methods or file.functions], 1):
+    if near := get_close_matches(
+        "forward", [method.name for method in methods or file.functions], 1
+    ):
         return f"Did you mean forward, where it says {near[0]}?"
     others = [method for method in methods if method.name != "__init__"]
     if len(others) != 1:
@@ -223,12 +276,17 @@ def _init_has_another_name(file: _File, message: str) -> str:
     found = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
     methods = {method.name: method.lineno for method in (_methods(file, found[1]) if found else [])}
     near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
-    return next((f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near), "")
+    return next(
+        (f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near),
+        "",
+    )
 
 
 def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
     """Return the methods of the file's class of this name."""
-    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][-1:]
+    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][
+        -1:
+    ]
     inner = {id(part) for each in classes for part in each.body}
     return [function for function in file.functions if id(function) in inner]
 
@@ -242,12 +300,16 @@ def _in_the_loop(file: _File) -> str:
                 return f"The `return` {where}, and ends it at its first turn."
         if file.line <= (loop.end_lineno or 0):
             continue
-        after = (node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0))
+        after = (
+            node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0)
+        )
         # of which more than the last turn's is wanted
         grown = {*map(_grown, ast.walk(loop))} & _names(after)
         for part in loop.body:
             match part:
-                case ast.Assign([ast.Name(name)], ast.List([])) if name in grown and len(name) <= LONGEST:
+                case ast.Assign([ast.Name(name)], ast.List([])) if (
+                    name in grown and len(name) <= LONGEST
+                ):
                     where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
                     return f"`{name} = []` {where}: each turn empties the list."
     return ""
@@ -263,7 +325,9 @@ def _grown(node: ast.AST) -> str:
 
 def _without_return(file: _File) -> str:
     alone = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
-    calls = [node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone]
+    calls = [
+        node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone
+    ]
     used = {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
     for each in (each for each in file.functions if each.name in used and not has_no_content(each)):
         match each.body[-1]:
@@ -273,18 +337,31 @@ def _without_return(file: _File) -> str:
 
 
 def _not_given(file: _File) -> str:
-    asked = [(n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)]
+    asked = [
+        (n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)
+    ]
     above = [node for node in file.inside if getattr(node, "lineno", file.line) < file.line]
     written = _names(file.here) - _names(above, ast.Store)
-    lists = (zip(n.args[::-1], n.defaults[::-1], strict=False) for n in file.inside if isinstance(n, ast.arguments))
-    names = [a.arg for each in lists for a, value in each if getattr(value, "value", 0) is None and a.arg in written]
+    lists = (
+        zip(n.args[::-1], n.defaults[::-1], strict=False)
+        for n in file.inside
+        if isinstance(n, ast.arguments)
+    )
+    names = [
+        a.arg
+        for each in lists
+        for a, value in each
+        if getattr(value, "value", 0) is None and a.arg in written
+    ]
     for name in [name for name in names if len(name) <= LONGEST][:50]:
         asking = [node for node, words in asked if name in words]
-        for node in (node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))):
+        for node in (
+            node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))
+        ):
             match node.test:
-                case ast.Compare(ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]) | ast.UnaryOp(
-                    ast.Not(), ast.Name(left)
-                ) if left == name:
+                case ast.Compare(
+                    ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]
+                ) | ast.UnaryOp(ast.Not(), ast.Name(left)) if left == name:
                     return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
@@ -295,14 +372,38 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File, message: str) -> str:
-    names, called = {n.name for n in file.functions}, {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
-    given = [a for n in file.nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names for a in n.args]
-    kept = [n for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given) if isinstance(n, ast.Name)]
-    due = "__index__" not in message and re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    names, called = (
+        {n.name for n in file.functions},
+        {id(n.func) for n in file.nodes if isinstance(n, ast.Call)},
+    )
+    given = [
+        a
+        for n in file.nodes
+        if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
+        for a in n.args
+    ]
+    kept = [
+        n
+        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given)
+        if isinstance(n, ast.Name)
+    ]
+    due = "__index__" not in message and re.search(
+        r"\b(function|method|builtin_function_or_method)\b", message
+    )
     for node in (node for node in (*file.here, *kept) if due and id(node) not in called):
         attr = getattr(node, "attr", "")
-        method = None if isinstance(getattr(torch, attr, 0), torch.dtype) else getattr(torch.Tensor, attr, None)
-        said = node.id if isinstance(node, ast.Name) and node.id in names else f".{attr}" if callable(method) else ""
+        method = (
+            None
+            if isinstance(getattr(torch, attr, 0), torch.dtype)
+            else getattr(torch.Tensor, attr, None)
+        )
+        said = (
+            node.id
+            if isinstance(node, ast.Name) and node.id in names
+            else f".{attr}"
+            if callable(method)
+            else ""
+        )
         if said:
             return f"`{said}`, written on line {node.lineno}, is not called there: write {said}(…)."
     return ""
@@ -311,27 +412,47 @@ def _not_called(file: _File, message: str) -> str:
 def _misspelt(file: _File, message: str) -> str:
     """Return which name is meant, looked up in the text and in torch: nothing that an attempt computes can choose the word."""
     written, near = {getattr(node, "attr", "") for node in file.here}, ""
-    stored = {n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    stored = {
+        n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    }
     if found := _LACKS.match(message):
         kind, module, wrong = found.groups()
         # Of a module that is not torch's nothing is known.
-        known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
+        known = (
+            {*dir(_OWNERS[module or kind])}
+            if (module or kind) in _OWNERS
+            else set()
+            if module
+            else stored
+        )
     elif found := re.match(rf"name {_NAME} is not defined", message):
         wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
         other = len(wrong) < 2 or isinstance(getattr(torch, wrong, torch), type | type(torch))
         near = f"self.{wrong}" if wrong in stored else "" if other else f"torch.{wrong}"
     if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
         return ""
-    known = {n for n in known if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)}
+    known = {
+        n
+        for n in known
+        if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)
+    }
     names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
     same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
-    near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
-    own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
-    unset = f"Is self.{wrong} set in __init__, before it is used?" * (own and wrong not in {*stored, *file.defined})
+    near = next(
+        iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_"
+    )
+    own = found.re is _LACKS and any(
+        isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes
+    )
+    unset = f"Is self.{wrong} set in __init__, before it is used?" * (
+        own and wrong not in {*stored, *file.defined}
+    )
     return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
 
 
-def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:
+def stopped_parts(
+    source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
+) -> str:
     """Return a sentence for each of the first parts that did not run to their end; "" where all did.
 
     describe: what is shown of an exception.
@@ -351,23 +472,37 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
 
 def as_note(sentences: str) -> str:
     """Return them as a note on a file whose functions were judged all the same."""
-    return f"{sentences} The lines below ran: only what is defined there is missing." if sentences else ""
+    return (
+        f"{sentences} The lines below ran: only what is defined there is missing."
+        if sentences
+        else ""
+    )
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:
     raised = stopped.raised
     if raised is None:
         is_late = stopped.ended is End.TIMEOUT
-        why = f"was still at work after {stopped.seconds:.2g} seconds" if is_late else "ended the whole process"
+        why = (
+            f"was still at work after {stopped.seconds:.2g} seconds"
+            if is_late
+            else "ended the whole process"
+        )
         return f"was left out: it {why}."
     if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
-        near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
+        near = get_close_matches(
+            module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1
+        )
         meant = f" Did you mean {near[0]}?" if near else ""
         return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
-    return joined(f"did not run to its end: it {describe(raised)}", cure(source, raised) or " ").rstrip()
+    return joined(
+        f"did not run to its end: it {describe(raised)}", cure(source, raised) or " "
+    ).rstrip()
 
 
-def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
+def are_the_cause(
+    source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
+) -> bool:
     """Return whether no call was answered, most of them for want of a name in a part that did not run to its end.
 
     So are they where the file defines nothing beside them.
@@ -379,7 +514,9 @@ def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript:
     wanting = [exception for exception in raised if missing_name(exception) in words]
     parts = statements_of(source.source)  # empty where Python cannot parse all of it
     defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
-    return len(wanting) > len(raised) / 2 or (defines_nothing and all(map(is_undefined, filter(None, raised))))
+    return len(wanting) > len(raised) / 2 or (
+        defines_nothing and all(map(is_undefined, filter(None, raised)))
+    )
 
 
 def _words(source: AttemptSource, *begins: int) -> set[str]:

@@ -16,7 +16,12 @@ from ..checks.explain import is_left_open, kind_of, missing_name, says_unwritten
 from ..checks.sanitize import LIMIT, joined, sanitize
 from ..result import FunctionResult, State
 from ..submission.source_text import DEFINITIONS, statements_of
-from ..submission.unwritten import definitions_of, left_over_raise, unwritten_methods, unwritten_names
+from ..submission.unwritten import (
+    definitions_of,
+    left_over_raise,
+    unwritten_methods,
+    unwritten_names,
+)
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 FINE = ("right", "unseen", "so_far")
@@ -43,7 +48,9 @@ class Seen:
     arguments: tuple[str, ...] = ()
 
 
-def states_of(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
+def states_of(
+    seen: Sequence[Seen], source: str, explained: Collection[str]
+) -> tuple[FunctionResult, ...]:
     """Return the results, in the order of `seen`, which is that of the file.
 
     source: "" where it is not at hand. explained: the functions in which a misconception was found: what they do does not
@@ -52,8 +59,16 @@ def states_of(seen: Sequence[Seen], source: str, explained: Collection[str]) -> 
     # else the text need not be read
     in_question = any(function.is_wrong or not function.is_asked for function in seen)
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
-    unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
-    definitions = [part for part in statements_of(source) if isinstance(part, DEFINITIONS)] if in_question else []
+    unwritten |= {
+        e.name
+        for e in seen
+        if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)
+    }
+    definitions = (
+        [part for part in statements_of(source) if isinstance(part, DEFINITIONS)]
+        if in_question
+        else []
+    )
     functions: dict[str, FunctionResult] = {}
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
@@ -92,7 +107,9 @@ def named_in(source: str) -> Mapping[str, frozenset[str]]:
     if len(definitions) == 1:  # which names no other, however long it is
         return dict.fromkeys(definitions, frozenset())
     return {
-        name: frozenset({n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys())
+        name: frozenset(
+            {n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys()
+        )
         for name, each in definitions.items()
     }
 
@@ -144,7 +161,11 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
             where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
             return f"{STUB_ENDS} {where}: take that line out once the rest is written"
         methods = unwritten_methods(source, seen.name)
-        return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
+        return (
+            f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet"
+            if methods
+            else ""
+        )
     said = _no_module(seen, source) or in_another_order(source, seen.name, seen.arguments)
     if "device" in seen.evidence:
         said = said or without_device(source, seen.name)
@@ -162,7 +183,9 @@ def _no_module(seen: Seen, source: str) -> str:
     is_function = isinstance(definitions_of(source).get(seen.name), ast.FunctionDef)
     if makes_none and is_function and seen.name.islower():
         return "What it returns is no module"
-    return of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
+    return (
+        of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
+    )
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:
@@ -178,7 +201,9 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
         case ast.AsyncFunctionDef() as last if not is_class:
             return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
         case ast.FunctionDef() as last if yields := _yields_in(last):
-            return f"A `yield` makes it a generator, written on line {min(yields)}: return the answer"
+            return (
+                f"A `yield` makes it a generator, written on line {min(yields)}: return the answer"
+            )
     return ""
 
 
@@ -196,7 +221,11 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
 def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
     """Return a sentence where a function takes the arguments that are due in another order; else ""."""
     function = definitions_of(source).get(name)
-    arguments = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
+    arguments = (
+        [*function.args.posonlyargs, *function.args.args]
+        if isinstance(function, ast.FunctionDef)
+        else []
+    )
     own = [argument.arg for argument in arguments]
     if own == list(due) or sorted(own) != sorted(due):
         return ""
@@ -212,7 +241,9 @@ def without_device(source: str, name: str) -> str:
         return ""
     for node in ast.walk(function):
         match node:
-            case ast.Call(ast.Attribute(ast.Name("torch"), made), _, keywords) if made in MAKES_A_TENSOR:
+            case ast.Call(ast.Attribute(ast.Name("torch"), made), _, keywords) if (
+                made in MAKES_A_TENSOR
+            ):
                 if "device" not in [keyword.arg for keyword in keywords]:
                     return f"torch.{made}, written on line {node.lineno}, is given no device"
     return ""

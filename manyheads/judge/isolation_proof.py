@@ -64,7 +64,9 @@ def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) 
     call = Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders))))
     try:
         with closing(box.attempt(limits)) as connection:
-            loaded, reply = (connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call))
+            loaded, reply = (
+                connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call)
+            )
     except AttemptEnded as ended:
         return CanaryReport((), f"the attempt that proves it ended early: {ended}", ended.end)
     raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised

@@ -39,7 +39,9 @@ class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
 
 
-def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only) -> Iterator[Graded]:
+def grade_all(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only
+) -> Iterator[Graded]:
     """Yield results as they come; where there are no submissions, no judge is started.
 
     only: ids of exercises, by submission; all of those that are not in it.
@@ -49,7 +51,9 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
     jobs = min(jobs, len(submissions))
     if not jobs:
         return
-    judges = [SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))]
+    judges = [
+        SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))
+    ]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:
         free.put(judge)
@@ -63,7 +67,9 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            for done in as_completed([threads.submit(grade, submission) for submission in submissions]):
+            for done in as_completed(
+                [threads.submit(grade, submission) for submission in submissions]
+            ):
                 yield done.result()
         # whatever is not done now is given up, because an attempt may still have 20 seconds
         finally:
@@ -119,7 +125,9 @@ class SteadyJudge:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True
+        )
         with theirs:
             self._process.start()
 
@@ -139,7 +147,9 @@ class SteadyJudge:
             self._is_ready, self._plan = False, replace(self._plan, tells=False)
             self._start()
 
-    def _grade(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
+    def _grade(
+        self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()
+    ) -> Graded:
         self.wait()
         graded = self._ask(submission, tuple(only), tuple(given_up))
         assert isinstance(graded, Graded)
@@ -210,7 +220,9 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
             said = "this machine has no CUDA device that torch can use"
             raise BoxUnavailable(f"{said}. Next: course grade … --device cpu")
         course = load_course(plan.course)
-        opened = box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
+        opened = box.enter_context(
+            open_box(plan.level, course.limits.for_worker(plan.device), course.root)
+        )
         prove(opened, course, plan.device)
         make_meta_ready()  # for references, which are asked what they answer there
         judge = Judge(course, opened, plan)
@@ -223,7 +235,9 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
             import resource
 
             most = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
-            resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+            )
         return judge
     finally:
         gc.freeze()  # what was imported stays until the end
@@ -234,7 +248,11 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
     """Say on standard error of which exercises nothing current is recorded. exercises: ids; empty: all."""
     from ..diagnosis.recording_file import current
 
-    ids = [e.id for e in course.exercises if (not exercises or e.id in exercises) and current(e) is None]
+    ids = [
+        e.id
+        for e in course.exercises
+        if (not exercises or e.id in exercises) and current(e) is None
+    ]
     if ids:
         says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)

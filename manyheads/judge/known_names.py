@@ -42,8 +42,13 @@ def names_given(call: Call) -> frozenset[str]:
 
 def changeable_arguments(call: Call) -> set[str]:
     """Return the worker's names of what a call can change: "args.0", and of a module "args.0.proj.weight"."""
-    modules = [(name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)]
-    return {*call.arguments, *(f"{name}.{layer}.weight" for name, module in modules for layer in module.linears)}
+    modules = [
+        (name, value) for name, value in call.arguments.items() if isinstance(value, StandIn)
+    ]
+    return {
+        *call.arguments,
+        *(f"{name}.{layer}.weight" for name, module in modules for layer in module.linears),
+    }
 
 
 def without_tensors(call: Call) -> Call | None:
@@ -54,7 +59,9 @@ def without_tensors(call: Call) -> Call | None:
     given = (*build.args, *build.kwargs.values(), *build.attributes.values())
     if not all(isinstance(value, bool | int | float | str | None) for value in given):
         return None
-    return Call(replace(build, state=None, report=()), only_build=True, dtype=call.dtype, device=call.device)
+    return Call(
+        replace(build, state=None, report=()), only_build=True, dtype=call.dtype, device=call.device
+    )
 
 
 def with_known_names(reply: Reply, known: Collection[str]) -> Reply:

@@ -27,7 +27,15 @@ from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
-from ..result import ExerciseResult, HandedIn, Result, result_path, with_not_readable, with_total, write_result
+from ..result import (
+    ExerciseResult,
+    HandedIn,
+    Result,
+    result_path,
+    with_not_readable,
+    with_total,
+    write_result,
+)
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
 from ..submission.lay_out import append, held, rows_of
@@ -87,10 +95,19 @@ def graded_from(exercise: Exercise) -> list[Path]:
 
     These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
     """
-    packages = (each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions))
+    packages = (
+        each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions)
+    )
     sources = {path for each in packages for path in with_neighbours(each)}
-    data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
-    return sorted({*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()})
+    data = (
+        path
+        for name in DATA
+        for path in _files_below(exercise.root / name)
+        if path.suffix not in NO_DATA
+    )
+    return sorted(
+        {*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()}
+    )
 
 
 def _files_below(root: Path) -> Iterator[Path]:
@@ -105,14 +122,22 @@ class Keys:
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
-        self._course, self._texts, self._exercises = course, _read_texts(course.texts), dict[str, str]()
+        self._course, self._texts, self._exercises = (
+            course,
+            _read_texts(course.texts),
+            dict[str, str](),
+        )
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
         python = "{}.{}".format(*sys.version_info)
         versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
         secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-        engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
+        engine = _named(
+            ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
+        )
         # What all attempts share.
-        self._run = _hash_of([secret, course.limits.model_dump_json(), *options, python, *versions, *engine])
+        self._run = _hash_of(
+            [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
+        )
 
     def of(self, submission: Submission, exercise: Exercise) -> str:
         """Return the key of this attempt, before it is graded."""
@@ -133,7 +158,13 @@ class Keys:
 
         So an entry is good for this very result: not for one that another run has written over it since.
         """
-        ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
+        ids = sorted(
+            {
+                id_
+                for found in (*result.diagnosis, *result.also)
+                for id_ in (found.id, *found.alternatives)
+            }
+        )
         words = [repr((id_, self._words(id_, exercise.id))) for id_ in ids]
         return _hash_of([key, *words, result.model_dump_json()])
 
@@ -145,13 +176,20 @@ class Keys:
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
-        own, shared = row.get("overrides"), {name: text for name, text in row.items() if name != "overrides"}
+        own, shared = (
+            row.get("overrides"),
+            {name: text for name, text in row.items() if name != "overrides"},
+        )
         return shared, own.get(exercise) if isinstance(own, Mapping) else own
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
     """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
-    files = [digest for e in submission.assignment.exercises for digest in _handed_in(submission, e, limit_kib)]
+    files = [
+        digest
+        for e in submission.assignment.exercises
+        for digest in _handed_in(submission, e, limit_kib)
+    ]
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 
@@ -165,7 +203,11 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
             there = os.path.lexists(path)
-            yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"
+            yield (
+                hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest()
+                if there
+                else "missing"
+            )
         except Unreadable as error:
             yield str(error)
 
@@ -203,11 +245,16 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
     folder stands where a file is to be written.
     """
     own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
-    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
+    results = [
+        result_path(folder, submission.student, submission.assignment.id)
+        for submission in submissions
+    ]
     for path in [*(folder / name for name in own), *results]:
         for each, is_folder in ((path.parent, True), (path, False)):
             if each != folder and each.is_symlink():
-                raise CourseFault(f"{each} is a link, and nothing is written through it. Next: remove it")
+                raise CourseFault(
+                    f"{each} is a link, and nothing is written through it. Next: remove it"
+                )
             if each != folder and each.exists() and each.is_dir() != is_folder:
                 there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
                 said = f"{each} is {there}, where {due} is to be written"
@@ -216,14 +263,18 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
     return held(folder / LOCK, said)
 
 
-def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
+def seed_of_run(
+    folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool
+) -> int:
     """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
 
     in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
     CourseFault where they have another one than is given, or several.
     """
     seeds = Counter[int]()
-    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+    for path in (
+        path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))
+    ):
         with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
     chosen = seeds.most_common(1)[0][0] if seeds and given is None else given
@@ -235,13 +286,17 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None) -> Result:
+def merged(
+    result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None
+) -> Result:
     """Return the result, with missing exercises taken from an earlier result, in the course's order.
 
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, old or result))
+    stated, stated_before = (
+        (each.device, each.isolation, each.seed) for each in (result, old or result)
+    )
     if old is None or stated != stated_before:
         return result
     earlier = [e for e in old.exercises if kept is None or e.id in kept]
@@ -282,9 +337,13 @@ class Record:
     @property
     def in_part(self) -> int:
         """How many submissions have something to grade, and something that holds good."""
-        return sum(len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items())
+        return sum(
+            len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
+        )
 
-    def known(self, submissions: Sequence[Submission], *, again: bool) -> Iterator[tuple[Submission, Result]]:
+    def known(
+        self, submissions: Sequence[Submission], *, again: bool
+    ) -> Iterator[tuple[Submission, Result]]:
         """Yield the results that are graded already and have not changed. Go through all of them before `add`.
 
         again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
@@ -295,7 +354,9 @@ class Record:
             if in_part and before is None and self._path(submission).exists():
                 said = f"{self._path(submission)} is not a result, or one of another version"
                 lost = "what it holds of other exercises cannot stay"
-                raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
+                raise CourseFault(
+                    f"{said}: {lost}. Next: course grade without --exercise or --only"
+                )
             there = {} if again or before is None else {e.id: e for e in before.exercises}
             # now: files may change meanwhile
             keys = {e.id: self.keys.of(submission, e) for e in chosen}
@@ -315,10 +376,18 @@ class Record:
         self.faults += graded.faults
         return result
 
-    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
+    def holds(
+        self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None
+    ) -> bool:
         """Return whether the journal has this result as that of the attempt with this key."""
-        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(exercise.id)
-        return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
+        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(
+            exercise.id
+        )
+        return (
+            noted is not None
+            and result is not None
+            and noted == self.keys.of_result(key, exercise, result)
+        )
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
         """Note in the journal that these exercises of the result are on disk, without those that are not graded.
@@ -326,12 +395,18 @@ class Record:
         They are tried again. keys: of the exercises, computed before grading, as files may change.
         """
         graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
-        exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
+        exercises = (
+            exercise for exercise in submission.assignment.exercises if exercise.id in graded
+        )
         noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
         append(self.folder / JOURNAL, [f"{submission.student}/{submission.assignment.id}", noted])
 
     def _write(
-        self, submission: Submission, result: Result, before: Result | None, kept: Collection[str] | None = None
+        self,
+        submission: Submission,
+        result: Result,
+        before: Result | None,
+        kept: Collection[str] | None = None,
     ) -> Result:
         result = merged(result, before, submission.assignment, kept)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
@@ -346,7 +421,9 @@ class Record:
         return result
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
-        return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
+        return [
+            e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen
+        ]
 
     def _on_disk(self, submission: Submission) -> Result | None:
         with suppress(OSError, ValidationError):
@@ -369,7 +446,9 @@ class ChangedPoints(NamedTuple):
 def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
-    old, new = (with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after))
+    old, new = (
+        with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after)
+    )
     # a total, which no run changes
     is_by_hand = any(each.rule == "score" for each in after.adjustments)
     if old != new and not is_by_hand:
@@ -390,8 +469,15 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
     points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
     for row in rows_of(folder / CHANGED):
         match row:
-            case [str(student), str(assignment), float() | int() | None as before, float() | int() | None as after]:
+            case [
+                str(student),
+                str(assignment),
+                float() | int() | None as before,
+                float() | int() | None as after,
+            ]:
                 # noted twice where the run was stopped
                 before, _ = points.get((student, assignment), (before, after))
                 points[student, assignment] = before, after
-    return [ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]]
+    return [
+        ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]
+    ]

@@ -62,7 +62,9 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
+def unanswered(
+    exchanges: Sequence[Exchange], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed does not count; None where it does."""
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -116,7 +118,9 @@ def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
         Answer(call, exchange.reply).must_return()
-    for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
+    for out, due, answer in zip(
+        outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False
+    ):
         # a part may be None, or opaque
         may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
         is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
@@ -129,13 +133,21 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
     """Demand that no answer is NaN, or infinite, where nothing in the reference's is so. In training chance may bring it about."""
     call, reply = exchange.call, exchange.reply
     in_training = isinstance(call.subject, Build) and call.subject.training
-    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs):
+    if in_training or all(
+        out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs
+    ):
         return
     for mine, right, name in _parts(call, reply, reference.execute(call)):
-        if mine.tensor is not None and right.tensor is not None and not bool(right.tensor.isnan().any()):
+        if (
+            mine.tensor is not None
+            and right.tensor is not None
+            and not bool(right.tensor.isnan().any())
+        ):
             # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
             masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
-            assert_finite(mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name)
+            assert_finite(
+                mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name
+            )
 
 
 def of_another_kind(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
@@ -177,12 +189,16 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
     Answer(call, mine).must_return()
     for got, wanted, name in _parts(call, mine, right):
         if got.kind != wanted.kind:
-            raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
+            raise CheckFailed(
+                f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}"
+            )
         if got.tensor is None or wanted.tensor is None:
             continue
         assert_shape(got.tensor, wanted.tensor.shape, name)
         if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
-            expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
+            expected, yours = (
+                str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor)
+            )
             raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
     for name, gradient in right.gradients.items():
         if gradient is not None and (other := mine.gradients.get(name)) is not None:
@@ -218,12 +234,16 @@ class Asked:
     @cached_property
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
-        return self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
+        return (
+            self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
+        )
 
     @property
     def is_drawn(self) -> bool:
         """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a plain one by chance."""
-        return all(2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0]))
+        return all(
+            2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
+        )
 
     @property
     def kind(self) -> str:
@@ -240,7 +260,9 @@ class Asked:
         return not is_constant and all(_are_near(*pair) for pair in self.answers)
 
 
-def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]) -> Asked | None:
+def asked_of(
+    exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
+) -> Asked | None:
     """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
@@ -250,7 +272,11 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
             if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
-    best = max(tried, key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)), default=None)
+    best = max(
+        tried,
+        key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)),
+        default=None,
+    )
     if best is None or len(best.calls) > 1:
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
@@ -259,9 +285,15 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
     """Return whether a function's answers are the reference's, where both gave as many numbers and chance decided none."""
-    plain = (e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training))
+    plain = (
+        e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
+    )
     pairs = [(e.reply, reference.execute(e.call)) for e in plain]
-    known = [each for each in pairs if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1]
+    known = [
+        each
+        for each in pairs
+        if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1
+    ]
     return bool(known) and all(_are_near(*each) for each in known)
 
 
@@ -274,7 +306,9 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
         answer.must_return()
     *mine, again = (numbers_of(answer.reply) for answer in answers)
     expect(again.numel() > 0, f"{target} never gives a finite number")
-    expect(len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time")
+    expect(
+        len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time"
+    )
     by_chance, by_input = (float((mine[0] - other).norm()) for other in (again, mine[-1]))
     if by_chance > TOLERANCE * float(again.norm()):
         is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
@@ -295,8 +329,15 @@ def _expect_to_go_by_numbers(
     expect(not is_copy or kind == asked.kind, f"{target} {copied}")
     is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
     expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
-    has_nan = any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs)
-    if asked.compares and adds_up and not has_nan and not _goes_number_by_number(attempt, asked.calls[0], mine[0]):
+    has_nan = any(
+        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs
+    )
+    if (
+        asked.compares
+        and adds_up
+        and not has_nan
+        and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+    ):
         told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
         failed = CheckFailed(f"{target} {told}")
         failed.unmet = True
@@ -306,16 +347,26 @@ def _expect_to_go_by_numbers(
 def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
     """Of a function that is given no numbers: its answers change, and have something of the right ones."""
     pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in asked.answers]
-    single = [(float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1]
+    single = [
+        (float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1
+    ]
     values, due = ({each[i] for each in single} for i in (0, 1))
-    expect(len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given")
+    expect(
+        len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given"
+    )
     varied = [i for i, (_, right) in enumerate(pairs) if right.unique().numel() > 1]
     constant = [_is_constant(pairs[i][0], asked.answers[i][0]) for i in varied]
-    told = f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    told = (
+        f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    )
     expect(not varied or not all(constant), told)
-    large = [i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape]
+    large = [
+        i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
+    ]
     told = f"what {target} gives has nothing to do with what it is given"
-    related = [_relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])]
+    related = [
+        _relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])
+    ]
     expect(not large or max(related) >= RELATED, told)
 
 
@@ -339,7 +390,9 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
     def change(value: Any) -> object:
         if not _is_of_numbers(value):
             return value
-        return torch.where(torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value)
+        return torch.where(
+            torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value
+        )
 
     changed = attempt.ask(call.map(change))
     changed.must_return()
@@ -347,7 +400,10 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
 
 
 def _are_near(mine: Reply, right: Reply) -> bool:
-    shapes = [[out.tensor.shape for out in reply.outputs if out.tensor is not None] for reply in (mine, right)]
+    shapes = [
+        [out.tensor.shape for out in reply.outputs if out.tensor is not None]
+        for reply in (mine, right)
+    ]
     return shapes[0] == shapes[1] and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
 
 
@@ -358,7 +414,9 @@ def four_like(call: Call) -> tuple[Call, ...]:
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:
-        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(tensor.shape)
+        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(
+            tensor.shape
+        )
 
     found = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
     if not found:
@@ -379,7 +437,11 @@ def four_like(call: Call) -> tuple[Call, ...]:
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
-    return [value for value in call.arguments.values() if isinstance(value, Tensor) and _is_of_numbers(value)]
+    return [
+        value
+        for value in call.arguments.values()
+        if isinstance(value, Tensor) and _is_of_numbers(value)
+    ]
 
 
 def _is_of_numbers(value: object) -> bool:
@@ -402,7 +464,9 @@ def _is_constant(numbers: Tensor, reply: Reply) -> bool:
     shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
     is_table = len(shape) > 1 and numbers.numel() == shape.numel()
     identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
-    return bool((numbers == numbers[0]).all()) or (identity is not None and torch.equal(numbers, identity))
+    return bool((numbers == numbers[0]).all()) or (
+        identity is not None and torch.equal(numbers, identity)
+    )
 
 
 def _copied(reply: Reply, call: Call) -> tuple[str, str]:
@@ -414,7 +478,9 @@ def _copied(reply: Reply, call: Call) -> tuple[str, str]:
             theirs = given.flatten().float()
             if given.shape == tensor.shape and torch.equal(row, theirs):
                 return COPY, f"gives back {label(name)}, unchanged"
-            is_whole = row.numel() == theirs.numel() and torch.equal(row.sort().values, theirs.sort().values)
+            is_whole = row.numel() == theirs.numel() and torch.equal(
+                row.sort().values, theirs.sort().values
+            )
             if is_whole or (bool((theirs == row[0]).any()) and bool(torch.isin(row, theirs).all())):
                 return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
     return "", ""

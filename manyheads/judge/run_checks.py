@@ -41,7 +41,14 @@ from ..course import Course, Exercise
 from ..errors import CourseFault, described, place_of
 from .attempt_runner import Memory, RememberingRunner, Step
 from .axes import withhold
-from .require_answer import all_right, asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
+from .require_answer import (
+    all_right,
+    asked_of,
+    compare_with_reference,
+    expect_something,
+    of_another_kind,
+    unanswered,
+)
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
@@ -112,7 +119,11 @@ class Check:
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            asked = {name: given[name] for name in inspect.signature(self.function).parameters if name in given}
+            asked = {
+                name: given[name]
+                for name in inspect.signature(self.function).parameters
+                if name in given
+            }
             self.function(**{**asked, **self.parameters})
         except (Exception, pytest.skip.Exception) as error:
             return error
@@ -133,23 +144,38 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     pytest collects them, so that they are written and selected like any other tests.
     """
     if missing := [file for file in files if not file.exists()]:
-        raise GraderFault(f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml")
+        raise GraderFault(
+            f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
+        )
     folders = {file.parent.name for file in files}
     for name in list(sys.modules):  # they may be from another course, or older than the files
         if name in {file.stem for file in files} or name.partition(".")[0] in folders:
             del sys.modules[name]
     collector, folder = _Collector(device), str(files[0].parent)
-    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
+    arguments = [
+        *_OPTIONS,
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        folder,
+        "--confcutdir",
+        folder,
+        *map(str, files),
+    ]
     status = pytest.main(arguments, plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
-        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify")
+        raise GraderFault(
+            f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify"
+        )
     return {file: collector.found.get(file, []) for file in files}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark of `check` with pytest."""
-    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+    config.addinivalue_line(
+        "markers", "hidden_check(mark): points, layer and hint of a hidden check"
+    )
 
 
 class _Collector:
@@ -198,15 +224,27 @@ def check_of(item: pytest.Item) -> Check:
     marker = item.get_closest_marker("hidden_check")
     title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
-        raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
+        raise pytest.UsageError(
+            f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
+        )
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in {*parameters, *FIXTURES}]:
-        raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
+    if unknown := [
+        name
+        for name in inspect.signature(item.obj).parameters
+        if name not in {*parameters, *FIXTURES}
+    ]:
+        raise pytest.UsageError(
+            f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only"
+        )
     mark: Mark = marker.args[0]
-    unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
+    unattempted = CheckOutcome(
+        item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint
+    )
     conditions = vars(item.module).get(CONDITIONS, {})
     if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
-        raise pytest.UsageError(f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names")
+        raise pytest.UsageError(
+            f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names"
+        )
     return Check(item.name, item.obj, unattempted, parameters, conditions)
 
 
@@ -243,7 +281,9 @@ class HiddenChecks:
         Where a check itself does not end, this process does. Calls of an attempt have a deadline of their own (`AttemptRunner`).
         """
         with cpu_budget():
-            return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
+            return run_checks(
+                [check for check in self._checks[file] if not only or check.id in only], run
+            )
 
 
 @contextmanager
@@ -326,13 +366,19 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
         seen = ". ".join(filter(None, (explain(error.raised), error.due)))
-        return replace(check, outcome="error", evidence=seen, raised=error.raised, place=error.place)
+        return replace(
+            check, outcome="error", evidence=seen, raised=error.raised, place=error.place
+        )
     if isinstance(error, CheckFailed):
         seen = withhold(str(error), run.asked_by(check.id), error.expected)
-        check = replace(check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet)
+        check = replace(
+            check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet
+        )
         return replace(check, outcome="failed", evidence=seen)
     if isinstance(error, AttemptEnded):
-        return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
+        return replace(
+            check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error)
+        )
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
     if differs := compare_with_reference(run.asked_by(check.id), run.reference):
@@ -363,26 +409,49 @@ def _without_what_says_nothing(
     """
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    asked = {check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed}
-    targets, passes = dict.fromkeys(chain.from_iterable(asked.values())), len(passed) == len(outcomes)
-    demands = [(name, demand) for name in targets for demand in _demands(name, conditions.get(name), passes, run)]
+    asked = {
+        check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed
+    }
+    targets, passes = (
+        dict.fromkeys(chain.from_iterable(asked.values())),
+        len(passed) == len(outcomes),
+    )
+    demands = [
+        (name, demand)
+        for name in targets
+        for demand in _demands(name, conditions.get(name), passes, run)
+    ]
     ends = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
     # By function, the first demand that it does not meet.
-    unmet = {name: end for (name, _), end in reversed([*zip(demands, ends, strict=True)]) if end.outcome != "passed"}
+    unmet = {
+        name: end
+        for (name, _), end in reversed([*zip(demands, ends, strict=True)])
+        if end.outcome != "passed"
+    }
 
     def held_to(check: CheckOutcome) -> CheckOutcome:
         place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
         if not place:
             return check
         end = unmet[place]
-        return replace(check, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet)
+        return replace(
+            check,
+            outcome=end.outcome,
+            evidence=end.evidence,
+            fault=end.fault,
+            place=place,
+            unmet=end.unmet,
+        )
 
     return list(map(held_to, outcomes))
 
 
 def expect_conditions(
-    attempt: Implementation, reference: Implementation, draw: Draw, conditions: Callable[..., Iterable[Condition]]
+    attempt: Implementation,
+    reference: Implementation,
+    draw: Draw,
+    conditions: Callable[..., Iterable[Condition]],
 ) -> None:
     """Fail where the attempt does not meet what a course demands of a function."""
     asked = list(conditions(attempt, draw))
@@ -391,11 +460,17 @@ def expect_conditions(
     expect(not message, message)
 
 
-def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun) -> Iterator[Check]:
+def _demands(
+    target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun
+) -> Iterator[Check]:
     """Yield what is demanded of a function, as checks, unless it is right where this could be seen. passes: all checks."""
-    exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
+    exchanges = [
+        exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
+    ]
     asked = asked_of(exchanges, run.reference, run.memory.made_of)
-    if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
+    if asked is None and not any(
+        has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
+    ):
         return  # nobody gives any
     unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
     is_right = asked is not None and asked.is_right
@@ -405,7 +480,11 @@ def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, ru
     if condition and asked and not (is_right and (passes or all_right(exchanges, run.reference))):
         makers = {"conditions": condition}
         yield Check(
-            f"{target} counts", expect_conditions, replace(unattempted, unmet=True), makers, needs_answers=False
+            f"{target} counts",
+            expect_conditions,
+            replace(unattempted, unmet=True),
+            makers,
+            needs_answers=False,
         )
 
 
@@ -450,7 +529,9 @@ class _Running:
         """Give the function all replies that it has not got. Returns its next call, or what ended it."""
         made = None
         if not self._function:
-            made = self._function.switch(self._run, _Waiting(self._run.attempt.device, getcurrent()))
+            made = self._function.switch(
+                self._run, _Waiting(self._run.attempt.device, getcurrent())
+            )
         while self._unseen:
             made = self._function.switch(self._unseen.pop(0))
         return made

@@ -41,7 +41,11 @@ def _times(mine: float, right: float) -> str:
         return "Its sign is the wrong one"
     larger, smaller = max(abs(mine), abs(right)), min(abs(mine), abs(right))
     times = round(larger / smaller) if smaller else 0
-    if mine * right < 0 or not 1 < times <= MOST_TIMES or abs(larger - times * smaller) > ROUNDING * larger:
+    if (
+        mine * right < 0
+        or not 1 < times <= MOST_TIMES
+        or abs(larger - times * smaller) > ROUNDING * larger
+    ):
         return ""
     if abs(mine) > abs(right):
         return f"It is {times} times the number that is due"
@@ -75,4 +79,6 @@ def _hides_the_others(mine: Tensor, right: Tensor) -> str:
         return ""
     low = mine < VERY_LOW
     is_exchanged = torch.equal(low, ~hidden) and bool((mine[hidden].abs() < -VERY_LOW).all())
-    return "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
+    return (
+        "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
+    )

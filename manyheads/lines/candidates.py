@@ -53,14 +53,18 @@ def orders(part: Part, node: ast.AST) -> Changes:
             groups = [args, [keyword.value for keyword in keywords]]
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             groups = [elts]
-        case ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()):
+        case ast.BinOp(
+            op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()
+        ):
             groups = [[node.left, node.right]]
         case ast.IfExp(body=body, orelse=orelse):
             groups = [[body, orelse]]
     # nothing takes an argument apart
     placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of
     for group in groups:
-        for a, b in combinations([each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2):
+        for a, b in combinations(
+            [each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2
+        ):
             if part.of(a) != part.of(b):
                 yield "swap", 1, {a: placed(b), b: placed(a)}
 
@@ -70,15 +74,27 @@ def statements(part: Part, node: ast.AST) -> Changes:
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not part.root:
             yield "statement", 3, {node: "pass"}
-        case ast.FunctionDef(body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]):
+        case ast.FunctionDef(
+            body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]
+        ):
             if not is_docstring(last):
                 yield "return", 1, {last: f"return {part.of(x)}"}
 
 
-RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (gates, operators, calls, orders, constants, names, statements)
+RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
+    gates,
+    operators,
+    calls,
+    orders,
+    constants,
+    names,
+    statements,
+)
 
 
-def candidates(source: str, targets: Collection[str], raised_on: Collection[int] = ()) -> list[Edit]:
+def candidates(
+    source: str, targets: Collection[str], raised_on: Collection[int] = ()
+) -> list[Edit]:
     """Return the edits of what calls of these functions and classes reach, each text once.
 
     raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or cannot be parsed.

@@ -117,7 +117,9 @@ class Part:
         found: set[tuple[str, str]] = set()
         for node in self.nodes:
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                found.update(permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2))
+                found.update(
+                    permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2)
+                )
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
                 found.update(permutations(names & {a.arg for a in node.args.args}, 2))
         return found
@@ -128,13 +130,19 @@ def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     yield node, outer
     for value in (value for name, value in ast.iter_fields(node) if name not in _NO_CODE):
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not isinstance(child, _LEFT_OUT) and not is_docstring(child):
+            if (
+                isinstance(child, ast.AST)
+                and not isinstance(child, _LEFT_OUT)
+                and not is_docstring(child)
+            ):
                 yield from _inner(child, node)
 
 
 def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
     """Return where a node that has a place begins and ends, in bytes. starts: where lines begin."""
-    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+    return starts[node.lineno - 1] + node.col_offset, starts[
+        node.end_lineno - 1
+    ] + node.end_col_offset
 
 
 def name_of(node: ast.Call) -> str:
@@ -170,12 +178,18 @@ def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> 
     for node in ast.walk(statement):
         match node:
             case ast.Assign(targets=targets, value=value):
-                made = data[slice(*_span(value.func, starts))].decode() if isinstance(value, ast.Call) else ""
+                made = (
+                    data[slice(*_span(value.func, starts))].decode()
+                    if isinstance(value, ast.Call)
+                    else ""
+                )
                 for target in targets:
                     match target:
                         case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                             found.setdefault(attr, made)
-            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]
+            ):
                 found[str(name)] = "register_buffer"
     return dict(list(found.items())[:NAMES])
 
@@ -197,6 +211,10 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
         new = set() if name in reached else {*bodies[name]} - looked_at
         reached.add(name)
         looked_at |= new
-        used = (getattr(node, "id", getattr(node, "attr", "")) for body in new for node in ast.walk(body))
+        used = (
+            getattr(node, "id", getattr(node, "attr", ""))
+            for body in new
+            for node in ast.walk(body)
+        )
         waiting += [each for each in used if each in bodies]
     return reached

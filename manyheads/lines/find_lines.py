@@ -30,7 +30,10 @@ class Bounds:
 
 
 def find_lines(
-    edits: Sequence[Edit], look: Callable[[Sequence[str]], list[bool]], passes: Callable[[str], bool], bounds: Bounds
+    edits: Sequence[Edit],
+    look: Callable[[Sequence[str]], list[bool]],
+    passes: Callable[[str], bool],
+    bounds: Bounds,
 ) -> tuple[Edit, ...]:
     """Return an edit for each line that is proved, in the order of lines; empty where none is, or more than MOST_LINES are.
 

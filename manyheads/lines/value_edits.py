@@ -29,7 +29,10 @@ def operators(part: Part, node: ast.AST) -> Changes:
     others = _others(node)
     match node:
         case ast.Compare(left=left, ops=[_], comparators=[right]):
-            yield from (("comparison", 1, {node: f"{part.held(left)} {o} {part.held(right)}"}) for o in others)
+            yield from (
+                ("comparison", 1, {node: f"{part.held(left)} {o} {part.held(right)}"})
+                for o in others
+            )
         case ast.BinOp(left=left, op=op, right=right):
             a, b = part.held(left), part.held(right)
             yield from (("operator", 1, {node: f"({a} {other} {b})"}) for other in others)
@@ -41,7 +44,10 @@ def operators(part: Part, node: ast.AST) -> Changes:
         case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not(), operand=operand):
             yield "sign", 1, {node: part.held(operand)}
         case ast.AugAssign(target=target, value=value):
-            yield from (("operator", 1, {node: f"{part.of(target)} {o}= {part.held(value)}"}) for o in others)
+            yield from (
+                ("operator", 1, {node: f"{part.of(target)} {o}= {part.held(value)}"})
+                for o in others
+            )
             yield "operator", 3, {node: f"{part.of(target)} = {part.held(value)}"}
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
             yield "comparison", 2, {test: f"not ({part.of(test)})"}
@@ -76,7 +82,11 @@ def constants(part: Part, node: ast.AST) -> Changes:
     if not isinstance(node, ast.Constant):
         return
     whole, value = part.parents[node], node.value
-    if isinstance(value, int | float) and isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.USub):
+    if (
+        isinstance(value, int | float)
+        and isinstance(whole, ast.UnaryOp)
+        and isinstance(whole.op, ast.USub)
+    ):
         value = -value
     else:
         whole = node
@@ -97,7 +107,9 @@ def constants(part: Part, node: ast.AST) -> Changes:
 def _integers(part: Part, node: ast.AST, value: int) -> Changes:
     """Yield other axes where it may be one, and numbers near it."""
     outer = part.parents[node]
-    is_axis = isinstance(outer, ast.Subscript | ast.Call) or (isinstance(outer, ast.keyword) and outer.arg in _BY_WORD)
+    is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
+        isinstance(outer, ast.keyword) and outer.arg in _BY_WORD
+    )
     axes = _AXES if is_axis or isinstance(outer, ast.Tuple) else ()
     for other in dict.fromkeys((*axes, value - 1, value + 1, 0, 1, 2, 3)):
         if other != value:
@@ -107,12 +119,20 @@ def _integers(part: Part, node: ast.AST, value: int) -> Changes:
 def _equations(node: ast.Constant, quoted: str) -> Changes:
     """Yield two letters of one operand swapped, or a letter in place of another; words where letters stand apart."""
     are_words = " " in quoted.replace(" -> ", "").replace(", ", "")
-    letters = [m for m in re.finditer(r"[A-Za-z]\w*" if are_words else r"[A-Za-z]", quoted) if m.start() > 0]
+    letters = [
+        m
+        for m in re.finditer(r"[A-Za-z]\w*" if are_words else r"[A-Za-z]", quoted)
+        if m.start() > 0
+    ]
     for i, a in enumerate(letters):
         for b in letters[i + 1 :]:
             between = quoted[a.end() : b.start()]
             if "," not in between and "->" not in between and a[0] != b[0]:
-                yield "equation", 2, {node: f"{quoted[: a.start()]}{b[0]}{between}{a[0]}{quoted[b.end() :]}"}
+                yield (
+                    "equation",
+                    2,
+                    {node: f"{quoted[: a.start()]}{b[0]}{between}{a[0]}{quoted[b.end() :]}"},
+                )
     for a in letters:
         for other in dict.fromkeys(m[0] for m in letters):
             if other != a[0]:
@@ -127,7 +147,9 @@ def names(part: Part, node: ast.AST) -> Changes:
                 near = (name, other) in part.pairs or _look_alike(name, other)
                 yield "name", 2 if near else 4, {node: other}
             yield from _sizes_of_self(part, node)
-        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if attr in part.attributes:
+        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
+            attr in part.attributes
+        ):
             made = part.attributes[attr]
             alike = [other for other, by in part.attributes.items() if other != attr and by == made]
             yield from (("attribute", 2, {node: f"self.{other}"}) for other in alike)
@@ -147,4 +169,8 @@ def _sizes_of_self(part: Part, node: ast.Name) -> Changes:
 
 def _look_alike(a: str, b: str) -> bool:
     """Return whether they have one length and differ in one letter, or are letters of one case."""
-    return len(a) == len(b) and a.isupper() == b.isupper() and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    return (
+        len(a) == len(b)
+        and a.isupper() == b.isupper()
+        and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    )

@@ -39,7 +39,9 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
     if not recorded:
         missing = f"fingerprints/…{exercise}.safetensors is not in this notebook's folder: "
-        raise VisibleCheckFailed(f"{missing}open it where the class repository has it, and run this cell again.")
+        raise VisibleCheckFailed(
+            f"{missing}open it where the class repository has it, and run this cell again."
+        )
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     # of no course: the notebook may lie anywhere
@@ -58,7 +60,11 @@ def source_of(namespace: Mapping[str, object]) -> str:
         if inspect.isfunction(value) or inspect.isclass(value):
             # inspect walks the tree of a class's cell, however deep
             with suppress(OSError, TypeError, RecursionError):
-                texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
+                texts.append(
+                    textwrap.dedent(inspect.getsource(value))
+                    if value.__module__ == "__main__"
+                    else ""
+                )
     return "\n".join(texts)
 
 

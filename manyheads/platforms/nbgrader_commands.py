@@ -60,7 +60,9 @@ def prepare(course: Course) -> None:
         converter.start = _beginning(course, begin, original)
 
 
-def _beginning(course: Course, begin: Callable[..., None], original: Callable[[Any], None]) -> Callable[[Any], None]:
+def _beginning(
+    course: Course, begin: Callable[..., None], original: Callable[[Any], None]
+) -> Callable[[Any], None]:
     """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on another."""
 
     @wraps(original)
@@ -71,7 +73,9 @@ def _beginning(course: Course, begin: Callable[..., None], original: Callable[[A
                 if assignment.id == pattern:
                     return begin(course, assignment, converter, partial(original, converter))
                 if fnmatchcase(assignment.id, pattern):
-                    raise CourseError(f"{pattern} may name several assignments. Next: the same with {assignment.id}")
+                    raise CourseError(
+                        f"{pattern} may name several assignments. Next: the same with {assignment.id}"
+                    )
         except CourseFault as fault:
             converter.log.error(str(fault))
             raise NbGraderException(str(fault)) from None
@@ -80,7 +84,9 @@ def _beginning(course: Course, begin: Callable[..., None], original: Callable[[A
     return start
 
 
-def _generate(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
+def _generate(
+    course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
+) -> None:
     """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which have their solutions there.
 
     What an instructor put beside them stays.
@@ -91,7 +97,9 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
 
     def told(stale: int) -> AbstractContextManager[Callable[[], None]]:
         if stale:
-            converter.log.info(f"recording what changed in solutions/ and grader/: {stale} exercises, maybe minutes")
+            converter.log.info(
+                f"recording what changed in solutions/ and grader/: {stale} exercises, maybe minutes"
+            )
         return nullcontext(lambda: None)
 
     made = write_release(course, catalogue, assignment.exercises, usable(), told)
@@ -109,12 +117,17 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
     start()
 
 
-def _autograde(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
+def _autograde(
+    course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
+) -> None:
     """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there, with the box for a kernel."""
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
-    work = replace(work, submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)])
+    work = replace(
+        work,
+        submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
+    )
     # a whole folder that is left out; nbgrader copies other files, and complains of none
     for other in work.others:
         (log.info if "/" in other.path else log.warning)(str(other))
@@ -125,21 +138,35 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
     source = root / SOURCE / assignment.id
-    beside = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
+    beside = [
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix != ".ipynb"
+    ]
     # What stands beside the notebooks is not for feedback, but for the figures that lessons show.
-    converter.exclude_overwriting = {assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]}
+    converter.exclude_overwriting = {
+        assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]
+    }
     # Of seed 0: one is graded now, another one later.
     plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
     (root / ".course").mkdir(exist_ok=True)
     with ExitStack() as stack:
-        staged = Path(stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course")))
+        staged = Path(
+            stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course"))
+        )
         _lay_out(course, work, staged, log)
         writer = stack.enter_context(GradebookWriter(course, directory.db_url, [assignment]))
         judge = stack.enter_context(closing(SteadyJudge(plan)))
         judge.wait()
         grading = Grading(assignment, judge, writer, decisions, work)
-        late = [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
-        converter.autograde_preprocessors = [grading, *late, "nbgrader.preprocessors.CheckCellMetadata"]
+        late = (
+            [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
+        )
+        converter.autograde_preprocessors = [
+            grading,
+            *late,
+            "nbgrader.preprocessors.CheckCellMetadata",
+        ]
         stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
         directory.submitted_directory = str(staged.relative_to(root))
         start()
@@ -147,7 +174,9 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
         said = f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand"
-        raise CourseFault(f"{said}. Next: what stands above, then the same command again with --force")
+        raise CourseFault(
+            f"{said}. Next: what stands above, then the same command again with --force"
+        )
 
 
 def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
@@ -174,9 +203,13 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
                 (target / SECRET).write_text(secret)
             elif os.path.lexists(submission.folder / TIMESTAMP):
                 said = f"contains no valid time, so {student} is not late"
-                log.warning(f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with --force")
+                log.warning(
+                    f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with --force"
+                )
         except OSError as error:
-            raise CourseFault(f"nothing was graded ({error}). Next: mend that, then the same command again") from None
+            raise CourseFault(
+                f"nothing was graded ({error}). Next: mend that, then the same command again"
+            ) from None
 
 
 @dataclass
@@ -192,17 +225,23 @@ class Grading:
     not_graded: list[str] = field(default_factory=list)  # student and exercise
     _last: Result | None = None
 
-    def __call__(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+    def __call__(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
         """Write into the autograded cells what their checks saw. Raises CourseFault."""
         about = resources["nbgrader"]
         if self._last is None or self._last.student != about["student"]:
             self._last = self._grade(str(about["student"]))
-        exercise = next(each for each in self.assignment.exercises if each.stem == about["notebook"])
+        exercise = next(
+            each for each in self.assignment.exercises if each.stem == about["notebook"]
+        )
         result = next(each for each in self._last.exercises if each.id == exercise.id)
         known = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
         for cell in nb.cells:
             if found := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
-                cell.outputs = [new_output("stream", name="stdout", text=group_report(result, found))]
+                cell.outputs = [
+                    new_output("stream", name="stdout", text=group_report(result, found))
+                ]
         return nb, resources
 
     def _grade(self, student: str) -> Result:
@@ -210,7 +249,9 @@ class Grading:
         graded = self.judge.grade(submission)
         self.faults += graded.faults
         result = graded.result.model_copy(update={"handed_in": self.work.handed_in.get(submission)})
-        result = final(with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions)
+        result = final(
+            with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions
+        )
         self.writer.write(result)
         self.not_graded += [f"{student}: {each}" for each in result.not_graded]
         return result
@@ -222,10 +263,14 @@ class Collect(ExchangeCollect):  # type: ignore[misc]
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy links as links, through which no attempt is read; the time is that of the folder's name in the exchange."""
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
-            self.log.error("%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size)
+            self.log.error(
+                "%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size
+            )
             return
         try:
-            shutil.copytree(src, dest, symlinks=True, copy_function=partial(shutil.copy2, follow_symlinks=False))
+            shutil.copytree(
+                src, dest, symlinks=True, copy_function=partial(shutil.copy2, follow_symlinks=False)
+            )
         except (shutil.Error, OSError) as error:
             self.log.warning("%a: not all of it can be copied: %a", src, str(error))
         stamp = Path(dest) / TIMESTAMP

@@ -86,7 +86,11 @@ def released(exercise: Exercise) -> Released:
     path = exercise.notebook
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        found = [(cell, cell["metadata"]["nbgrader"]) for cell in notebook["cells"] if "nbgrader" in cell["metadata"]]
+        found = [
+            (cell, cell["metadata"]["nbgrader"])
+            for cell in notebook["cells"]
+            if "nbgrader" in cell["metadata"]
+        ]
         cells = tuple(
             KnownCell(
                 about["grade_id"],
@@ -98,9 +102,13 @@ def released(exercise: Exercise) -> Released:
             )
             for cell, about in found
         )
-        return Released(path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells)
+        return Released(
+            path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells
+        )
     except (OSError, ValueError, LookupError):
-        raise CourseError(f"{path} is missing, or not as it was released. Next: course release") from None
+        raise CourseError(
+            f"{path} is missing, or not as it was released. Next: course release"
+        ) from None
 
 
 def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
@@ -109,7 +117,11 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
     nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the scripts in it.
     """
     known = released(exercise)
-    untouched = code_digest(exercise.script.read_text(encoding="utf-8")) if exercise.script.exists() else None
+    untouched = (
+        code_digest(exercise.script.read_text(encoding="utf-8"))
+        if exercise.script.exists()
+        else None
+    )
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in known.content]
     places = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
@@ -121,10 +133,19 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
         own = [*_code_cells(json.loads(text))]
         ids = {cell.grade_id for cell in known.cells}
         for place in places:
-            sources = [source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]]
+            sources = [
+                source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]
+            ]
             place["source"] = "\n".join(sources) if sources else DELETED
-        more: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-        cells += [{**more, "source": source} for id_, source in own if id_ not in ids and source.strip()]
+        more: dict[str, Any] = {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
+        cells += [
+            {**more, "source": source} for id_, source in own if id_ not in ids and source.strip()
+        ]
     else:
         for place in places:
             place["source"] = attempt.source if place is places[0] else WHOLE
@@ -132,7 +153,12 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
         cell["id"] = f"cell-{index}"
     about = {"metadata": {"kernelspec": known.kernelspec}, "nbformat": 4, "nbformat_minor": 5}
     # JSON may hold half of a surrogate pair, which no file can.
-    return json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False).encode(errors="replace").decode() + "\n"
+    return (
+        json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False)
+        .encode(errors="replace")
+        .decode()
+        + "\n"
+    )
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,23 +176,33 @@ def _source(cell: Mapping[str, Any]) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
-def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]) -> list[float]:
+def cell_scores(
+    exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]
+) -> list[float]:
     """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and no excuse.
 
     Cells share a score that was set by hand by their points. An excused exercise has the share of its points that the
     others have of theirs, so that nbgrader's total is right.
     """
-    before = next((each.before for each in exercise.adjustments if each.rule == "late"), exercise.score)
+    before = next(
+        (each.before for each in exercise.adjustments if each.rule == "late"), exercise.score
+    )
     share = None
     if exercise.excused:
-        share = result.score / result.max_score if result.score is not None and result.max_score else None
+        share = (
+            result.score / result.max_score
+            if result.score is not None and result.max_score
+            else None
+        )
     elif before is not None and abs(before - sum(check.score for check in exercise.checks)) > _HAIR:
         share = before / exercise.max_score if exercise.max_score else None
     if share is not None:
         return [(cell.points or 0.0) * share for cell in cells]
     earned = {check.id: check.score for check in exercise.checks}
     # Never more than a cell's points, which floating-point sums may pass by a hair.
-    return [min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells]
+    return [
+        min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells
+    ]
 
 
 def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
@@ -176,13 +212,19 @@ def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
             return cell.grade_id
     total = sum(cell.points or 0.0 for cell in cells)
-    return cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
+    return (
+        cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
+    )
 
 
 def late_share(exercise: ExerciseResult) -> float:
     """Return the share of the points that being late costs."""
-    late = next((adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None)
-    return 0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
+    late = next(
+        (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None
+    )
+    return (
+        0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
+    )
 
 
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
@@ -209,7 +251,9 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
     lines = []
     for check in (check for check in result.checks if check.id in cell.checks):
         passed = check.outcome == "passed"
-        lines.append(f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}")
+        lines.append(
+            f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}"
+        )
         lines += [] if passed else [f"    {check.evidence}"]
     return "\n".join(lines) + "\n"
 
@@ -225,7 +269,9 @@ def open_gradebook(url: str) -> Gradebook:
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
         following = "Next: check the URL, such as sqlite:///gradebook.db"
-        raise CourseFault(f"the gradebook cannot be opened ({_reason(error)}). {following}") from None
+        raise CourseFault(
+            f"the gradebook cannot be opened ({_reason(error)}). {following}"
+        ) from None
     finally:
         os.environ["PATH"] = path
 
@@ -233,7 +279,9 @@ def open_gradebook(url: str) -> Gradebook:
 class GradebookWriter:
     """Writes results to a gradebook. Use it as a context manager."""
 
-    def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
+    def __init__(
+        self, course: Course, url: str, assignments: Sequence[Assignment] | None = None
+    ) -> None:
         """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
@@ -268,11 +316,15 @@ class GradebookWriter:
                 notebook = notebooks[known.name]
                 earned = self._enter_scores(result, exercise, known, notebook)
                 if earned is None or result.assignment not in self._has_own_date:
-                    notebook.late_submission_penalty = None if earned is None else late_share(exercise) * earned
+                    notebook.late_submission_penalty = (
+                        None if earned is None else late_share(exercise) * earned
+                    )
                 said = {each.name: each for each in notebook.comments}
                 decided = (*result.adjustments, *own(exercise, result))
                 for i, cell in enumerate(known.solutions):
-                    said[cell.grade_id].auto_comment = comment(exercise, result.isolation, decided) if i == 0 else None
+                    said[cell.grade_id].auto_comment = (
+                        comment(exercise, result.isolation, decided) if i == 0 else None
+                    )
 
     def _enter_scores(
         self, result: Result, exercise: ExerciseResult, known: Released, notebook: SubmittedNotebook
@@ -291,7 +343,9 @@ class GradebookWriter:
             following = "Next: course release, then the same command again"
             raise CourseFault(f"{said}: nothing of {result.student} was written. {following}")
         earned = 0.0
-        for cell, score in zip(known.graded, cell_scores(exercise, result, known.graded), strict=True):
+        for cell, score in zip(
+            known.graded, cell_scores(exercise, result, known.graded), strict=True
+        ):
             grade = grades[cell.grade_id]
             grade.auto_score = score
             _demand_points(result.student, known.name, grade)
@@ -308,23 +362,33 @@ class GradebookWriter:
             total = sum(cell.points or 0.0 for cell in known.graded)
             if abs(total - exercise.points) > _HAIR:
                 said = f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says {exercise.points:g}"
-                raise CourseFault(f"{said}: the gradebook stays as it was. Next: course release && course verify")
+                raise CourseFault(
+                    f"{said}: the gradebook stays as it was. Next: course release && course verify"
+                )
             where = (known.name, assignment.id)
-            notebook = self._book.update_or_create_notebook(*where, kernelspec=json.dumps(known.kernelspec))
+            notebook = self._book.update_or_create_notebook(
+                *where, kernelspec=json.dumps(known.kernelspec)
+            )
             cells = {cell.grade_id for cell in known.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
                 # Scores belong to cells.
                 said = f"the gradebook holds submissions of another {known.name}, with other cells than exercises/ has"
-                following = f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
+                following = (
+                    f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
+                )
                 raise CourseFault(f"{said}. Next: course grade … --gradebook {following}")
             for cell in known.cells:
                 there = (cell.grade_id, *where)
                 if cell.points is not None:
-                    self._book.update_or_create_grade_cell(*there, max_score=cell.points, cell_type="code")
+                    self._book.update_or_create_grade_cell(
+                        *there, max_score=cell.points, cell_type="code"
+                    )
                 if cell.is_solution:
                     self._book.update_or_create_solution_cell(*there)
                 about = {"cell_type": "code", "locked": not cell.is_solution}
-                self._book.update_or_create_source_cell(*there, source=cell.source, checksum=cell.checksum, **about)
+                self._book.update_or_create_source_cell(
+                    *there, source=cell.source, checksum=cell.checksum, **about
+                )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
         """Enter the due date of course.yaml, or take out the one that an earlier run has entered."""
@@ -332,11 +396,15 @@ class GradebookWriter:
         session = self._book.db
         _ENTERED.create(session.connection(), checkfirst=True)
         is_of_assignment = _ENTERED.c.assignment == assignment.id
-        entered = session.execute(select(_ENTERED.c.duedate).where(is_of_assignment)).scalar_one_or_none()
+        entered = session.execute(
+            select(_ENTERED.c.duedate).where(is_of_assignment)
+        ).scalar_one_or_none()
         session.execute(delete(_ENTERED).where(is_of_assignment))
         if dates := self._dates.get(assignment.id):
             entry.duedate = _naive(dates.due)
-            session.execute(insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate))
+            session.execute(
+                insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate)
+            )
         elif entry.duedate is not None and entry.duedate == entered:
             entry.duedate = None
         elif entry.duedate is not None:
@@ -355,7 +423,9 @@ class GradebookWriter:
             commit()
         except (SQLAlchemyError, ValueError) as error:
             session.rollback()
-            raise CourseFault(f"{failed} ({_reason(error)}). Next: run the same command again") from None
+            raise CourseFault(
+                f"{failed} ({_reason(error)}). Next: run the same command again"
+            ) from None
         except BaseException:
             session.rollback()
             raise
@@ -373,12 +443,20 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
-            every = [(each, found) for each in course.assignments for found in book.assignment_submissions(each.id)]
+            every = [
+                (each, found)
+                for each in course.assignments
+                for found in book.assignment_submissions(each.id)
+            ]
             results = [_result(assignment, submission) for assignment, submission in every]
         except SQLAlchemyError as error:
-            raise CourseFault(f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade") from None
+            raise CourseFault(
+                f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade"
+            ) from None
     if not results:
-        raise CourseFault("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+        raise CourseFault(
+            "the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL"
+        )
     decisions = Decisions.of_course(course)
     results = [with_excuses(result, decisions) for result in results]
     return sorted(results, key=lambda r: (r.student, r.assignment))
@@ -390,7 +468,9 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
         for grade in notebook.grades:
             _demand_points(submission.student_id, notebook.name, grade)
     exercises = tuple(
-        _exercise(each.id, notebooks[each.stem]) for each in assignment.exercises if each.stem in notebooks
+        _exercise(each.id, notebooks[each.stem])
+        for each in assignment.exercises
+        if each.stem in notebooks
     )
     return Result(
         student=submission.student_id,
@@ -421,7 +501,9 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
         if grade.max_score
     )
     penalty = notebook.late_submission_penalty or 0.0
-    waits = any(grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades)
+    waits = any(
+        grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades
+    )
     return ExerciseResult(
         id=id_,
         score=None if waits else max(0.0, notebook.score - penalty),

@@ -64,7 +64,9 @@ class ClassList:
 
     def strangers(self, present: Iterable[str]) -> list[str]:
         """Return who is among these and not on the roster; nobody where there is no roster."""
-        return [name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name]
+        return [
+            name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name
+        ]
 
 
 NOBODY = ClassList()
@@ -85,7 +87,9 @@ def group_of(exercise: ExerciseResult) -> str:
     """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is right."""
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
-    if misconceptions_of(exercise) or all(check.outcome in ("passed", "missing") for check in exercise.checks):
+    if misconceptions_of(exercise) or all(
+        check.outcome in ("passed", "missing") for check in exercise.checks
+    ):
         return ""
     return next((_GROUPS[each.id] for each in exercise.diagnosis), UNEXPLAINED)
 
@@ -100,7 +104,9 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
     Those that may be in what nobody can read are named together.
     """
-    unread = [other for other in result.exercises if other.id in result.not_graded and other.not_readable]
+    unread = [
+        other for other in result.exercises if other.id in result.not_graded and other.not_readable
+    ]
     if unread:
         every = len(unread) == len(result.exercises)
         of = "every exercise" if every else ", ".join(labels.exercise(other.id) for other in unread)
@@ -115,7 +121,10 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
     """Yield what each adjustment is of, and the rule with the points before and after; what is so for all of it once."""
-    yield from ((labels.assignment(result.assignment), told(adjustment)) for adjustment in result.adjustments)
+    yield from (
+        (labels.assignment(result.assignment), told(adjustment))
+        for adjustment in result.adjustments
+    )
     for exercise in result.exercises:
         of = labels.exercise(exercise.id)
         yield from ((of, told(each)) for each in own(exercise, result) if each.words != SHARE)
@@ -186,8 +195,14 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
         names = list(dict.fromkeys(student for student, _, _ in rows))
         exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
         either = Counter(title for _, _, each in rows for title in each.alternative_titles)
-        beside = Counter(d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_)
-        found.append(Named(id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()))
+        beside = Counter(
+            d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_
+        )
+        found.append(
+            Named(
+                id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()
+            )
+        )
     return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
 
 
@@ -200,19 +215,31 @@ class Column:
     """
 
     def __init__(
-        self, id_: str, number: str, label: str, here: Sequence[tuple[str, ExerciseResult]], strangers: Sequence[str]
+        self,
+        id_: str,
+        number: str,
+        label: str,
+        here: Sequence[tuple[str, ExerciseResult]],
+        strangers: Sequence[str],
     ) -> None:
         """Count these attempts, of which those of strangers stand in the checks alone."""
         known = [each for each in here if each[0] not in strangers]
         attempts = [each for each in known if not each[1].excused] or known
         counting = [exercise for _, exercise in attempts]
         graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
+        handed_in = [
+            each for each in counting if any(check.outcome != "missing" for check in each.checks)
+        ]
         scores = [each.score for each in handed_in if each.score is not None]
         groups = Counter(map(group_of, handed_in))
-        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
+        spread = Counter(
+            share(each.score, each.max_score) for each in graded if each.score is not None
+        )
         checks = [check for _, exercise in here for check in exercise.checks]
-        titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
+        titles, asked = (
+            {check.id: check.title for check in checks},
+            Counter(check.id for check in checks),
+        )
         passed = Counter(check.id for check in checks if check.outcome == "passed")
         self.id, self.number, self.label, self.max_score = id_, number, label, here[0][1].max_score
         self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
@@ -242,7 +269,9 @@ class Part:
         """Count these results."""
         members, labels = view.members, view.labels
         names = [result.student for result in results]
-        attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
+        attempts = [
+            (result.student, exercise) for result in results for exercise in result.exercises
+        ]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
         self.changed = [each for each in view.changed if each.assignment == id_]
         self.absent, self.strangers = members.absent(names), members.strangers(names)
@@ -254,11 +283,21 @@ class Part:
         self.median = median(scores) if scores else None
         self.totals = _totals(counting)
         self.columns = [
-            Column(id_, number, labels.exercise(id_), [each for each in attempts if each[1].id == id_], self.strangers)
-            for id_, (number, _) in labels.numbered([exercise.id for _, exercise in attempts]).items()
+            Column(
+                id_,
+                number,
+                labels.exercise(id_),
+                [each for each in attempts if each[1].id == id_],
+                self.strangers,
+            )
+            for id_, (number, _) in labels.numbered(
+                [exercise.id for _, exercise in attempts]
+            ).items()
         ]
         self.rows = [_row(self.columns, result) for result in results]
-        self.rows += [_nothing(self.columns, name, self.max_score, members.zero) for name in self.absent]
+        self.rows += [
+            _nothing(self.columns, name, self.max_score, members.zero) for name in self.absent
+        ]
         self.misconceptions, self.alike = named(attempts), _alike(attempts)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in attempts:
@@ -270,10 +309,19 @@ class Part:
             for outcome in GRAVE
             if (checks := [check for check in exercise.checks if check.outcome == outcome])
         ]
-        self.lines = [(name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines]
-        self.decided = [(result.student, *each) for result in results for each in decided(result, labels)]
-        self.not_graded = [(result.student, why) for result in results for why in not_graded(result, labels)]
-        facts = {name: [str(getattr(result, name)) for result in results] for name in ("isolation", "device", "seed")}
+        self.lines = [
+            (name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines
+        ]
+        self.decided = [
+            (result.student, *each) for result in results for each in decided(result, labels)
+        ]
+        self.not_graded = [
+            (result.student, why) for result in results for why in not_graded(result, labels)
+        ]
+        facts = {
+            name: [str(getattr(result, name)) for result in results]
+            for name in ("isolation", "device", "seed")
+        }
         for name in dict.fromkeys(name for result in results for name in result.versions):
             facts[name] = [result.versions.get(name, "not recorded") for result in results]
         self.facts = {name: Counter(values).most_common() for name, values in facts.items()}
@@ -295,7 +343,9 @@ class ClassView:
     @cached_property
     def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
-        return [Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)]
+        return [
+            Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)
+        ]
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
@@ -314,11 +364,15 @@ class ClassView:
         for student, results in self.by_student.items():
             first: dict[str, str] = {}
             for exercise in (exercise for result in results for exercise in result.exercises):
-                for id_, title in {each.id: each.title for each in misconceptions_of(exercise)}.items():
+                for id_, title in {
+                    each.id: each.title for each in misconceptions_of(exercise)
+                }.items():
                     titles.setdefault(id_, title)
                     if (earlier := first.setdefault(id_, exercise.id)) != exercise.id:
                         found[id_, earlier, exercise.id].append(student)
-        place = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises]).index
+        place = self.labels.in_order(
+            [exercise.id for result in self.results for exercise in result.exercises]
+        ).index
         listed = [(titles[id_], first, again, who) for (id_, first, again), who in found.items()]
         return sorted(listed, key=lambda each: (-len(each[3]), place(each[1]), place(each[2])))
 
@@ -335,23 +389,54 @@ def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, st
 
 def _row(columns: Sequence[Column], result: Result) -> Row:
     numbers = {column.id: column.number for column in columns}
-    every = (f"{numbers[each.id]}: {d.title}" for each in result.exercises for d in misconceptions_of(each))
+    every = (
+        f"{numbers[each.id]}: {d.title}"
+        for each in result.exercises
+        for d in misconceptions_of(each)
+    )
     cells = {each.id: _cell(each) for each in result.exercises}
-    outcomes = {each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises}
-    return Row(result.student, result, cells, outcomes, score_words(result.score), result.max_score, next(every, ""))
+    outcomes = {
+        each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises
+    }
+    return Row(
+        result.student,
+        result,
+        cells,
+        outcomes,
+        score_words(result.score),
+        result.max_score,
+        next(every, ""),
+    )
 
 
 def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) -> Row:
     missing: Outcome = "missing"
     cell = Cell(MARKS[missing], 0 if is_zero else None)
     outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
-    return Row(student, None, dict.fromkeys(outcomes, cell), outcomes, points(0) if is_zero else cell.text, of)
+    return Row(
+        student,
+        None,
+        dict.fromkeys(outcomes, cell),
+        outcomes,
+        points(0) if is_zero else cell.text,
+        of,
+    )
 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
     """Return how many submissions have which share of the points, most points first; last those that have no total."""
-    shares = [each.score / each.max_score if each.max_score else 1.0 for each in results if each.score is not None]
+    shares = [
+        each.score / each.max_score if each.max_score else 1.0
+        for each in results
+        if each.score is not None
+    ]
     tenths = Counter(int(BINS * share) for share in shares if share < 1)
-    bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
+    bins = [
+        (f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))
+    ]
     without = len(results) - len(shares)
-    return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
+    return [
+        ("all", sum(share >= 1 for share in shares)),
+        *bins,
+        *[("not graded", without)] * bool(without),
+    ]

@@ -34,7 +34,15 @@ from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
 from ..submission.roster import Student, letters
 from ..visible import visible, visible_line
-from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
+from .class_view import (
+    NOT_HELD,
+    UNEXPLAINED,
+    ClassView,
+    group_of,
+    misconceptions_of,
+    not_graded,
+    sentences,
+)
 from .labels import IDS, Labels, file_stems
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
@@ -79,13 +87,19 @@ def cell(value: str) -> str:
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
     first, *rest = _SEPARATORS.split(value)
-    parts = [first] + [f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)]
+    parts = [first] + [
+        f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)
+    ]
     starts = _is_formula(value) or value.startswith("\t")
     return ("'" if starts else "") + "".join(parts)
 
 
 def _is_formula(text: str) -> bool:
-    visible = "".join(letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp"))
+    visible = "".join(
+        letter
+        for letter in text
+        if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp")
+    )
     return unicodedata.normalize("NFKC", visible[:1]).startswith(_FORMULA)
 
 
@@ -103,7 +117,12 @@ def to_canvas(view: ClassView) -> str:
 def to_moodle(view: ClassView) -> str:
     """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
     head = ["Username", "ID number", "Email address", *_columns(view, _OF_MOODLE)]
-    return table([head, *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view))])
+    return table(
+        [
+            head,
+            *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view)),
+        ]
+    )
 
 
 def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
@@ -114,7 +133,13 @@ def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
     folded = [part.title.strip().casefold() for part in view.parts]
     for part, own_title in zip(view.parts, folded, strict=True):
         ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(part.title)
-        yield part.id if taken.search(part.title) else f"{part.title} [{part.id}]" if ambiguous else part.title
+        yield (
+            part.id
+            if taken.search(part.title)
+            else f"{part.title} [{part.id}]"
+            if ambiguous
+            else part.title
+        )
 
 
 def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
@@ -143,7 +168,10 @@ def to_csv(view: ClassView) -> str:
     rows: list[Sequence[str]] = [header]
     for part in view.parts:
         nothing = number(0) if view.members.zero else ""
-        missing = [(column.id, nothing, number(column.max_score), "", "", "", "") for column in part.columns]
+        missing = [
+            (column.id, nothing, number(column.max_score), "", "", "", "")
+            for column in part.columns
+        ]
         for row in part.rows:
             known = view.members.row_of(row.student)
             person = ("" if known.name == row.student else known.name, known.section)
@@ -156,7 +184,9 @@ def to_csv(view: ClassView) -> str:
 def _found(result: Result) -> Iterator[tuple[str, ...]]:
     """Yield of each exercise what stands in its row. Why it shows no misconception a gradebook does not hold."""
     for exercise in result.exercises:
-        points = ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
+        points = (
+            ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
+        )
         names = " ".join(each.id for each in misconceptions_of(exercise))
         rules = "; ".join(told(each) for each in (*result.adjustments, *own(exercise, result)))
         group = group_of(exercise)
@@ -200,7 +230,11 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
-        found = {check.id: each for each in reversed(attempt_words(exercise).functions) for check in each.failed}
+        found = {
+            check.id: each
+            for each in reversed(attempt_words(exercise).functions)
+            for check in each.failed
+        }
         for j, check in enumerate(exercise.checks, 1):
             about = found.get(check.id)
             named = (about.says, about.also, about.hint and f"hint: {about.hint}") if about else ()
@@ -233,7 +267,9 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
-        collected = {path: origin for path, origin in memory.files.items() if path.startswith(start)}
+        collected = {
+            path: origin for path, origin in memory.files.items() if path.startswith(start)
+        }
         for platform, files_for in _FILES_FOR.items():
             alone = dict[str, Origin]()
             for path, origin in collected.items():
@@ -245,13 +281,19 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
             if files := dict(files_for(view, result, alone)):
                 contents[f"{platform.lower()}-{result.assignment}.zip"].update(files)
             elif alone:
-                cannot = f"{result.student}: {platform} cannot find this student by what was collected"
-                said.append(f"{cannot}. Next: course collect the download again, then course feedback")
+                cannot = (
+                    f"{result.student}: {platform} cannot find this student by what was collected"
+                )
+                said.append(
+                    f"{cannot}. Next: course collect the download again, then course feedback"
+                )
     results = {(result.student, result.assignment): result for result in view.results}
     for (platform, assignment, members), origins in groups.items():
         shared = _shared_result(view, [results.get((member, assignment)) for member in members])
         if platform == CANVAS and shared is not None:
-            contents[f"{platform.lower()}-{assignment}.zip"].update(_for_canvas(view, shared, origins))
+            contents[f"{platform.lower()}-{assignment}.zip"].update(
+                _for_canvas(view, shared, origins)
+            )
         else:
             following = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
             said.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {following}")
@@ -265,7 +307,9 @@ def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
         return  # there is no zip
     for result in view.results:
         unread = memory.not_readable.get(result.student, {}).get(result.assignment)
-        if unread and not any(path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files):
+        if unread and not any(
+            path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files
+        ):
             following = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
             yield f"{result.student}: no file could be read, and feedback goes back under a file's name. {following}"
 
@@ -275,7 +319,9 @@ def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
     handed_in: dict[tuple[str, str, str], list[str]] = {}
     for path, origin in memory.files.items():
         if origin.named:
-            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(path)
+            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(
+                path
+            )
     of_groups = dict[str, tuple[str, ...]]()
     for (_, _, named), paths in handed_in.items():
         students = tuple(sorted({path.split("/")[0] for path in paths}))
@@ -296,17 +342,23 @@ def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result 
     without_names = [result.model_copy(update={"student": ""}) for result in known]
     if len(known) < len(members) or any(result != without_names[0] for result in without_names):
         return None
-    return known[0].model_copy(update={"student": view.members.row_of(known[0].student).group or "Your group"})
+    return known[0].model_copy(
+        update={"student": view.members.row_of(known[0].student).group or "Your group"}
+    )
 
 
-def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+def _for_moodle(
+    view: ClassView, result: Result, origins: Mapping[str, Origin]
+) -> Iterator[tuple[str, bytes]]:
     named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
         for name, content in _whole(view, result, f"{result.assignment}_feedback"):
             yield f"{folder}/{name}", content
 
 
-def _for_canvas(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+def _for_canvas(
+    view: ClassView, result: Result, origins: Mapping[str, Origin]
+) -> Iterator[tuple[str, bytes]]:
     ids = {exercise.id for exercise in result.exercises}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
@@ -337,7 +389,9 @@ def _as_file(name: str, said: str) -> bytes:
     """Return the feedback as a notebook of one cell, or as a script of comments, as the name asks."""
     if name.lower().endswith(".ipynb"):
         cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
-        return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1).encode()
+        return json.dumps(
+            {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1
+        ).encode()
     return "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines()).encode()
 
 
@@ -350,19 +404,29 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def folders(view: ClassView, course: Course, submitted: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+def folders(
+    view: ClassView, course: Course, submitted: Path
+) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Yield every student's files, by their paths: of each assignment the whole as page and Markdown, and a page for each exercise.
 
     The student's folder has the student's name, if no other's would be the same folder on some system.
     """
-    stem_of, stems = file_stems(view.by_student), {exercise.id: exercise.stem for exercise in course.exercises}
+    stem_of, stems = (
+        file_stems(view.by_student),
+        {exercise.id: exercise.stem for exercise in course.exercises},
+    )
     for result in view.results:
         folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
-        yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
+        yield from (
+            (folder / name, content) for name, content in _whole(view, result, result.assignment)
+        )
         for exercise in result.exercises:
             if exercise.id in stems:
                 page = student_page(view, [one_exercise(result, exercise.id)])
                 yield folder / f"{stems[exercise.id]}.html", page.encode()
         for name in OF_NBGRADER:
             with suppress(Unreadable):
-                yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
+                yield (
+                    folder / name,
+                    read_bytes(submitted / result.student / result.assignment / name, 1),
+                )

@@ -79,7 +79,11 @@ def legend(picture: Picture) -> str:
             "difference": f"Difference: blue up to {most}, orange down to −{most}.",
             "addresses": f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours are heads.",
         }[kind])  # fmt: skip
-    if any(_is_hidden(value, panel) for panel in picture.panels for value in panel.values.flatten().tolist()):
+    if any(
+        _is_hidden(value, panel)
+        for panel in picture.panels
+        for value in panel.values.flatten().tolist()
+    ):
         said.append("Hatched: hidden, or no number.")
     return " ".join(said)
 
@@ -93,11 +97,15 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
             corner = f"M{j * width:g} {i * height:g}"
             if panel.heads is not None:
                 head = int(panel.heads[i, j])
-                cells[f'fill="var({HEADS[head % len(HEADS)] if head >= 0 else NO_HEAD})"'].append(corner)
+                cells[f'fill="var({HEADS[head % len(HEADS)] if head >= 0 else NO_HEAD})"'].append(
+                    corner
+                )
             elif _is_hidden(table[i][j], panel):
                 cells["hatch"].append(f"M{j * width:g} {(i + 1) * height:g}l{width:g} -{height:g}")
             elif share := _share(table[i][j] / most, panel):
-                cells[f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'].append(corner)
+                cells[
+                    f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'
+                ].append(corner)
     yield f'<path fill="none" stroke="currentColor" stroke-width=".5" d="{"".join(cells.pop("hatch", []))}"/>'
     for paint, corners in cells.items():
         path = "".join(f"{corner}h{width:g}v{height:g}h-{width:g}z" for corner in corners)
@@ -111,7 +119,11 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
         for k in range(0, count, 1 if picture.tokens or step >= 13 else 5):
             text = escape(picture.tokens[k]) if picture.tokens else k + picture.first[axis]
             at = (k + 0.5) * step
-            place = f'x="-4" y="{at + 3:g}" text-anchor="end"' if axis == 0 else f'x="{at:g}" y="{down + 11:g}"'
+            place = (
+                f'x="-4" y="{at + 3:g}" text-anchor="end"'
+                if axis == 0
+                else f'x="{at:g}" y="{down + 11:g}"'
+            )
             yield f"<text {place}>{text}</text>" if text != "" else ""
 
 
@@ -135,14 +147,22 @@ def _is_hidden(value: float, panel: Panel) -> bool:
 
 
 def _largest(picture: Picture) -> int:
-    return max((int(panel.values.max()) for panel in picture.panels if panel.kind == "addresses"), default=0)
+    return max(
+        (int(panel.values.max()) for panel in picture.panels if panel.kind == "addresses"),
+        default=0,
+    )
 
 
 def _most(picture: Picture, kind: str) -> float:
     """Return the number that has the full colour, in all panels of this kind."""
     if kind in ("weights", "mask"):
         return 1.0
-    values = [value for panel in picture.panels if panel.kind == kind for value in panel.values.flatten().tolist()]
+    values = [
+        value
+        for panel in picture.panels
+        if panel.kind == kind
+        for value in panel.values.flatten().tolist()
+    ]
     return max((abs(value) for value in values if HIDDEN < value < -HIDDEN), default=0.0) or 1.0
 
 

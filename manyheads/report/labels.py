@@ -31,7 +31,10 @@ class Labels:
 
     def numbered(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the number and the title of these exercises, in the course's order; of an unknown one its place and its id."""
-        return {id_: self.exercises.get(id_, (str(i), id_)) for i, id_ in enumerate(self.in_order(ids), 1)}
+        return {
+            id_: self.exercises.get(id_, (str(i), id_))
+            for i, id_ in enumerate(self.in_order(ids), 1)
+        }
 
     def exercise(self, id_: str) -> str:
         """04 The reshape dance."""
@@ -56,7 +59,11 @@ def labels_of(course: Course | None) -> Labels:
     if course is None:
         return IDS
     exercises = {exercise.id: (_number(exercise), exercise.title) for exercise in course.exercises}
-    return Labels({assignment.id: assignment.title for assignment in course.assignments}, exercises, course.title)
+    return Labels(
+        {assignment.id: assignment.title for assignment in course.assignments},
+        exercises,
+        course.title,
+    )
 
 
 def label_of(exercise: Exercise) -> str:
@@ -82,7 +89,9 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
     alike = Counter(folded(student) for student in students)
 
     def stem(student: str) -> str:
-        taken = is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
+        taken = (
+            is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
+        )
         if _PLAIN.fullmatch(student) and not taken and alike[folded(student)] < 2:
             return student
         digest = hashlib.sha256(student.encode()).hexdigest()[:12]

@@ -87,9 +87,13 @@ class FunctionReport:
             "next": self.next and f"Next: {self.next}",
         }
         first = self.failed[: len(self.failed) - len(self.rest)]
-        yield from ((kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text)
+        yield from (
+            (kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text
+        )
         if len(self.rest) > 1:
-            others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+            others = (
+                f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+            )
             yield "check", f"{others} fail here", self.rest
         else:
             yield from (("check", check.title, (check,)) for check in self.rest)
@@ -101,7 +105,9 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     names = [function.name for function in result.functions]
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if failed and (about_all or not names):
-        own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
+        own = [
+            check for check in failed if check.function not in names and check.outcome != "skipped"
+        ]
         seen = next(((check.title, check.evidence) for check in own), ("", ""))
         yield _wrong("", result, about_all, seen, own, has_lines=not names)
     has_lines = True  # of which the first that is wrong is told
@@ -110,7 +116,11 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
             yield _unless_wrong(each, {f.name: f.state for f in result.functions})
             continue
         named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
-        by = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
+        by = (
+            each
+            if each.check
+            else next((f for f in result.functions if f.waits_for == each.name), each)
+        )
         own = [check for check in failed if check.function == each.name]
         yield _wrong(each.name, result, named, (by.check, by.evidence), own, has_lines=has_lines)
         has_lines = False
@@ -122,7 +132,9 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
         near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
         stands = function.evidence.removeprefix(function.name)
-        return FunctionReport(function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}")
+        return FunctionReport(
+            function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
+        )
     said = {
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
@@ -154,19 +166,28 @@ def _wrong(
         # no mistake that has a name lets a function run on for ever
         named, besides = [], [*named, *besides]
     named = [which_of(each, result) for each in named]
-    did = _titles(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
+    did = _titles(named) or [
+        *filter(None, ["not right yet" if name else "Not right yet" if place else ""])
+    ]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
-    also = f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
+    also = (
+        f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
+    )
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
     following = "" if named or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
-    if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
+    if (
+        any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1])
+        and len(ordered) > 1
+    ):
         seen = ("", seen[1])  # what it asks for is not what is wrong
     where = place and f" ({place})"
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
-        says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
+        says = "\n".join(
+            [f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))]
+        )
     line = next((proved.line for proved in lines), 0)
     return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), line)
 
@@ -174,7 +195,10 @@ def _wrong(
 def _titles(named: Sequence[Diagnosed]) -> list[str]:
     """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
     said = {diagnosed.title for diagnosed in named}
-    return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
+    return [
+        " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)])
+        for d in named
+    ]
 
 
 OUTCOMES: dict[Outcome, str] = {
@@ -216,23 +240,35 @@ class AttemptWords:
     @property
     def next(self) -> str:
         """The command that shows more of that; "" where a function has a hint that belongs to its mistake."""
-        return "" if not self.first or any(function.hint for function in self.functions) else self.first.next
+        return (
+            ""
+            if not self.first or any(function.hint for function in self.functions)
+            else self.first.next
+        )
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """Return the report on an attempt."""
     if not result.is_graded:
-        return AttemptWords(NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),))
+        return AttemptWords(
+            NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),)
+        )
     functions = tuple(function_reports(result))
     wrong = any(function.mark == WRONG for function in functions)
     passed = [check for check in result.checks if check.outcome == "passed"]
     asked = {function.name for function in result.functions if function.state == "wrong"}
-    others = [check for check in result.checks if check.outcome != "passed" and check.function not in asked]
+    others = [
+        check
+        for check in result.checks
+        if check.outcome != "passed" and check.function not in asked
+    ]
     waiting = others if result.functions else []
     wait = f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or written yet"
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
-    hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
+    hint = next(
+        (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), ""
+    )
     return AttemptWords(mark, result.is_done, functions, folded, hint)
 
 
@@ -268,7 +304,11 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
         return out_of_all([scored])
     if isinstance(scored, CheckResult) and was_not_run(scored):
         return "not run"
-    return "not graded" if scored.score is None else f"{points(scored.score)} / {points(scored.max_score)}"
+    return (
+        "not graded"
+        if scored.score is None
+        else f"{points(scored.score)} / {points(scored.max_score)}"
+    )
 
 
 def out_of_all(results: Sequence[Result]) -> str:
@@ -276,7 +316,9 @@ def out_of_all(results: Sequence[Result]) -> str:
     score = total_of(result.score for result in results)
     if score is not None:
         return f"{points(score)} / {points(sum(result.max_score for result in results))}"
-    counting = [exercise for result in results for exercise in result.exercises if not exercise.excused]
+    counting = [
+        exercise for result in results for exercise in result.exercises if not exercise.excused
+    ]
     return f"not graded: {sum(not exercise.is_graded for exercise in counting)} of {len(counting)}"
 
 
@@ -290,7 +332,9 @@ ASK = "Send this line to your instructor, who can have this grading alone repeat
 
 def question_about(result: Result, exercise: ExerciseResult) -> str:
     """Return the line by which an instructor finds a result again; "" where there is nothing to ask about."""
-    failed = next((check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), "")
+    failed = next(
+        (check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), ""
+    )
     if not failed or not exercise.digest:
         return ""
     return f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file {exercise.digest}"
@@ -322,7 +366,9 @@ class Problem(NamedTuple):
         report = self.report
         head = ": ".join(filter(None, (report.name, report.says or report.check)))
         seen = report.evidence[:1].upper() + report.evidence[1:]
-        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part)
+        ended = (
+            part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part
+        )
         return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
 
 

@@ -45,7 +45,10 @@ def examples(exercise: Exercise, recording: Recording) -> list[Example]:
     found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
-        rank, best = _rank(example, layers), found.setdefault((example.target, _setting(example.call)), {})
+        rank, best = (
+            _rank(example, layers),
+            found.setdefault((example.target, _setting(example.call)), {}),
+        )
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in found]
@@ -56,7 +59,9 @@ def examples(exercise: Exercise, recording: Recording) -> list[Example]:
     return chosen
 
 
-def examples_named(exercise: Exercise, recording: Recording, function: str | None, command: str) -> list[Example]:
+def examples_named(
+    exercise: Exercise, recording: Recording, function: str | None, command: str
+) -> list[Example]:
     """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
 
     command: what needs them, such as "course trace".
@@ -65,18 +70,28 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
     chosen = [example for example in every if function in (None, example.target)]
     if not every:
         following = f"tell your instructor, whose next command is: course verify {exercise.id}"
-        raise CourseFault(f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {following}")
+        raise CourseFault(
+            f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {following}"
+        )
     if not chosen:
-        what, known = command.removeprefix("course "), ", ".join(dict.fromkeys(e.target for e in every))
+        what, known = (
+            command.removeprefix("course "),
+            ", ".join(dict.fromkeys(e.target for e in every)),
+        )
         raise CourseFault(
             f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
         )
     return chosen
 
 
-def with_twin(example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]) -> Example:
+def with_twin(
+    example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]
+) -> Example:
     """Return the example with its twin: of these calls the one of the same names whose sizes differ most, in float32."""
-    sizes, every = example.axes.sizes, [each for other in others for each in (other, other.uncut) if each is not None]
+    sizes, every = (
+        example.axes.sizes,
+        [each for other in others for each in (other, other.uncut) if each is not None],
+    )
     every = [each for each in every if each.axes.sizes.keys() == sizes.keys()]
     apart = [sum(size != sizes[name] for name, size in each.axes.sizes.items()) for each in every]
     twin = every[apart.index(max(apart))] if any(apart) else None
@@ -91,20 +106,31 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
     # all in one block
     is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)
-    named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    named = (
+        [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    )
     # what is done with those cannot be seen
     left_out = sum(example.arguments.get(name) is None for name in named)
-    first = (not example.compares_values, _is_made_up(example.call), is_dull, ambiguity_of(example.axes))
+    first = (
+        not example.compares_values,
+        _is_made_up(example.call),
+        is_dull,
+        ambiguity_of(example.axes),
+    )
     return (*first, Layer.VALUES not in layers, left_out, sum(each.numel() for each in tensors))
 
 
 def _is_made_up(call: Call) -> bool:
     """Return whether half of a tensor's numbers are 0, or a channel of an input is one number: nothing is seen in such a call."""
     state = call.subject.state if isinstance(call.subject, Build) else None
-    inputs = [value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()]
+    inputs = [
+        value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()
+    ]
     every = [*inputs, *(each for each in (state or {}).values() if isinstance(each, Tensor))]
     is_empty = any(2 * int((each == 0).sum()) >= each.numel() > 0 for each in every)
-    tables = (each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1)
+    tables = (
+        each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1
+    )
     return is_empty or any(bool((table == table[0]).all(0).any()) for table in tables)
 
 
@@ -112,7 +138,12 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
-        plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
+        plain = (
+            call.runs == 1
+            and call.cotangent is None
+            and not call.only_build
+            and not (build and build.training)
+        )
         later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
         # else the same instance is asked to compare
         goes_on = any(isinstance(value, Returned) for value in later)
@@ -120,7 +151,9 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
         first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or recording.right(index).raised is not None:
             continue
-        compares_values = not call.random and any(index in check.calls for check in recording.checks)
+        compares_values = not call.random and any(
+            index in check.calls for check in recording.checks
+        )
         # a planted difference is more than rounding
         compares_values |= bool(call.around) and not first.dim()
         if not signatures:
@@ -134,10 +167,20 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
                 yield index, example if returns_several(call) else _smaller(example)
 
 
-def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
+def _example(
+    call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes
+) -> Example:
     several = returns_several(call)
     found = [
-        Example(call, each, compares_values, signature, axes, place=answer.place, label=answer.label if several else "")
+        Example(
+            call,
+            each,
+            compares_values,
+            signature,
+            axes,
+            place=answer.place,
+            label=answer.label if several else "",
+        )
         for each, answer in zip(expected, answers_of(call, Reply()), strict=False)
         if each is not None
     ]
@@ -159,8 +202,14 @@ def _smaller(example: Example) -> Example:
             return value
         return value.narrow(shapes[name].index(batch), 0, count)
 
-    args = tuple(cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False))
-    call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
+    args = tuple(
+        cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False)
+    )
+    call = replace(
+        example.call,
+        args=args,
+        kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()},
+    )
     expected = example.expected.narrow(signature.returns.index(batch), 0, count)
     return replace(example, call=call, expected=expected, axes=every[count], uncut=example)
 

@@ -55,7 +55,11 @@ class Example:
     def returns(self) -> tuple[Axis, ...]:
         """The named axes of this output; empty where none are known."""
         paths = [path for path, _ in self.call.form.leaves()]
-        return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+        return (
+            ()
+            if self.signature is None
+            else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+        )
 
     @property
     def names(self) -> list[str]:
@@ -110,14 +114,18 @@ def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Has
         seen[site] += 1
 
 
-def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+def by_name(
+    names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
+) -> dict[str, object]:
     """Return the arguments of a call by the names of its parameters; those that have none are left out."""
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
     named = by_name(names, args, kwargs)
-    ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+    ordered = sorted(
+        named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names)
+    )
     unnamed = [_argument("", value) for value in args[len(names) :]]
     return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
 

@@ -59,11 +59,17 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
     what = shape if output.tensor.dim() else _number(output.tensor)
     if not example.compares_values:
         return what, True
-    kind, due = (str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected))
+    kind, due = (
+        str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected)
+    )
     if kind != due and not {kind, due} <= FLOATS:
         return f"{what} of {kind}; {due} is asked", False
     right = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    other = "the right shape, other numbers" if output.tensor.dim() else f"{_number(example.expected)} is asked"
+    other = (
+        "the right shape, other numbers"
+        if output.tensor.dim()
+        else f"{_number(example.expected)} is asked"
+    )
     return f"{what}: {'the right numbers' if right else other}", right
 
 
@@ -78,7 +84,11 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
     """
     if not example.instead:
         return example
-    wrong = (other for other in (example, *example.instead) if not is_right(other, ask(cast(other.call, "float32"))))
+    wrong = (
+        other
+        for other in (example, *example.instead)
+        if not is_right(other, ask(cast(other.call, "float32")))
+    )
     return next(wrong, example)
 
 
@@ -109,10 +119,15 @@ def follow(
         trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
         if loaded.raised is not None:
             own = sanitize(loaded.raised.message)
-            return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
+            return Followed(
+                (),
+                f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}",
+            )
         for example in wanted:
             at = f"in {example.target}"
-            telling = most_telling(example, lambda call: loaded.connection.ask(call, limits.seconds_per_call))
+            telling = most_telling(
+                example, lambda call: loaded.connection.ask(call, limits.seconds_per_call)
+            )
             traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
@@ -120,7 +135,12 @@ def follow(
                 return Followed(tuple(shown), in_cells(said, source))
             shown.append((telling, traced))
             if names_sizes:
-                shown[-1] = with_twin(telling, (example, *example.instead), lambda call: trace(TraceCall(call))), traced
+                shown[-1] = (
+                    with_twin(
+                        telling, (example, *example.instead), lambda call: trace(TraceCall(call))
+                    ),
+                    traced,
+                )
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:
@@ -130,7 +150,11 @@ def follow(
 
 
 def follow_own(
-    own: Own, function: str | None, command: str, crop: tuple[int, ...] | None = None, box: Box | None = None
+    own: Own,
+    function: str | None,
+    command: str,
+    crop: tuple[int, ...] | None = None,
+    box: Box | None = None,
 ) -> Followed:
     """Trace what a student has written on its recorded calls, of this function alone, or of all. Raises CourseFault.
 
@@ -146,4 +170,11 @@ def follow_own(
         if crop is None and function is None:
             chosen += sentence_examples(own.exercise)
         kept = (TABLES, TIMES) if crop is None else (crop, 1)
-        return follow(opened, own.course.limits.for_worker(), own.source, chosen, *kept, names_sizes=crop is not None)
+        return follow(
+            opened,
+            own.course.limits.for_worker(),
+            own.source,
+            chosen,
+            *kept,
+            names_sizes=crop is not None,
+        )

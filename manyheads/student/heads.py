@@ -38,10 +38,17 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     sides: list[tuple[int, int]] = []
     for step in example.call.steps:
         given = by_name(example.names, step.args, step.kwargs)
-        counts = (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor))
+        counts = (
+            v.shape[shapes[k].index(_TOKENS)]
+            for k, v in given.items()
+            if k in shapes and isinstance(v, Tensor)
+        )
         if not (new := next(counts, 0)):
             return []
-        past = max((sides[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
+        past = max(
+            (sides[value.step][1] for value in given.values() if isinstance(value, Returned)),
+            default=0,
+        )
         sides.append((new, past + new))
     return sides
 
@@ -51,7 +58,9 @@ def shows_a_triangle(example: Example) -> bool:
     return any(1 < new < keys for new, keys in sides_of(example))
 
 
-def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Tensor | None:
+def _of_call(
+    example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
+) -> Tensor | None:
     """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
     new, keys = sides[number]
     # another table may be the same: a single key has the weight 1
@@ -60,13 +69,17 @@ def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], num
     found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
     if found is not None or (keys, keys) in sides:
         return found
-    whole = _weights_at(traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number]))
+    whole = _weights_at(
+        traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number])
+    )
     return None if whole is None else whole[:, -new:]
 
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
     tables = list(_tables(traced, axes, sides, earlier))
-    found = next((t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None)
+    found = next(
+        (t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None
+    )
     if found is None:
         found = next((table for step, table in tables if step.name.lower() == "softmax"), None)
     if found is None:
@@ -74,7 +87,9 @@ def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
     return next(table for _, table in reversed(tables) if table.shape == found.shape)
 
 
-def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Iterator[tuple[Step, Tensor]]:
+def _tables(
+    traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
+) -> Iterator[tuple[Step, Tensor]]:
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
         whole = step.outputs[0].shape if step.outputs else ()
@@ -87,7 +102,9 @@ def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) ->
             yield step, table
 
 
-def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: int) -> Tensor | None:
+def _of_first_sequence(
+    step: Step, whole: tuple[int, ...], axes: Axes, earlier: int
+) -> Tensor | None:
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(whole) == 4:
         return step.crops[earlier] if whole[1] == heads and earlier < len(step.crops) else None

@@ -50,10 +50,17 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
     except OSError as error:
         step = 1
         forgets = f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written ({error.strerror})."
-    given, before = min(step, last), "That was the last hint. Here it is again.\n" if step > last else ""
+    given, before = (
+        min(step, last),
+        "That was the last hint. Here it is again.\n" if step > last else "",
+    )
     traces = step > last or (step == last and "course trace" in steps[-1])
     command = "trace" if traces else "check" if step == last else "hint"
-    return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", f"course {command} {id_}")
+    return Hint(
+        title,
+        f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
+        f"course {command} {id_}",
+    )
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
@@ -92,10 +99,22 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
     to_begin = words[UNTOUCHED].hints
     gone = next((f for f in result.functions if f.state == "undefined"), None)
-    if result.functions and len(result.unwritten) == len(result.functions) and not begun and not gone:
+    if (
+        result.functions
+        and len(result.unwritten) == len(result.functions)
+        and not begun
+        and not gone
+    ):
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
-    first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
+    first = next(
+        (
+            c
+            for c in result.checks
+            if c.outcome != "passed" and (not wrong or c.function == wrong.name)
+        ),
+        None,
+    )
     known = [each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED]
     named = next((each for each in known if not gone or each.function != gone.name), None)
     # No mistake that has a name lets a function run on for ever.
@@ -124,7 +143,10 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         meant = f"; is {gone.near} meant?" if gone.near else "."
         steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
         return f"undefined {gone.name}", f"{gone.name}: the file has no such name{meant}", steps
-    name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
+    name = next(
+        (function.name for function in result.functions if function.state == "unwritten"),
+        result.unwritten[0],
+    )
     return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
 
 
@@ -134,12 +156,22 @@ def _unexplained(
     """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
     raised = seen.startswith("raised ")
     kind = "raised" if _RAISED.search(seen) else "raised_nowhere"
-    kind = kind if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0]) else "unexplained"
+    kind = (
+        kind
+        if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0])
+        else "unexplained"
+    )
     name = wrong.name if wrong and len(result.functions) > 1 else ""
-    steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
+    steps = tuple(
+        step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind)
+    )
     known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
     said = f"{name}: it {seen}" if name else f"It {seen}"
-    return f"{name}: {known}", said if raised else f"{name or 'It'} does not do this yet: {check}", steps
+    return (
+        f"{name}: {known}",
+        said if raised else f"{name or 'It'} does not do this yet: {check}",
+        steps,
+    )
 
 
 def _where(result: ExerciseResult, seen: str) -> str:
@@ -154,7 +186,10 @@ def _where(result: ExerciseResult, seen: str) -> str:
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     """Return the misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
     names = [function.name for function in result.functions]
-    return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
+    return sorted(
+        result.diagnosis,
+        key=lambda named: names.index(named.function) if named.function in names else -1,
+    )
 
 
 def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
@@ -178,7 +213,9 @@ def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
 def _noted(root: Path) -> dict[str, dict[str, int]]:
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
-        return {e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()}
+        return {
+            e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()
+        }
     except (OSError, ValueError, AttributeError):
         return {}
 
@@ -186,13 +223,21 @@ def _noted(root: Path) -> dict[str, dict[str, int]]:
 def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
     """Return a misconception in the words of its kind, where what was seen in its function says more than its title."""
     row = _row(named, result)
-    return named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
+    return (
+        named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
+    )
 
 
 def _row(named: Diagnosed, result: ExerciseResult) -> Any:
-    own = [f.evidence for f in result.functions if named.function and named.function in (f.name, f.waits_for)]
+    own = [
+        f.evidence
+        for f in result.functions
+        if named.function and named.function in (f.name, f.waits_for)
+    ]
     seen = " ".join(own or [check.evidence for check in result.checks])
-    return next((row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {})
+    return next(
+        (row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {}
+    )
 
 
 def steps_to(what: str) -> tuple[str, ...]:

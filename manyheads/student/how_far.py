@@ -38,7 +38,11 @@ class Rung(NamedTuple):
     @property
     def checklist(self) -> list[tuple[str, bool]]:
         """The title of each visible check, and whether the attempt passes it."""
-        passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
+        passed = (
+            {check.id for check in self.result.checks if check.outcome == "passed"}
+            if self.result
+            else set()
+        )
         return [(title, id_ in passed) for id_, title in self.asked]
 
 
@@ -69,7 +73,9 @@ def next_exercise(course: Course, done: Collection[Exercise], after: Exercise) -
     """Return the first exercise after this one that is not done, else the first at all; None where all are done."""
     every = course.exercises
     place = every.index(after) + 1
-    return next((exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None)
+    return next(
+        (exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None
+    )
 
 
 def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:

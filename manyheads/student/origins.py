@@ -27,13 +27,17 @@ class Addresses:
 
     def at(self, table: int) -> Addresses:
         """Return those of one table."""
-        places, heads = (each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads))
+        places, heads = (
+            each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads)
+        )
         return Addresses(self.argument, places, heads)
 
 
 def addresses(example: Example, values: Tensor) -> Addresses | None:
     """Return the addresses of the numbers of an answer; None if the call does more than move numbers."""
-    tensors = [(name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)]
+    tensors = [
+        (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
+    ]
     if len(tensors) != 1 or example.signature is None or values.dim() < 2:
         return None
     argument, given = tensors[0]
@@ -56,7 +60,9 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     asked = values.flatten().float()
     at = torch.searchsorted(ordered.values, asked).clamp(max=given.numel() - 1)
     is_there = ordered.values[at] == asked
-    found = (torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads))
+    found = (
+        torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads)
+    )
     return Addresses(argument, *(each.reshape(values.shape) for each in found))
 
 
@@ -83,8 +89,13 @@ def origins(example: Example, found: Tensor) -> tuple[OriginTable, ...]:
     mine, wanted = addresses(example, found), addresses(example, example.expected)
     if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
         return ()
-    both = [each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist() for each in (mine, wanted)]
-    names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns]
+    both = [
+        each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        for each in (mine, wanted)
+    ]
+    names = [
+        _WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns
+    ]
     heads = example.expected.shape[1] if len(names) == 4 else 1
     legend = f"each number of sequence 0 by its address in {mine.argument}, 100·token + channel"
     return tuple(

@@ -27,7 +27,16 @@ from ..course.load import FOLDER
 from ..course.model import exercises_called
 from ..errors import restore
 from ..result import ExerciseResult
-from ..submission import ENDINGS, AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission import (
+    ENDINGS,
+    AttemptSource,
+    Unreadable,
+    code_digest,
+    largest,
+    read_attempt,
+    read_bytes,
+    read_file,
+)
 from ..submission.unwritten import is_unwritten
 from ..submission.which_exercise import Exercises, NotPlaced
 from ..whole import write_whole
@@ -58,7 +67,9 @@ class Own:
     @property
     def is_begun(self) -> bool:
         """Whether something is written, be it under another name."""
-        return self.is_started or (self.source.missing and self.source.name != self.exercise.script.name)
+        return self.is_started or (
+            self.source.missing and self.source.name != self.exercise.script.name
+        )
 
     @property
     def path(self) -> Path:
@@ -89,7 +100,9 @@ class Own:
         named = {basename(name) for name in names} - {self.source.name}
         if self.source.missing:  # what it lacks is told in place of a result
             return ""
-        for other in (path for path in (self.exercise.script, self.exercise.notebook) if path.name in named):
+        for other in (
+            path for path in (self.exercise.script, self.exercise.notebook) if path.name in named
+        ):
             if not self.source.note:  # a note is told with the result
                 why = "is as it was handed out" if other.exists() else "is not here"
                 return f"{self.source.name} is judged, for {other.name} {why}."
@@ -98,7 +111,9 @@ class Own:
     def _said_of_a_copy(self, name: str) -> str:
         """Return why a file is not judged whose name says more than the exercise's; "" where it is no such file."""
         is_there = self.exercise.script.with_name(name).exists()
-        is_of_this = name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+        is_of_this = (
+            name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+        )
         if not is_of_this or (exercises_called(self.course.exercises, name) and not is_there):
             return ""  # 4_reshape_dance.py is a short way to name 04_reshape_dance.py
         why = "is not called as an attempt is" if is_there else "is not here"
@@ -134,7 +149,11 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     if other := _other_name(course, exercise):
         right = script.with_suffix(Path(other).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
-        next_ = f"put it in the place of {right.name}" if right.exists() else f"rename it to {right.name}"
+        next_ = (
+            f"put it in the place of {right.name}"
+            if right.exists()
+            else f"rename it to {right.name}"
+        )
         said = f"{script.name} {is_here}, and {other} is not read.\nNext: {next_}, then: course check {exercise.id}"
         source = AttemptSource(other, missing=True, problem=said)
     elif source.missing:
@@ -152,13 +171,22 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     own = {path for other in course.exercises for path in (other.script, other.notebook)}
-    names = sorted(p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own)
-    near = [name for name in names if exercise.id in name] or get_close_matches(script.name, names, n=1, cutoff=0.85)
+    names = sorted(
+        p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own
+    )
+    near = [name for name in names if exercise.id in name] or get_close_matches(
+        script.name, names, n=1, cutoff=0.85
+    )
     if script.exists():
-        near = [name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)]
+        near = [
+            name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)
+        ]
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
-            if exercises.of(name, read_bytes(script.with_name(name), largest(name, kib))) == exercise:
+            if (
+                exercises.of(name, read_bytes(script.with_name(name), largest(name, kib)))
+                == exercise
+            ):
                 return name
     return near[0] if near else ""
 
@@ -170,7 +198,9 @@ def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
         with path.open("rb") as file:  # its head is enough, and needs no torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         told = json.loads(head["__metadata__"]["body"])
-        return told["stub"], [(c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])]
+        return told["stub"], [
+            (c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])
+        ]
     except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise CourseError(f"{path} cannot be read ({why}). {restore(path)}") from error
@@ -214,7 +244,9 @@ def kept_path(exercise: Exercise) -> Path:
 def versions() -> tuple[str, ...]:
     """Return the versions of the packages, and the state of each file of the engine: a checkout changes without its version."""
     named = ("manyheads", "torch", "numpy", "einops")
-    every = [f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)]
+    every = [
+        f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)
+    ]
     return (*dict.fromkeys(every), *map(state_of, sorted(ENGINE.rglob("*.py"))))
 
 
@@ -247,7 +279,9 @@ class Checks(ExitStack):
     course: of these attempts. ran: the exercises that were run.
     """
 
-    def __init__(self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False) -> None:
+    def __init__(
+        self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False
+    ) -> None:
         """`fresh`: runs also what has not changed.
 
         `looks`: nothing counts as checked last; else what was stopped is run again, for a busy machine may have caused that.
@@ -290,7 +324,14 @@ class Checks(ExitStack):
         from .check_attempt import check_source
 
         recording, limits = own.recording, self.course.limits.for_worker()
-        longer = {key: PATIENCE * getattr(limits, key) for key in ("seconds_per_call", "seconds_per_attempt")}
+        longer = {
+            key: PATIENCE * getattr(limits, key)
+            for key in ("seconds_per_call", "seconds_per_attempt")
+        }
         with self.waiting(own.exercise):  # an endless loop takes until its limit
-            result = check_source(recording, own.source, box, replace(limits, **longer), exercise=own.exercise)
-        return result.model_copy(update={"note": " ".join(filter(None, (own.source.note, result.note)))})
+            result = check_source(
+                recording, own.source, box, replace(limits, **longer), exercise=own.exercise
+            )
+        return result.model_copy(
+            update={"note": " ".join(filter(None, (own.source.note, result.note)))}
+        )

@@ -41,7 +41,9 @@ class Question:
     right: int
 
 
-def question(rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]) -> Question | None:
+def question(
+    rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]
+) -> Question | None:
     """Return the question with the first three wrong options that differ, in any order; None where there are fewer."""
     every = {right.text: right}
     for option in wrong:
@@ -61,7 +63,9 @@ def read_letters(said: str, count: int, asked: str) -> str:
     given = re.sub(r"[\s,]", "", said).upper()
     if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", given):
         following = f"{asked} {'A' * count}"
-        raise CourseFault(f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}")
+        raise CourseFault(
+            f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}"
+        )
     return given
 
 
@@ -70,7 +74,10 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
     yield Text(f"Question {number} of {count}", "bold")
     yield Text(f"  {question.code}", "cyan")
     yield Text(question.text)
-    yield from (Text(f"  {letter}  {option.text}") for letter, option in zip(LETTERS, question.options, strict=True))
+    yield from (
+        Text(f"  {letter}  {option.text}")
+        for letter, option in zip(LETTERS, question.options, strict=True)
+    )
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:

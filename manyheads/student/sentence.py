@@ -51,7 +51,9 @@ def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
         if block.shares is not None:
             tensors[f"{_SHARES}{i}"] = block.shares.half()
         tensors |= {f"{_WEIGHT}{i} {name}": weight.half() for name, weight in block.weights.items()}
-    return bytes(safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()}))
+    return bytes(
+        safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()})
+    )
 
 
 def read_blocks(path: Path) -> list[TrainedBlock]:
@@ -61,13 +63,23 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
         blocks = []
         for i in range(sum(name.startswith(_TAKEN) for name in tensors)):
             before = f"{_WEIGHT}{i} "
-            weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
+            weights = {
+                name.removeprefix(before): t.float()
+                for name, t in tensors.items()
+                if name.startswith(before)
+            }
             shares = tensors.get(f"{_SHARES}{i}")
             shares = None if shares is None else shares.float()
-            blocks.append(TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights, shares))
+            blocks.append(
+                TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights, shares)
+            )
         return blocks
     except (OSError, ValueError, LookupError, SafetensorError) as error:
-        problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
+        problem = (
+            "is missing"
+            if isinstance(error, FileNotFoundError)
+            else f"cannot be read ({type(error).__name__})"
+        )
         raise CourseError(f"{path} {problem}. {restore(path)}") from error
 
 
@@ -78,10 +90,30 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     found = []
     for number, block in enumerate(read_blocks(exercise.trained), 1):
-        build = replace(attention_of(train), state=block.weights, training=False, attributes=train.shown_with)
+        build = replace(
+            attention_of(train), state=block.weights, training=False, attributes=train.shown_with
+        )
         call = Call(build, args=(block.taken,), dtype="float32")
-        of, known = f"“{SENTENCE}”, block {number} of a trained model", signatures.get(train.module, ())
-        fits = [(each, axes) for each in known if (axes := axes_of(each, call, block.given.shape, signatures))]
+        of, known = (
+            f"“{SENTENCE}”, block {number} of a trained model",
+            signatures.get(train.module, ()),
+        )
+        fits = [
+            (each, axes)
+            for each in known
+            if (axes := axes_of(each, call, block.given.shape, signatures))
+        ]
         for signature, axes in fits[:1]:
-            found.append(Example(call, block.given, True, signature, axes, tokens=_WORDS, of=of, shares=block.shares))
+            found.append(
+                Example(
+                    call,
+                    block.given,
+                    True,
+                    signature,
+                    axes,
+                    tokens=_WORDS,
+                    of=of,
+                    shares=block.shares,
+                )
+            )
     return found

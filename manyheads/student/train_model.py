@@ -79,7 +79,9 @@ class TrainingRun:
 
     def build(self, attention: Build) -> None:
         """Build the model, with this module in each of its blocks."""
-        self.told(InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made")
+        self.told(
+            InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made"
+        )
 
     def step(self, number: int) -> float:
         """Take one step. Returns the loss before it."""
@@ -92,7 +94,9 @@ class TrainingRun:
 
     def write(self, prompt: str, count: int) -> str:
         """Return the text that the model writes after the prompt."""
-        ids = self._asked(Write(self.numbers(prompt), count), "while it generated text", (count,)).long()
+        ids = self._asked(
+            Write(self.numbers(prompt), count), "while it generated text", (count,)
+        ).long()
         if not ((ids >= 0) & (ids < len(self.vocabulary))).all():
             raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
         return "".join(self.vocabulary[i] for i in ids.tolist())
@@ -123,7 +127,9 @@ def _told_at(at: str) -> Iterator[None]:
 
 
 @contextmanager
-def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention: Build) -> Iterator[TrainingRun]:
+def own_training_run(
+    box: Box, limits: Limits, source: AttemptSource, attention: Build
+) -> Iterator[TrainingRun]:
     """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped.
 
     The module is called once before, so that a wrong shape is reported as such, not as an error of the model around it.
@@ -134,8 +140,13 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
     try:
         if loaded.raised is not None:
             raise TrainingStopped(_exception_sentence(loaded.raised, imported))
-        undefined = next((_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised), "")
-        run = TrainingRun(lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text())
+        undefined = next(
+            (_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised),
+            "",
+        )
+        run = TrainingRun(
+            lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text()
+        )
         x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
         later = x.clone()
         later[:, -1] *= -2  # the last token alone is another
@@ -144,9 +155,13 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
         outputs = run.told(trial, f"in {name}", undefined).outputs
         output = next(iter(outputs), Output("nothing"))
         if output.tensor is None:
-            raise TrainingStopped(f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
+            raise TrainingStopped(
+                f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked."
+            )
         if (shape := tuple(output.tensor.shape)) != _TRIAL:
-            raise TrainingStopped(f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
+            raise TrainingStopped(
+                f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked."
+            )
         run = replace(run, sees_future=_sees_future([output.tensor for output in outputs]))
         run.build(attention)
         yield run

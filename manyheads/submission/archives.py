@@ -34,7 +34,8 @@ _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
 # What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
-    r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)", re.DOTALL | re.IGNORECASE
+    r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -78,9 +79,13 @@ class Reader:
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
-            raise CourseFault(f"{download} does not exist. Next: course collect DOWNLOAD --out submitted") from None
+            raise CourseFault(
+                f"{download} does not exist. Next: course collect DOWNLOAD --out submitted"
+            ) from None
         except OSError as error:
-            raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
+            raise CourseFault(
+                f"{download} cannot be read ({error.strerror}). Next: download it again"
+            ) from None
 
     def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
         """Return a file with its content; of an archive all files, or none and why.
@@ -150,9 +155,13 @@ class Reader:
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
         status, (parts, why) = file.lstat(), _parts("/".join(path))
         if why := why or _kind(status.st_mode):
-            yield Member(path, refused=f"{why}. Next: put the file itself there, under another name")
+            yield Member(
+                path, refused=f"{why}. Next: put the file itself there, under another name"
+            )
         else:
-            yield Member(parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None)
+            yield Member(
+                parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None
+            )
 
     def _open(self, file: Path) -> IO[bytes]:
         try:
@@ -172,12 +181,20 @@ class Reader:
             budget: what every entry is counted against.
             is_download: whether it may be of a whole class. Then a person's large files end nothing for the others.
         """
-        found, refused, around = dict[tuple[str, ...], Member](), list[Member](), set[tuple[str, ...]]()
+        found, refused, around = (
+            dict[tuple[str, ...], Member](),
+            list[Member](),
+            set[tuple[str, ...]](),
+        )
         is_zip = zipfile.is_zipfile(file)
-        for each in _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download):
+        for each in (
+            _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download)
+        ):
             own = each.name
             names = own.replace("\\", "/").split("/")
-            if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
+            if (
+                noise := next((place for place, name in enumerate(names) if is_noise(name)), None)
+            ) is not None:
                 top = (*above, *names[: noise > 0])
                 budget.take(members=top not in around)
                 around.add(top)
@@ -186,19 +203,31 @@ class Reader:
             parts, why = _parts(own)
             inner, ask = (*above, *parts), f", and is not taken. {_ASK}"
             if why:
-                short = own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
+                short = (
+                    own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
+                )
                 refused.append(Member((*above, short), refused=why + ask))
                 continue
             if inner in found:
                 again = f"stands in the archive once more, and the last one counts. {_ASK}"
                 refused.append(Member(inner, refused=again))
             start = each.start if is_wanted(inner[-1]) and not each.closed else None
-            found[inner] = replace(each, path=inner, start=start, closed=each.closed and each.closed + ask)
+            found[inner] = replace(
+                each, path=inner, start=start, closed=each.closed and each.closed + ask
+            )
         others = around - {above, *(path[: len(above) + 1] for path in found)}
         if not found:
-            why = f"a file in it {refused[0].refused.partition(',')[0]}" if refused else "there are no files in it"
+            why = (
+                f"a file in it {refused[0].refused.partition(',')[0]}"
+                if refused
+                else "there are no files in it"
+            )
             raise unopened(why)
-        return [*found.values(), *refused, *(Member(path, refused=_NOISE) for path in sorted(others))]
+        return [
+            *found.values(),
+            *refused,
+            *(Member(path, refused=_NOISE) for path in sorted(others)),
+        ]
 
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
         """Read a tar from its beginning to its end, and keep what is looked at on the disk.
@@ -212,7 +241,10 @@ class Reader:
             for entry in stream.members():
                 if entry.is_folder:
                     continue
-                most, is_kept = self._most(entry.name), not entry.refused and is_wanted(entry.name.rpartition("/")[2])
+                most, is_kept = (
+                    self._most(entry.name),
+                    not entry.refused and is_wanted(entry.name.rpartition("/")[2]),
+                )
                 bytes_read = min(entry.size, most + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
                 start, closed = None, entry.refused
@@ -250,7 +282,8 @@ def _parts(name: str) -> tuple[tuple[str, ...], str]:
     rules = {
         "has an absolute path": text.startswith("/") or (text[1:2] == ":" and text[0].isalpha()),
         "has a path that leads out of the archive": ".." in parts,
-        "has a path that is too long or empty": not 0 < len(parts) <= DEEPEST or max(map(len, parts)) > LONGEST,
+        "has a path that is too long or empty": not 0 < len(parts) <= DEEPEST
+        or max(map(len, parts)) > LONGEST,
         "has a name that cannot be shown": not all(map(str.isprintable, parts)),
     }
     return parts, next((why for why, holds in rules.items() if holds), "")
@@ -307,7 +340,9 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         with suppress(ValueError, OverflowError):
             modified = datetime(*info.date_time, tzinfo=UTC).timestamp()
         is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (info.flag_bits & _ENCRYPTED)
+        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (
+            info.flag_bits & _ENCRYPTED
+        )
         closed = closed or "is compressed in a way that is not read here" * (not is_known)
         yield Member((name,), modified, partial(archive.open, info), closed)
 

@@ -96,14 +96,18 @@ def collect(
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
-            raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
+            raise CourseFault(
+                f"{out} is in {download}, which is read. Next: give --out a folder elsewhere"
+            )
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
     taken = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
     with held(out / LOCK, taken), KeptContents(out) as contents, ExitStack() as files:
         reader = Reader(limits or Limits(), contents, files)
         memory = read_memory(out)
-        run = _Run(Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader)
+        run = _Run(
+            Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader
+        )
         for path, listed in run.listed(downloads, whose):
             run.read(path, listed, is_known=bool(whose))
         return run.written()
@@ -120,7 +124,9 @@ class _Run:
     people: People
     reader: Reader
     done: Collected = field(default_factory=Collected)
-    claims: dict[str, _Claims] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    claims: dict[str, _Claims] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
     unread: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     elsewhere: int = 0  # files of other assignments
     handed_out: int = 0  # files that came with the exercises
@@ -130,7 +136,9 @@ class _Run:
         found = []
         for path in downloads:
             members = self.reader.listed(path)
-            alone = members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
+            alone = (
+                members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
+            )
             if alone and is_archive(alone.name) and not alone.refused:
                 path /= alone.name  # a folder around a download
                 members = self.reader.listed(path)
@@ -152,23 +160,37 @@ class _Run:
             return plain(name) in all_ids(course)
         depth = depth_of(download.members, course)
         several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
-        return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
+        return len(several) > 1 or any(
+            each != FOLDERS for each in understood(download, course).platforms
+        )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
         """Read what each person has handed in, person by person, and note whose it would be."""
         done, closed, beside = self.done, list[tuple[str, HandIn]](), set[Assignment]()
-        whole = [(m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)]
-        is_ones = self.people.is_known(unwrapped(path.name)) or (download.is_of_one and self.people.roster is None)
+        whole = [
+            (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
+        ]
+        is_ones = self.people.is_known(unwrapped(path.name)) or (
+            download.is_of_one and self.people.roster is None
+        )
         if whole and not is_ones:  # it may be of a whole class
             done.tell(path, whole)
             return
         not_placed = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
-        made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
+        made, persons = (
+            understood(download, self.exercises.course),
+            defaultdict[Person, list[HandIn]](list),
+        )
         if made.platforms:
-            done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
+            done.platforms[path.name] = [
+                *dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])
+            ]
         done.tell(path, made.others)
-        done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in made.left_out.items()]
+        done.said += [
+            f"{shown(path.name)}: left out as {kind}: {count}"
+            for kind, count in made.left_out.items()
+        ]
         for hand_in in made.handed_in:
             persons[hand_in.person].append(hand_in)
         for person, files in persons.items():
@@ -185,7 +207,9 @@ class _Run:
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, done)
             beside |= {each.assignment for each in candidates}
-            group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+            group, claimant = (
+                ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+            )
             for student in students if candidates else ():
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
@@ -194,7 +218,9 @@ class _Run:
         self._note_unread(closed, shown(path.name), likely)
         self._note_unplaced(not_placed, likely)
 
-    def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
+    def _note_unplaced(
+        self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]
+    ) -> None:
         """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
         for student, name in files:
             if not self.exercises.may_be_work(name):
@@ -211,11 +237,15 @@ class _Run:
                 students = self.people.of(person_called(name))
                 for assignment in self.exercises.course.assignments:
                     names = by_assignment.get(assignment.id, [])
-                    is_wanted = self.only in (None, assignment) and not is_opened(path, name, assignment.id, source)
+                    is_wanted = self.only in (None, assignment) and not is_opened(
+                        path, name, assignment.id, source
+                    )
                     for student in students if is_wanted and names else ():
                         self.unread[student, assignment.id] += names
 
-    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn], list[str]]:
+    def _of_person(
+        self, path: Path, files: Sequence[HandIn]
+    ) -> tuple[list[Candidate], list[HandIn], list[str]]:
         """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
         unplaced = list[str]()
@@ -252,13 +282,17 @@ class _Run:
             closed.append(replace(first, member=replace(first.member, closed=why)))
         return candidates, closed, unplaced
 
-    def _files_of(self, path: Path, hand_in: HandIn, budget: Limits) -> Iterator[tuple[HandIn, bytes]]:
+    def _files_of(
+        self, path: Path, hand_in: HandIn, budget: Limits
+    ) -> Iterator[tuple[HandIn, bytes]]:
         """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""
         opened = self.reader.opened(hand_in.member, budget)
         self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
         found = [each for each in opened if not each[0].refused]
         if hand_in.person.platform == CLONES:
-            found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
+            found = [
+                each for each in found if self.exercises.is_in_place(each[0].path[:-1])
+            ] or found
         for member, content in found:
             name = hand_in.name if member.path == hand_in.member.path else member.name
             most = largest(own_name(name), self.exercises.course.limits.source_kib)
@@ -267,12 +301,19 @@ class _Run:
             yield replace(hand_in, member=member, name=name), content
 
     def _candidate(
-        self, hand_in: HandIn, content: bytes, download: Path, budget: Limits, committed: Callable[..., str]
+        self,
+        hand_in: HandIn,
+        content: bytes,
+        download: Path,
+        budget: Limits,
+        committed: Callable[..., str],
     ) -> Candidate:
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
         ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
         if ending not in ENDINGS:
-            raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+            raise NotPlaced(
+                "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded"
+            )
         assignment, stem = place_of(self.exercises.of(name, content, budget))
         changes: dict[str, object] = {
             "modified": member.modified,
@@ -285,9 +326,13 @@ class _Run:
         rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
         return Candidate("", assignment, stem, ending, origin, rank)
 
-    def _note_unread(self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]) -> None:
+    def _note_unread(
+        self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]
+    ) -> None:
         """Note what cannot be read, each with whose it is, and say so. likely: the assignments that it may be of; none: all."""
-        ids = [each.id for each in self.exercises.course.assignments if each in likely or not likely]
+        ids = [
+            each.id for each in self.exercises.course.assignments if each in likely or not likely
+        ]
         for student, each in files:
             path = "/".join(map(shown, each.member.path))
             for id_ in ids:
@@ -296,11 +341,15 @@ class _Run:
             told = f"{shown(student)}: handed in, not readable: {where}: {path} {why}"
             self.done.told.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
-                instead = f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                instead = (
+                    f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                )
                 self.done.said.append(f"{told}; {instead}")
             else:
                 into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
-                next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                next_ = (
+                    f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                )
                 self.done.not_taken.append(f"{told}. {next_}")
 
     def written(self) -> Collected:
@@ -309,8 +358,12 @@ class _Run:
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
         if people.roster is not None and students and not people.is_found:
             said = "Next: give --roster a file that has their ids, e-mails or names"
-            raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
-        memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
+            raise CourseFault(
+                f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}"
+            )
+        memory.note(
+            *(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key)
+        )
         taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
         for student in sorted(self.claims):
             own = _of_one_claimant(self.claims[student], done)
@@ -320,21 +373,32 @@ class _Run:
         for where, files, target in laying.unclear:
             next_ = f"Next: copy that one to {target}, then the same command again"
             done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
-            done.told.append((files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"))
+            done.told.append(
+                (files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name")
+            )
         for student, id_ in sorted(taken - self.unread.keys()):
             if before := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
                 said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
                 done.said.append(f"{shown(student)}: {said}")
         for (student, id_), names in self.unread.items():
-            cut = [*sorted(names)[:MOST_NAMES], *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)]
+            cut = [
+                *sorted(names)[:MOST_NAMES],
+                *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES),
+            ]
             refuse_links(self.out, self.out / student / id_)
             if memory.not_readable.get(student, {}).get(id_) != cut:
                 memory.note(["not readable", student, id_, cut])
             (self.out / student / id_).mkdir(parents=True, exist_ok=True)
-        done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
-        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(self.handed_out)
-        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(self.elsewhere)
+        done.said += [
+            f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())
+        ]
+        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(
+            self.handed_out
+        )
+        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(
+            self.elsewhere
+        )
         return done
 
 
@@ -345,7 +409,9 @@ def _source_memory(download: Path) -> Memory | None:
     return None
 
 
-def _with_times(candidates: Sequence[Candidate], download: Path, source: Memory | None) -> list[Candidate]:
+def _with_times(
+    candidates: Sequence[Candidate], download: Path, source: Memory | None
+) -> list[Candidate]:
     """Return the candidates with what the folder that is read says of their times."""
     if source is None:
         return [*candidates]
@@ -428,8 +494,16 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
     """Return what git says, with no configuration but that of the repository in `variables`; "" where it says nothing."""
-    variables |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1", "NO_LAZY_FETCH": "1", "NO_REPLACE_OBJECTS": "1"}
-    environment = {"PATH": os.environ.get("PATH", os.defpath), **{f"GIT_{k}": v for k, v in variables.items()}}
+    variables |= {
+        "CONFIG_GLOBAL": os.devnull,
+        "CONFIG_NOSYSTEM": "1",
+        "NO_LAZY_FETCH": "1",
+        "NO_REPLACE_OBJECTS": "1",
+    }
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        **{f"GIT_{k}": v for k, v in variables.items()},
+    }
     with suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
         run = partial(subprocess.run, env=environment, capture_output=True, text=True, check=True)
         return run(["git", *arguments], timeout=until - time.monotonic()).stdout.strip()

@@ -34,11 +34,11 @@ _NOISE = (
 _COLLECT = "Next: course collect {submitted} --out collected, then course grade collected"
 _LINK = "is a link, and links are not followed. Next: put the files themselves there"
 _ARCHIVE = f"is an archive, and `course grade` opens none. {_COLLECT}"
-_CLOSED = "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
-_EMPTY = "is empty. Next: remove it, or put there what was handed in"
-_REFUSED = (
-    "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
+_CLOSED = (
+    "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
 )
+_EMPTY = "is empty. Next: remove it, or put there what was handed in"
+_REFUSED = "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
 _OTHER = f"is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). {_COLLECT}"
 _MORE = f"holds {{more}} more that are not graded. {_COLLECT}"
 _STUDENT = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
@@ -89,7 +89,9 @@ def read_not_graded(results: Path) -> list[NotGraded]:
     except FileNotFoundError:
         return []
     except (OSError, ValidationError):
-        raise CourseFault(f"{path} cannot be read. Next: remove it, then course grade again") from None
+        raise CourseFault(
+            f"{path} cannot be read. Next: remove it, then course grade again"
+        ) from None
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
@@ -105,17 +107,32 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
     others = [*_not_known(submitted, submitted, {path.name for path in students})]
-    known = {a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))} for a in course.assignments}
+    known = {
+        a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))}
+        for a in course.assignments
+    }
     for folder in students:
         # What is closed may be of any assignment.
-        ids = {each.id for each in course.assignments if not _may_enter(folder) or _is_folder(folder / each.id)}
-        found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
+        ids = {
+            each.id
+            for each in course.assignments
+            if not _may_enter(folder) or _is_folder(folder / each.id)
+        }
+        found = [
+            Submission(folder.name, each, folder / each.id)
+            for each in course.assignments
+            if each.id in ids
+        ]
         submissions += found
         if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
             named = (_said(submitted, path, _CLOSED) for path in closed)
             others += [each.model_copy(update={"is_work": False}) for each in named]
             continue
-        nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
+        nbgraders = {
+            path.name
+            for path in _entries(folder)
+            if _is_folder(path) and (source / path.name).is_dir()
+        }
         others += _not_known(submitted, folder, ids | nbgraders)
         for each in found:
             others += _not_known(submitted, each.folder, known[each.assignment.id])

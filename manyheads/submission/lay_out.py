@@ -50,7 +50,9 @@ def held(lock: Path, taken: str) -> Iterator[None]:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(descriptor, "r+") as file:
         if not _is_held(descriptor, lock):
-            raise CourseFault(taken.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1))
+            raise CourseFault(
+                taken.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1)
+            )
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -88,7 +90,9 @@ def append(path: Path, *rows: object) -> None:
 
 def rows_of(path: Path) -> Iterator[object]:
     """Yield the rows of a journal, without what is incomplete; none where there is no file. Raises OSError, RecursionError."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+    for line in (
+        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
+    ):
         with suppress(ValueError):
             yield json.loads(line)
 
@@ -173,7 +177,9 @@ def read_memory(out: Path) -> Memory:
             memory.remember(row)
     except (OSError, ValueError, RecursionError):
         said = f"{memory.journal} cannot be read, or is of another version"
-        raise CourseFault(f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder") from None
+        raise CourseFault(
+            f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder"
+        ) from None
     return memory
 
 
@@ -230,16 +236,25 @@ class LayingOut:
         """
         groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
         writes = list[Callable[[], object]]()
-        for each in sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)):
+        for each in sorted(
+            candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)
+        ):
             groups[each.stem].append(each)
-        for latest, ending in ((group[-1], ending) for group in groups.values() for ending in ENDINGS):
+        for latest, ending in (
+            (group[-1], ending) for group in groups.values() for ending in ENDINGS
+        ):
             own = [each for each in groups[latest.stem] if each.ending == ending]
             target = own[-1] if own else replace(latest, ending=ending)
             path, known = self.out / target.path, self.memory.files.get(target.path)
             refuse_links(self.out, path)
             folders.add(path.parent)
             there = digest_of(path.read_bytes()) if path.is_file() else "no file" * path.exists()
-            if not own and known and latest.origin.supersedes(known) and there in self._earlier(target):
+            if (
+                not own
+                and known
+                and latest.origin.supersedes(known)
+                and there in self._earlier(target)
+            ):
                 self.done.append(replace(target, origin=known, state=State.SUPERSEDED))
                 rows.append(["file", target.path, None])
                 writes.append(path.unlink)
@@ -254,7 +269,10 @@ class LayingOut:
                 rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
         self.memory.note(*rows)
         # What is partial is of a run that was killed.
-        for write in [*writes, *(path.unlink for folder in folders for path in folder.glob("*.partial"))]:
+        for write in [
+            *writes,
+            *(path.unlink for folder in folders for path in folder.glob("*.partial")),
+        ]:
             write()
 
     def _write(self, path: Path, digest: str) -> None:
@@ -263,7 +281,11 @@ class LayingOut:
     def _newest(self, own: Sequence[Candidate], latest: Candidate, there: str) -> Candidate | None:
         """Return which of these candidates for one path counts, and what becomes of it; None where nothing says which."""
         origin, earlier = own[-1].origin, self._earlier(own[-1])
-        rivals = [each for each in own if (each.origin.platform, each.origin.order) == (origin.platform, origin.order)]
+        rivals = [
+            each
+            for each in own
+            if (each.origin.platform, each.origin.order) == (origin.platform, origin.order)
+        ]
         rivals = [each for each in rivals if origin.modified - each.origin.modified < APART]
         best = max(each.rank for each in rivals)
         rivals = [each for each in rivals if each.rank == best]
@@ -272,12 +294,17 @@ class LayingOut:
             # What an earlier run put there was chosen by nobody.
             chosen = [each for each in rivals if each.origin.digest == there not in earlier]
             if chosen:
-                self.done += [replace(each, state=State.SAME if each in chosen else State.BY_HAND) for each in own]
+                self.done += [
+                    replace(each, state=State.SAME if each in chosen else State.BY_HAND)
+                    for each in own
+                ]
             else:
                 self.unclear.append((last.origin.download, paths_of(rivals), path))
             return None
         others = (
-            self.memory.files.get(replace(last, ending=ending).path) for ending in ENDINGS if ending != last.ending
+            self.memory.files.get(replace(last, ending=ending).path)
+            for ending in ENDINGS
+            if ending != last.ending
         )
         if any(other and other.supersedes(last.origin) for other in (latest.origin, *others)):
             state = State.OLDER
@@ -288,7 +315,11 @@ class LayingOut:
         else:
             state = State.REPLACED if last.origin.is_newer_than(earlier[there]) else State.OLDER
         newest = replace(last, state=state)
-        self.done += [replace(each, state=State.OLDER) for each in own if each.origin.digest != last.origin.digest]
+        self.done += [
+            replace(each, state=State.OLDER)
+            for each in own
+            if each.origin.digest != last.origin.digest
+        ]
         self.done.append(newest)
         return newest
 
@@ -298,9 +329,14 @@ class LayingOut:
 
 def refuse_links(out: Path, target: Path) -> None:
     """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
-    for path in (target, *(path for path in target.parents if path.is_relative_to(out) and path != out)):
+    for path in (
+        target,
+        *(path for path in target.parents if path.is_relative_to(out) and path != out),
+    ):
         if path.is_symlink():
-            raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")
+            raise CourseFault(
+                f"{path} is a link, and nothing is written through it. Next: give --out another folder"
+            )
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
@@ -325,7 +361,11 @@ class ToGrade:
 
 
 def to_grade(
-    course: Course, submitted: Path, assignments: Sequence[Assignment], exercises: Collection[str], student: str = ""
+    course: Course,
+    submitted: Path,
+    assignments: Sequence[Assignment],
+    exercises: Collection[str],
+    student: str = "",
 ) -> ToGrade:
     """Return what is there of these assignments. Raises CourseFault, also where the student has nothing there.
 
@@ -340,12 +380,17 @@ def to_grade(
                 f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
             )
     memory = read_memory(submitted)
-    closed = {each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each)) for each in found}
+    closed = {
+        each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each))
+        for each in found
+    }
     unread = {each: names for each, names in closed.items() if names}
     for name, kept in memory.not_readable.items():
         for each in course.assignments if is_student(name) and student in ("", name) else ():
             if kept.get(each.id) and not is_opened(submitted, name, each.id, memory):
-                unread[Submission(name, each, submitted / name / each.id)] = tuple(map(shown, kept[each.id]))
+                unread[Submission(name, each, submitted / name / each.id)] = tuple(
+                    map(shown, kept[each.id])
+                )
     # What cannot be read is told of its exercises, and not once more as an empty folder.
     told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
     for (name, id_), names in misplaced.items():
@@ -353,12 +398,21 @@ def to_grade(
             assignment = next(each for each in course.assignments if each.id == id_)
             submission = Submission(name, assignment, submitted / name / id_)
             unread[submission] = (*unread.get(submission, ()), *names)
-    found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
+    found = sorted(
+        {*found, *unread},
+        key=lambda each: (each.student, course.assignments.index(each.assignment)),
+    )
     elsewhere = {each.id for each in course.assignments if each not in assignments}
-    others = [o for o in others if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])]
+    others = [
+        o
+        for o in others
+        if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])
+    ]
     wanted = [each for each in found if each.assignment in assignments]
     if exercises:
-        wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
+        wanted = [
+            each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)
+        ]
     return ToGrade(wanted, others, unread, handed_in(found, memory))
 
 
@@ -370,7 +424,9 @@ def _misplaced(
     What lies beside the folders of assignments is of the assignment that its name says; else it may be of each one of which
     somebody has handed in something, and where nobody has, of each.
     """
-    by_name = {name: each.id for each in course.assignments for name in (plain(each.id), plain(each.title))}
+    by_name = {
+        name: each.id for each in course.assignments for name in (plain(each.id), plain(each.title))
+    }
     present = {each.assignment.id for each in found} or {each.id for each in course.assignments}
     exercises, misplaced = Exercises(course), defaultdict[tuple[str, str], list[str]](list)
     for other in others:

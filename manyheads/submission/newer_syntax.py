@@ -28,10 +28,15 @@ class NewerSyntax(NamedTuple):
 
 
 _PARAMETERS = re.compile(
-    r"^([ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+)[ \t]*\[([^\[\]\n]{1,200})\]", re.MULTILINE
+    r"^([ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+)[ \t]*\[([^\[\]\n]{1,200})\]",
+    re.MULTILINE,
 )
-_TYPE_ALIAS = re.compile(r"^([ \t]*)type[ \t]+(?=\w+[ \t]*(?:\[[^\[\]\n]{1,200}\][ \t]*)?=(?!=))", re.MULTILINE)
-_EXCEPT = re.compile(r"^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+,?)[ \t]*:", re.MULTILINE)
+_TYPE_ALIAS = re.compile(
+    r"^([ \t]*)type[ \t]+(?=\w+[ \t]*(?:\[[^\[\]\n]{1,200}\][ \t]*)?=(?!=))", re.MULTILINE
+)
+_EXCEPT = re.compile(
+    r"^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+,?)[ \t]*:", re.MULTILINE
+)
 _T_STRING = re.compile(r"(?<!\w)(?:[tT]([rR]?)|([rR])[tT])(?=[\"'])")
 _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 _UNPACKED = re.compile(r"([\[({][ \t\n]*)\*{1,2}(?=[\w.]+[ \t\n]+(?:async[ \t]+)?for\b)")
@@ -45,7 +50,9 @@ _INSIDE = re.compile(rf"(?P<text>[rRbBfFuU]{{0,2}}(?:{_TEXT}))|#[^\n]{{0,200}}\n
 def _f_string(quote: str) -> re.Pattern[str]:
     letter = r"[^{}\\\n]" if len(quote) == 1 else r"[^{}\\]"
     piece = rf"(?!{quote})(?:{letter}|\\.|\{{\{{|\}}\}}|{_FIELD})"
-    return re.compile(rf"(?<!\w)(?:[fF][rR]?|[rR][fF]){quote}(?:{piece}){{0,1000}}{quote}", re.DOTALL)
+    return re.compile(
+        rf"(?<!\w)(?:[fF][rR]?|[rR][fF]){quote}(?:{piece}){{0,1000}}{quote}", re.DOTALL
+    )
 
 
 _F_STRINGS = [_f_string(quote) for quote in ('"""', "'''", '"', "'")]
@@ -73,24 +80,38 @@ def _with_plain_fields(text: str) -> str:
 
 
 KINDS = (
-    NewerSyntax("3.12", "Parameters in square brackets behind a name", "leave them out", _without_parameters),
-    NewerSyntax("3.12", "The statement `type`", "leave out the word", lambda text: _TYPE_ALIAS.sub(r"\1", text)),
+    NewerSyntax(
+        "3.12", "Parameters in square brackets behind a name", "leave them out", _without_parameters
+    ),
+    NewerSyntax(
+        "3.12",
+        "The statement `type`",
+        "leave out the word",
+        lambda text: _TYPE_ALIAS.sub(r"\1", text),
+    ),
     NewerSyntax(
         "3.14",
         "`except` with several exceptions and no brackets",
         "put brackets around them",
         lambda text: _EXCEPT.sub(r"\1(\2):", text),
     ),
-    NewerSyntax("3.14", "A t-string", "write an f-string", lambda text: _T_STRING.sub(r"f\1\2", text)),
+    NewerSyntax(
+        "3.14", "A t-string", "write an f-string", lambda text: _T_STRING.sub(r"f\1\2", text)
+    ),
     NewerSyntax(
         "3.12",
         "An f-string with its own quotes, a backslash or a comment between its braces",
         "work that out on a line before, or use the other quotes",
         _with_plain_fields,
     ),
-    NewerSyntax("3.15", "`lazy` before an import", "leave it out", lambda text: _LAZY.sub(r"\1", text)),
     NewerSyntax(
-        "3.15", "A star in front of a comprehension", "write a second `for`", lambda text: _UNPACKED.sub(r"\1", text)
+        "3.15", "`lazy` before an import", "leave it out", lambda text: _LAZY.sub(r"\1", text)
+    ),
+    NewerSyntax(
+        "3.15",
+        "A star in front of a comprehension",
+        "write a second `for`",
+        lambda text: _UNPACKED.sub(r"\1", text),
     ),
 )
 
@@ -101,7 +122,11 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
         return ()
     if not read_statements(_rewritten(source, KINDS)):
         return ()
-    return tuple(kind for kind in KINDS if not read_statements(_rewritten(source, [k for k in KINDS if k is not kind])))
+    return tuple(
+        kind
+        for kind in KINDS
+        if not read_statements(_rewritten(source, [k for k in KINDS if k is not kind]))
+    )
 
 
 def said_of_newer_syntax(source: str) -> str:

@@ -51,9 +51,7 @@ _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
 _LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
 # texts alone; libyaml's is faster, and not everywhere
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_NO_NAME = (
-    "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
-)
+_NO_NAME = "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
 _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same command again"
 
 
@@ -139,11 +137,16 @@ class Row:
     at_parting: bool = False
     repositories: bool = False
 
-    def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    def read(
+        self, download: Download, members: Sequence[Member], course: Course, done: Understood
+    ) -> list[Member]:
         """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
-        found = [(m, self._groups(expression, (download.name, *m.path), 1 + download.parting)) for m in members]
+        found = [
+            (m, self._groups(expression, (download.name, *m.path), 1 + download.parting))
+            for m in members
+        ]
         have = {each["who"]: each["root"] for _, each in found if each and not each["kind"]}
         roots = {*have.values()} if self.repositories else set()
         whose = [each["who"] for _, each in found if each]
@@ -168,7 +171,9 @@ class Row:
             elif kind or not groups:
                 left.append(member)
             else:
-                done.handed_in.append(self._hand_in(member, groups, prefixes, course.file.time_zone or ""))
+                done.handed_in.append(
+                    self._hand_in(member, groups, prefixes, course.file.time_zone or "")
+                )
         return left
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
@@ -176,12 +181,21 @@ class Row:
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
                 found = dict.fromkeys(_GROUPS, "")
-                found |= {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
+                found |= {
+                    name.rstrip("0123456789"): text
+                    for name, text in match.groupdict().items()
+                    if text
+                }
                 kind = next((kind for kind in _KINDS if found[kind]), "")
-                return found | {"kind": kind, "root": "/".join(path[: depth + 1 + ("all" in found)])}
+                return found | {
+                    "kind": kind,
+                    "root": "/".join(path[: depth + 1 + ("all" in found)]),
+                }
         return {}
 
-    def _hand_in(self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str) -> HandIn:
+    def _hand_in(
+        self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str
+    ) -> HandIn:
         who, id_, time = unwrapped(found["who"]), found["id"], _clock(found["time"])
         logins = (*(who[length:] for length in prefixes), *filter(None, [found["login"]]))
         short = who[prefixes[-1] :] if prefixes else who
@@ -194,7 +208,14 @@ class Row:
         # it is the name of an archive that was unpacked in place
         if not (name and member.name.endswith(name)):
             name = member.name
-        origin = origin_of(self.platform, time, zone, found["order"], late=bool(found["late"]), named=found["named"])
+        origin = origin_of(
+            self.platform,
+            time,
+            zone,
+            found["order"],
+            late=bool(found["late"]),
+            named=found["named"],
+        )
         return HandIn(person, member, name, origin)
 
 
@@ -202,14 +223,20 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more:
     """Return what a platform says of a file. order: in digits, its own of attempts; else they are ordered by their times."""
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
-    return Origin(platform=platform, order=number, handed_in=when.isoformat() if when else "", **more)
+    return Origin(
+        platform=platform, order=number, handed_in=when.isoformat() if when else "", **more
+    )
 
 
 def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
     """Return how long what stands before logins may be, the shortest first: all begin with it, up to a sign."""
-    named = [f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"]
+    named = [
+        f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"
+    ]
     folders = (download.name, *(download.members[0].path[: download.parting] if whole else ()))
-    named += [f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")]
+    named += [
+        f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")
+    ]
     for slug in named if whole else ():
         if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in whole):
             return [len(slug)]
@@ -327,25 +354,35 @@ def understood(download: Download, course: Course) -> Understood:
     return done
 
 
-def _one_students(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+def _one_students(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
     """Take in all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
     known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
     if known is None:
         return [*members]
-    done.handed_in += [HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members]
+    done.handed_in += [
+        HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members
+    ]
     return []
 
 
 def person_called(name: str, alone_in: str = "") -> Person:
     """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
-    return Person(FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,))
+    return Person(
+        FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,)
+    )
 
 
-def _in_folders(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+def _in_folders(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
     """Take in files that stand at the same depth below their students' folders; a loose one is nobody's."""
     depth, own = depth_of(download.members, course), unwrapped(download.name)
-    names = {folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)}
+    names = {
+        folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
+    }
     whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
     # The one folder of an archive is all that says whose it is.
     is_alone = own != download.name and plain(own) not in all_ids(course) and len(names) == 1
@@ -355,7 +392,9 @@ def _in_folders(download: Download, members: Sequence[Member], course: Course, d
         if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
             done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
         elif folders not in others and (whole or 0 <= depth < len(folders)):
-            person = person_called(own if whole else unwrapped(folders[depth]), download.name * is_alone)
+            person = person_called(
+                own if whole else unwrapped(folders[depth]), download.name * is_alone
+            )
             done.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
         else:
             done.others.append((member.path, _NO_FOLDER))
@@ -377,7 +416,9 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
         if ids & names or (names and names <= all_ids(course)):
             # <assignment>/<student>/…
-            is_transposed = depth == 0 and all(len(m.path) + is_archive(m.name) > 2 for m in members)
+            is_transposed = depth == 0 and all(
+                len(m.path) + is_archive(m.name) > 2 for m in members
+            )
             return 1 if is_transposed else depth - 1
         if len(folders) > 1:
             return depth
@@ -394,16 +435,26 @@ def _folders(member: Member) -> tuple[str, ...]:
 
 def all_ids(course: Course) -> set[str]:
     """Return what a folder of an exercise or of an assignment may be called, without what people spell differently."""
-    return {plain(name) for each in course.exercises for name in (each.id, each.stem, each.assignment.id)}
+    return {
+        plain(name)
+        for each in course.exercises
+        for name in (each.id, each.stem, each.assignment.id)
+    }
 
 
-def _of_gradescope(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+def _of_gradescope(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
     """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder is the student's.
 
     "Export Submissions" gives folders submission_<number>/, and this list, with Ruby's keys:
     submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.
     """
-    lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
+    lists = [
+        member
+        for member in members
+        if member.name == METADATA and len(member.path) - 1 <= download.parting
+    ]
     if not lists:
         return [*members]
     listed = _read_list(lists[0])
@@ -414,8 +465,12 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
         for each in map(_dict, submitters if isinstance(submitters, list) else ()):
             name, sid, email = (_text(each, key) for key in (":name", ":sid", ":email"))
             if folder := sid or email or name:
-                persons.append(Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email))))
-        done.handed_in += [HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons]
+                persons.append(
+                    Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
+                )
+        done.handed_in += [
+            HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons
+        ]
         if member is not lists[0] and not persons:
             said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
             done.others.append((member.path, said))
@@ -427,7 +482,9 @@ def _read_list(member: Member) -> dict[Any, Any]:
     try:
         text, depth = content_of(member, _LIST).decode("utf-8"), 0
         for event in yaml.parse(text, Loader=_Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+                event, yaml.CollectionEndEvent
+            )
             if depth > _DEEPEST:
                 return {}
         return _dict(yaml.load(text, Loader=_Loader))

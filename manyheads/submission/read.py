@@ -49,7 +49,9 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
-_READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+_READ_ONLY = sum(
+    getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
 NOTEBOOK_TIMES = 8
@@ -69,7 +71,9 @@ _NO_SCRIPT = {
     r'\A\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:': "is a notebook: rename it to {stem}.ipynb.",
     r"^[ \t]*```": "has a code fence on line {line}, which is Markdown: keep the code alone, without the lines of ``` and the words around.",
 }
-_NO_NOTEBOOK = {r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."}
+_NO_NOTEBOOK = {
+    r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."
+}
 
 
 class NotebookError(Unreadable):
@@ -87,7 +91,9 @@ def without_magics(source: str) -> str:
         assert piece is not None  # any character is one
         at, text = piece.end(), piece[0]
         if magic is not None:
-            text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count("\n")
+            text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count(
+                "\n"
+            )
         else:
             depth = max(0, depth + (text in "([{") - (text in ")]}"))
         begins = text == "\n"
@@ -121,7 +127,9 @@ def _needs_engine(statement: ast.stmt) -> bool:
             return (module or "").split(".")[0] == PACKAGE
         case ast.Expr():
             calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
-            return any(isinstance(f, ast.Name) and f.id in ("check_notebook", _IN_JUPYTER) for f in calls)
+            return any(
+                isinstance(f, ast.Name) and f.id in ("check_notebook", _IN_JUPYTER) for f in calls
+            )
     return False
 
 
@@ -129,14 +137,18 @@ def read_notebook(text: str) -> AttemptSource:
     """Join the code cells in their order. Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError."""
     try:
         cells = json.loads(text)["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)]
+        code = [
+            cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)
+        ]
         sources = [_text_of(cell) for cell in code]
         not_run = tuple(filter(None, map(_not_run, cells)))
         # encode() also fails on a lone surrogate, which JSON can contain
         if b"\0" in "".join(sources).encode():
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
+        raise NotebookError(
+            "This is not a notebook that can be read: save it again from Jupyter."
+        ) from None
     if sum(map(len, sources)) > CODE_LIMIT:
         raise NotebookError(
             f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not yours."
@@ -210,7 +222,9 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     return (worked_on or attempts[::-1] or [AttemptSource(paths[0].name, missing=True)])[0]
 
 
-def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
+def read_exercise(
+    folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
+) -> AttemptSource:
     """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the whole assignment.
 
     The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
@@ -224,13 +238,19 @@ def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit
         other = read_attempt(folder, stem, None, limit_kib)
         is_of = said == EARLIER or other.problem or defined_in(other.source) & asked_of(exercise)
         if is_of and not other.missing:
-            return replace(other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip())
+            return replace(
+                other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip()
+            )
     return own
 
 
 def defined_in(source: str) -> frozenset[str]:
     """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
-    return frozenset(part.name for part in statements_of(source) if isinstance(part, ast.FunctionDef | ast.ClassDef))
+    return frozenset(
+        part.name
+        for part in statements_of(source)
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+    )
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
@@ -252,7 +272,11 @@ def largest(name: str, limit_kib: int) -> int:
 
 def too_large(name: str, limit_kib: int) -> str:
     """Return the sentence for the student. limit_kib: of this file."""
-    clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
+    clear = (
+        " Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
+        if name.endswith(".ipynb")
+        else ""
+    )
     return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
@@ -262,7 +286,11 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         text = read_text(path, largest(path.name, limit_kib))
         _refuse_other_files(path, text)
         is_script = path.suffix != ".ipynb"
-        attempt = AttemptSource(path.name, without_engine(without_magics(text))) if is_script else read_notebook(text)
+        attempt = (
+            AttemptSource(path.name, without_engine(without_magics(text)))
+            if is_script
+            else read_notebook(text)
+        )
         if (lines := attempt.source.count("\n") + 1) > LINE_LIMIT:
             raise Unreadable(
                 f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
@@ -276,10 +304,14 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 def _refuse_other_files(path: Path, text: str) -> None:
     """Say what is wrong with a file that is no Python at all. Raises Unreadable."""
     code = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
-    for pattern, sentence in (_NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)).items():
+    for pattern, sentence in (
+        _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
+    ).items():
         mark = re.search(pattern, code, re.MULTILINE | re.DOTALL)
         # Most texts have no mark, and need not be parsed. What a notebook holds is one expression to Python.
-        if mark and (path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))):
+        if mark and (
+            path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))
+        ):
             line = code.count("\n", 0, mark.end()) + 1
             raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")
 
@@ -289,7 +321,9 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError:
-        raise Unreadable(f"{path.name} is not a file that can be read: hand in the file itself, not a link.") from None
+        raise Unreadable(
+            f"{path.name} is not a file that can be read: hand in the file itself, not a link."
+        ) from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -308,11 +342,15 @@ def read_text(path: Path, limit_kib: int) -> str:
     """Return the text of a regular file. Raises Unreadable."""
     data = read_bytes(path, limit_kib)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Unreadable(f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8.")
+        raise Unreadable(
+            f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8."
+        )
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:
         return with_newlines(decoded(data))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None
+        raise Unreadable(
+            f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8."
+        ) from None

@@ -92,7 +92,9 @@ class Roster:
             return group
         # Canvas writes a group's name with the number of one member. Of a student who took the name of another group, the
         # number counts.
-        is_a_members_number = student in group and letters(person.name) not in _spellings(student.name)
+        is_a_members_number = student in group and letters(person.name) not in _spellings(
+            student.name
+        )
         return group if is_a_members_number else [student]
 
     def _group_named(self, person: Person) -> list[Student]:
@@ -113,13 +115,21 @@ class Roster:
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
                     found = student
-        if found is None and len(named := self._rows.get(("name", letters(self._without_group(person.name))), [])) == 1:
+        if (
+            found is None
+            and len(
+                named := self._rows.get(("name", letters(self._without_group(person.name))), [])
+            )
+            == 1
+        ):
             found = named[0]
         if found is None:
             # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
             # may choose their names: the rest has to be of the name of whose id it is.
             word, _, rest = person.name.partition(" ")
-            student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+            student = (
+                self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+            )
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
             found = student if words.issuperset(map(letters, rest.split())) else None
         return found
@@ -134,7 +144,9 @@ class Roster:
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
-        found = {row for column, value in ids for row in self._rows.get((column, folded(value)), ())}
+        found = {
+            row for column, value in ids for row in self._rows.get((column, folded(value)), ())
+        }
         return found.pop() if len(found) == 1 else None
 
     def _with_login(self, login: str) -> Student | None:
@@ -146,7 +158,10 @@ class Roster:
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
-            keys |= {("group", letters(student.group)), *(("name", each) for each in _spellings(student.name))}
+            keys |= {
+                ("group", letters(student.group)),
+                *(("name", each) for each in _spellings(student.name)),
+            }
             for key in keys:
                 rows[key].extend([student] * bool(key[1]))
         return rows
@@ -189,12 +204,18 @@ class People:
             said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
             raise NoFolder(said)
         before = self.taken.setdefault(folded(name), key)
-        if before != key and not before.startswith(f"{key}{ALONE}") and not key.startswith(f"{before}{ALONE}"):
+        if (
+            before != key
+            and not before.startswith(f"{key}{ALONE}")
+            and not key.startswith(f"{before}{ALONE}")
+        ):
             apart = "Next: give --roster a file that tells them apart, or all archives at once"
             raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
         if self.roster is not None:
             nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
-            self.said[name] = f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+            self.said[name] = (
+                f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+            )
         return folders
 
 
@@ -203,7 +224,9 @@ def read_roster(path: Path) -> Roster:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
-        text = data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+        text = data.decode(
+            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        )
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). {_PUT}") from None
     except UnicodeDecodeError:
@@ -215,17 +238,31 @@ def read_roster(path: Path) -> Roster:
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
     # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+    own = (
+        {"id": "canvas_id"}
+        if "student" in names
+        else {"identifier": "id"}
+        if "github_username" in names
+        else {}
+    )
     columns = [(_CALLED | own).get(name, "") for name in names]
-    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+    columns = [
+        column if column not in columns[:place] else "" for place, column in enumerate(columns)
+    ]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
         # in the letters of their language
         named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
-        raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
+        raise _fault(
+            path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}"
+        )
     students = tuple(_students(whole_rows, columns, path))
-    said = ", ".join(f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column)
-    unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
+    said = ", ".join(
+        f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column
+    )
+    unread = tuple(
+        name for name, column in zip(header, columns, strict=True) if name and not column
+    )
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
 
 
@@ -239,7 +276,9 @@ def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str
             return
         except csv.Error as error:
             is_about_a_quote = "expected after" in str(error) or "unexpected end" in str(error)
-            raise _fault(path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line) from None
+            raise _fault(
+                path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line
+            ) from None
         yield line, row
         line = rows.line_num + 1
 
@@ -260,16 +299,28 @@ def _without_line_breaks(
     return line, row
 
 
-def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
+def _students(
+    rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path
+) -> Iterator[Student]:
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
-        cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
+        cells = {
+            column: text.strip().removeprefix("#")
+            for column, text in zip(columns, row, strict=False)
+            if column
+        }
         # An id is a folder's name, which is taken as it is or refused.
-        cells |= {column: visible_line(text).strip() for column, text in cells.items() if column != "id"}
+        cells |= {
+            column: visible_line(text).strip() for column, text in cells.items() if column != "id"
+        }
         first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
         cells["name"] = f"{first} {last}".strip() or cells.get("name", "")
-        if not any(cells.values()) or cells["name"].casefold() in _MARKED or _STAFF.search(role.casefold()):
+        if (
+            not any(cells.values())
+            or cells["name"].casefold() in _MARKED
+            or _STAFF.search(role.casefold())
+        ):
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
@@ -282,7 +333,9 @@ def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str],
 
 
 def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
-    return CourseFault(f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command again")
+    return CourseFault(
+        f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command again"
+    )
 
 
 def folded(text: str) -> str:
@@ -297,7 +350,9 @@ def letters(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Return the letters of a name without accents, as ILIAS writes it."""
-    return "".join(letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii())
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii()
+    )
 
 
 def _spellings(name: str) -> set[str]:

@@ -28,7 +28,9 @@ TRIES = 3
 TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
-_TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
+_TABLES = re.compile(
+    r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620"
+)
 
 
 class CellNotRun(NamedTuple):
@@ -115,7 +117,11 @@ def read_statements(source: str) -> tuple[ast.stmt, ...]:
     attempt is graded by its answers, and nothing is read in its text. Before 3.11.8, two threads that parse at once can end
     either with a SystemError (https://github.com/python/cpython/issues/106905): it is asked again.
     """
-    if len(source) > CODE_LIMIT < sum(len(line) for line in source.split("\n") if not line.startswith("#")):
+    if (
+        len(source)
+        > CODE_LIMIT
+        < sum(len(line) for line in source.split("\n") if not line.startswith("#"))
+    ):
         return ()
     for _ in range(TRIES):
         try:
@@ -171,8 +177,14 @@ tree_of = lru_cache(maxsize=2)(read_statements)
 @lru_cache(maxsize=2)
 def statements_of(source: str) -> tuple[ast.stmt, ...]:
     """Return the statements of the module, but for those below `if __name__ == "__main__"`. Nobody may change them."""
-    guard = ((part, ast.walk(part.test) if isinstance(part, ast.If) else ()) for part in tree_of(source))
-    return tuple(p for p, nodes in guard if not any(isinstance(n, ast.Name) and n.id == "__name__" for n in nodes))
+    guard = (
+        (part, ast.walk(part.test) if isinstance(part, ast.If) else ()) for part in tree_of(source)
+    )
+    return tuple(
+        p
+        for p, nodes in guard
+        if not any(isinstance(n, ast.Name) and n.id == "__name__" for n in nodes)
+    )
 
 
 @lru_cache(maxsize=2)

@@ -53,15 +53,26 @@ def named_line(text: str, source: AttemptSource) -> int:
 def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
     """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
     functions = [_placed(each, source) for each in result.functions]
-    stands = {each.name: each.evidence for each in functions if each.state == "undefined" and each.evidence}
+    stands = {
+        each.name: each.evidence
+        for each in functions
+        if each.state == "undefined" and each.evidence
+    }
     diagnosis = list(result.diagnosis)
     for index, each in enumerate(diagnosis):
         if each.id == INTERFACE and each.function in stands:  # its name differs in nothing
             title = f"{each.function} is not there once the file has run."
-            diagnosis[index] = each.model_copy(update={"title": title, "hint": stands[each.function]})
-    changes: dict[str, object] = {"diagnosis": tuple(diagnosis), "note": in_cells(result.note, source)}
+            diagnosis[index] = each.model_copy(
+                update={"title": title, "hint": stands[each.function]}
+            )
+    changes: dict[str, object] = {
+        "diagnosis": tuple(diagnosis),
+        "note": in_cells(result.note, source),
+    }
     for key, rows in (("functions", functions), ("checks", result.checks)):
-        changes[key] = tuple(r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows)
+        changes[key] = tuple(
+            r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows
+        )
     return result.model_copy(update=changes)
 
 
@@ -95,7 +106,9 @@ def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
     found = _definitions(source, name)[::-1]
     stub = next((node for node, around in found if around is None), None)
-    written = next((node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None)
+    written = next(
+        (node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None
+    )
     if written is None or stub is None:
         return ""
     at, last = _line(source, written), _line(source, stub)
@@ -122,7 +135,9 @@ def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
 
 def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
     found = list[tuple[ast.stmt, ast.stmt | None]]()
-    left: list[tuple[ast.AST, ast.stmt | None]] = [(part, None) for part in reversed(_statements(source))]
+    left: list[tuple[ast.AST, ast.stmt | None]] = [
+        (part, None) for part in reversed(_statements(source))
+    ]
     while left:
         node, around = left.pop()
         if isinstance(node, DEFINITIONS) and node.name == name:
@@ -137,7 +152,11 @@ def _as_text(source: AttemptSource, name: str) -> str:
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.source)
     for node in (node for part in _statements(source) if is_mentioned for node in ast.walk(part)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and header.search(node.value)
+        ):
             at = _line(source, node)
             return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
     for number, (_, text) in enumerate(texts_of_cells(source), 1):
@@ -153,7 +172,10 @@ def _as_text(source: AttemptSource, name: str) -> str:
 def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
     """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold the definition as an example."""
     for cell in source.not_run:
-        if any(isinstance(part, DEFINITIONS) and part.name == name for part in read_statements(cell.text)):
+        if any(
+            isinstance(part, DEFINITIONS) and part.name == name
+            for part in read_statements(cell.text)
+        ):
             return cell.why
     return ""
 

@@ -190,7 +190,9 @@ def _member(header: tarfile.TarInfo, about: _About) -> TarMember:
     elif not header.isreg() or header.type == tarfile.GNUTYPE_SPARSE or about.is_sparse:
         refused = "is no regular file"
     is_time = 0 <= modified < LATEST
-    return TarMember(about.name or header.name, size, modified if is_time else 0.0, refused, header.isdir())
+    return TarMember(
+        about.name or header.name, size, modified if is_time else 0.0, refused, header.isdir()
+    )
 
 
 def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:

@@ -25,11 +25,19 @@ def is_unwritten(source: str) -> bool:
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
     stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
     """
-    if all(line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)):
+    if all(
+        line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)
+    ):
         return True
     nodes = nodes_of(source)
-    stores = any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in nodes)
-    return any(isinstance(node, DEFINITIONS) for node in nodes) and not stores and all(map(_is_empty, nodes))
+    stores = any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in nodes
+    )
+    return (
+        any(isinstance(node, DEFINITIONS) for node in nodes)
+        and not stores
+        and all(map(_is_empty, nodes))
+    )
 
 
 def definitions_of(source: str) -> dict[str, ast.stmt]:
@@ -43,7 +51,9 @@ def unwritten_names(source: str) -> frozenset[str]:
 
     Where a name is defined twice the last definition counts.
     """
-    return frozenset(name for name, definition in definitions_of(source).items() if has_no_content(definition))
+    return frozenset(
+        name for name, definition in definitions_of(source).items() if has_no_content(definition)
+    )
 
 
 def left_over_raise(source: str, name: str) -> LeftOver | None:
@@ -59,7 +69,11 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 def unwritten_methods(source: str, name: str) -> list[str]:
     """Return the methods of this class that have no content, where others have some."""
     last = definitions_of(source).get(name)
-    methods = [n for n in last.body if isinstance(n, ast.FunctionDef)] if isinstance(last, ast.ClassDef) else []
+    methods = (
+        [n for n in last.body if isinstance(n, ast.FunctionDef)]
+        if isinstance(last, ast.ClassDef)
+        else []
+    )
     empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
 
@@ -74,7 +88,11 @@ def is_beside_code(source: str, line: int) -> bool:
 def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
     """Return the first and the last line of each function, and where something is written; infinity where nothing is."""
     return tuple(
-        (node.lineno, node.end_lineno or 0, math.inf if has_no_content(node) else min(written, default=node.lineno))
+        (
+            node.lineno,
+            node.end_lineno or 0,
+            math.inf if has_no_content(node) else min(written, default=node.lineno),
+        )
         for node in nodes_of(source)
         if isinstance(node, ast.FunctionDef)
         for written in [[part.lineno for part in node.body if not _does_nothing(part)]]

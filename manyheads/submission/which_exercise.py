@@ -46,19 +46,28 @@ class Exercises:
         # else it need not be parsed
         is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:
-            raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
+            raise NotPlaced(
+                f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}"
+            )
         source = _source(name, content) if is_promising else ""
         budget.code -= len(source)
         # By functions and classes that no other exercise has; of several exercises, the assignment.
-        owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
+        owners = {
+            self._owners[each].id: self._owners[each]
+            for each in defined_in(source) & self._owners.keys()
+        }
         assignments = {each.assignment.id: each.assignment for each in owners.values()}
         if len(owners) == 1:
             return next(iter(owners.values()))
         if len(assignments) == 1:
             return next(iter(assignments.values()))
         if owners:
-            raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
-        raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
+            raise NotPlaced(
+                f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}"
+            )
+        raise NotPlaced(
+            f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}"
+        )
 
     def named(self, name: str) -> Exercise | Assignment | None:
         """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
@@ -92,7 +101,9 @@ class Exercises:
 
     def is_in_place(self, folders: Sequence[str]) -> bool:
         """Return whether a file in these folders lies where the course's repository has it."""
-        places = (each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments)
+        places = (
+            each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments
+        )
         return tuple(folders[-2:]) in places
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
@@ -107,18 +118,28 @@ class Exercises:
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
         """By ids and names of files; an exercise's own come before earlier ones, and these before an assignment's."""
-        known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
-        earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
+        known: dict[str, Exercise | Assignment] = {
+            assignment.id: assignment for assignment in self.course.assignments
+        }
+        earlier = {
+            key: exercise
+            for exercise in self.course.exercises
+            for key in (*exercise.row.was, *exercise.stems)
+        }
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
     def _handed_out(self) -> frozenset[str]:
-        paths = (path for e in self.course.exercises for path in (e.fingerprints, e.trained, *e.figures))
+        paths = (
+            path for e in self.course.exercises for path in (e.fingerprints, e.trained, *e.figures)
+        )
         return frozenset(path.name for path in paths)
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
+        asked = [
+            (name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)
+        ]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 
@@ -131,7 +152,9 @@ def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
 def _source(name: str, content: bytes) -> str:
     try:
         text = decoded(content)
-        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        return (
+            read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        )
     except (UnicodeDecodeError, NotebookError):
         return ""
 

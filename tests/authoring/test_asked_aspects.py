@@ -5,7 +5,15 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.asked_aspects import OF_EVERY_CHECK, Groups, Subject, choose, choose_all, groups_of, within
+from manyheads.authoring.asked_aspects import (
+    OF_EVERY_CHECK,
+    Groups,
+    Subject,
+    choose,
+    choose_all,
+    groups_of,
+    within,
+)
 from manyheads.authoring.record_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.aspects import Aspect
@@ -73,15 +81,22 @@ def test_it_asks(subjects: list[Subject], asked: dict[str, tuple[tuple[int, ...]
     assert chosen(*subjects) == asked
 
 
-@pytest.mark.parametrize(("missed", "asked"), [(1, True), (2, False)], ids=["one in ten", "two in ten"])
-def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(missed: int, asked: bool) -> None:
+@pytest.mark.parametrize(
+    ("missed", "asked"), [(1, True), (2, False)], ids=["one in ten", "two in ten"]
+)
+def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(
+    missed: int, asked: bool
+) -> None:
     subjects = [mutant(True, *[("values", (0,))] * (i >= missed)) for i in range(10)]
     assert bool(choose("check", GROUPS, subjects)) is asked
 
 
 def test_every_check_asks_for_answers_but_where_who_gives_none_passes_the_hidden_one() -> None:
     passes = mutant(False, ("answered", (1,)))
-    asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])}
+    asks = {
+        ask.aspect: ask.calls
+        for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])
+    }
     assert asks["answered"] == ((0,),)
     assert asks["kind"] == ((0,), (1,))
 
@@ -90,7 +105,10 @@ def test_a_check_that_misses_what_others_see_is_asked_last() -> None:
     """Where values are wrong, recordings do not tell what else a check of dropout fails for."""
 
     wrong_values = [subject("values dropout", "values") for _ in range(5)]
-    undropped, passes = subject("dropout", "dtype"), [subject("values", "values", "dtype") for _ in range(5)]
+    undropped, passes = (
+        subject("dropout", "dtype"),
+        [subject("values", "values", "dtype") for _ in range(5)],
+    )
     chosen = choose_all({"values": GROUPS, "dropout": GROUPS}, [*wrong_values, undropped, *passes])
     assert not chosen["values"].is_last
     assert chosen["dropout"].is_last
@@ -107,7 +125,9 @@ def test_what_dropout_leaves_is_asked_last_at_most() -> None:
     """Once, a check that asked this first, and nothing else, passed who drops the answer in place of the weights."""
     groups: Groups = {**dict.fromkeys(GROUPS, ()), "struck": [(0,)], "dropped": [(0, 1)]}
     struck = [subject("drops", "struck") for _ in range(9)]
-    chosen = choose_all({"drops": groups}, [*struck, subject("drops", ("dropped", (0, 1)))])["drops"]
+    chosen = choose_all({"drops": groups}, [*struck, subject("drops", ("dropped", (0, 1)))])[
+        "drops"
+    ]
     assert chosen.is_last
     assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}
 
@@ -115,7 +135,12 @@ def test_what_dropout_leaves_is_asked_last_at_most() -> None:
 def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
     """Once, it was right about so many whose values are wrong that a dropout that was left out, alone, went unseen."""
 
-    groups: Groups = {**dict.fromkeys(GROUPS, ()), "values": [(0,)], "finite": [(0,)], "struck": [(0,)]}
+    groups: Groups = {
+        **dict.fromkeys(GROUPS, ()),
+        "values": [(0,)],
+        "finite": [(0,)],
+        "struck": [(0,)],
+    }
     of_values: Groups = {**groups, "struck": ()}
     wrong = [subject("values drops", "values", "finite") for _ in range(40)]
     undropped = [subject("drops", "struck") for _ in range(2)]
@@ -128,7 +153,11 @@ def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
 def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
     one: tuple[Aspect, tuple[int, ...]] = ("mutated", (0,))
     two: tuple[Aspect, tuple[int, ...]] = ("dtype", (1,))
-    subjects = [subject("check", one, two, id_="a"), subject("check", one, id_="a"), subject("check", two, id_="b")]
+    subjects = [
+        subject("check", one, two, id_="a"),
+        subject("check", one, id_="a"),
+        subject("check", two, id_="b"),
+    ]
     means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
     assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
 
@@ -137,7 +166,9 @@ def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
     expected = (*EXPECTED, (torch.tensor(1.0),))
     groups = within(groups_of((0, 1, 2), expected), (0, 1))
     assert (groups["kind"], groups["shape"]) == ([(0,), (1,), (2,)], [(0,), (1,)])
-    asks = choose_all({"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))])
+    asks = choose_all(
+        {"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))]
+    )
     assert {ask.aspect: ask.calls for ask in asks["check"].asks}["kind"] == ((0,), (1,), (2,))
 
 
@@ -148,13 +179,18 @@ def test_what_a_kind_means_is_told() -> None:
 
 
 def test_more_is_asked_of_a_mutant_that_nothing_sees() -> None:
-    seen, unseen = [subject("check", "shape") for _ in range(20)], [subject("check", "values") for _ in range(2)]
+    seen, unseen = (
+        [subject("check", "shape") for _ in range(20)],
+        [subject("check", "values") for _ in range(2)],
+    )
     elsewhere = subject("other", "values", ("dtype", (1,)))
     groups = {"check": GROUPS, "other": GROUPS}
     more = choose_all(groups, [*seen, *unseen, elsewhere])["check"].asks
     assert [ask.calls for ask in more if ask.aspect == "values"] == [((0,),)]
     alone = subject("", "values")
-    assert "values" not in {ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks}
+    assert "values" not in {
+        ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks
+    }
 
 
 X, KEEP, W = torch.arange(6.0).view(2, 3), torch.tensor([True, False]), {"W.weight": torch.eye(3)}
@@ -175,4 +211,6 @@ ONE = Call(Build("Layer", (3, 3), state=W), (X, KEEP, None))
 ])  # fmt: skip
 def test_an_edit_of_one_argument(other: Call, expected: bool) -> None:
     assert is_an_edit(ONE, other) is expected
-    assert not is_an_edit(*(Call(name, (torch.empty(size, device="meta"),)) for name, size in (("f", 2), ("g", 3))))
+    assert not is_an_edit(
+        *(Call(name, (torch.empty(size, device="meta"),)) for name, size in (("f", 2), ("g", 3)))
+    )

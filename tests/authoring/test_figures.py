@@ -32,7 +32,9 @@ def one_line(text: str) -> str:
 def markdown(path: Path) -> str:
     """Return the words of a lesson in one line."""
     cells = path.read_text(encoding="utf-8").split("# %% ")
-    shown = "".join(cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]"))
+    shown = "".join(
+        cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
+    )
     return one_line(re.sub(r"^# ?", "", shown, flags=re.MULTILINE))
 
 
@@ -57,7 +59,10 @@ def share(loss: str) -> str:
 
 def grid(numbers: torch.Tensor) -> str:
     """Return numbers as a lesson prints a table of them."""
-    return " ".join("0" if number == 0 else f"{round(number, 2) + 0.0:.2f}" for number in numbers.flatten().tolist())
+    return " ".join(
+        "0" if number == 0 else f"{round(number, 2) + 0.0:.2f}"
+        for number in numbers.flatten().tolist()
+    )
 
 
 def error_of(call: Callable[[], object]) -> str:

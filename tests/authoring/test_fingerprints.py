@@ -24,7 +24,9 @@ def calls(call: Call) -> RecordedCalls:
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], expected)}
-    return RecordedCalls((), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups)
+    return RecordedCalls(
+        (), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups
+    )
 
 
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
@@ -83,7 +85,10 @@ def rounded(middle: float) -> Function:
     pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
 ])  # fmt: skip
 def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
-    assert stored_of(functions, call) == (stored, 1 + max([0, *(place for place in stored if place)]))
+    assert stored_of(functions, call) == (
+        stored,
+        1 + max([0, *(place for place in stored if place)]),
+    )
 
 
 def broken(call: Call, f: Function) -> tuple[int | None, Broken]:

@@ -29,7 +29,11 @@ def notebook(line: str, kind: str = "code") -> bytes:
 
 
 def fingerprint(line: str) -> bytes:
-    body = {"content": {"words": {"counts_all": {"hints": ["Look.", f"It should be: {line}", "Think."]}}}}
+    body = {
+        "content": {
+            "words": {"counts_all": {"hints": ["Look.", f"It should be: {line}", "Think."]}}
+        }
+    }
     return safetensors.torch.save({"t0000": torch.zeros(3)}, metadata={"body": json.dumps(body)})
 
 
@@ -40,7 +44,9 @@ def wheel(line: str) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("line", [SOLUTION, REFUSAL], ids=["of a solution", "of a solution, with quotes"])
+@pytest.mark.parametrize(
+    "line", [SOLUTION, REFUSAL], ids=["of a solution", "of a solution, with quotes"]
+)
 @pytest.mark.parametrize(("name", "write"), [
     pytest.param("a/01_x.py", script, id="in a script"),
     pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
@@ -48,7 +54,9 @@ def wheel(line: str) -> bytes:
     pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
     pytest.param("engine.whl: engine/a.py", wheel, id="in a member of the wheel"),
 ])  # fmt: skip
-def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str], bytes], line: str) -> None:
+def test_a_planted_line_is_found(
+    tiny: Course, name: str, write: Callable[[str], bytes], line: str
+) -> None:
     file = name.partition(":")[0]
     assert leaks(tiny, {file: write("x = 1")}) == ()
     (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", file: write(line)})
@@ -66,12 +74,16 @@ def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str],
     pytest.param(SOLUTION, lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
     pytest.param(REFUSAL, lambda line: line.replace('"', "'"), id="in other quotes"),
 ])  # fmt: skip
-def test_another_layout_hides_nothing(tiny: Course, line: str, disguise: Callable[[str], str]) -> None:
+def test_another_layout_hides_nothing(
+    tiny: Course, line: str, disguise: Callable[[str], str]
+) -> None:
     assert len(leaks(tiny, {"a.py": script(disguise(line))})) == 1
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])
-def test_the_instructors_files_are_never_released_whatever_they_hold(tiny: Course, name: str) -> None:
+def test_the_instructors_files_are_never_released_whatever_they_hold(
+    tiny: Course, name: str
+) -> None:
     assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)
     assert leaks(tiny, {f"docs/{name}": b""}) == ()
 
@@ -94,13 +106,24 @@ MEANS = "means = x.cumsum(0).mT"
     pytest.param(MEANS, f"{MEANS}\n", f"# %% [markdown]\n# Never write {MEANS} here.\n\n", False, id="a line that the stub has"),
     *(pytest.param(line, f"{line}\n", "", False, id=line) for line in ("y = sums @ tri", "super().__init__()", "# the mean of all that came")),
 ])  # fmt: skip
-def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it(tiny_copy, line, text, lesson, leaked):
+def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it(
+    tiny_copy, line, text, lesson, leaked
+):
     path = tiny_copy / SOURCE
-    source = path.read_text(encoding="utf-8").replace("    ### END SOLUTION", f"    {line}\n    ### END SOLUTION")
+    source = path.read_text(encoding="utf-8").replace(
+        "    ### END SOLUTION", f"    {line}\n    ### END SOLUTION"
+    )
     path.write_text(f"{lesson}{source}", encoding="utf-8")
     assert bool(leaks(load_course(tiny_copy), {"a.md": text.encode()})) is leaked
 
 
 def test_what_everybody_writes_is_not_hidden(tiny: Course) -> None:
-    everyday = ("import torch", "def running_mean(x):", "return out", "else:", "x = 1", "import torch  # the tensors")
+    everyday = (
+        "import torch",
+        "def running_mean(x):",
+        "return out",
+        "else:",
+        "x = 1",
+        "import torch  # the tensors",
+    )
     assert leaks(tiny, {"a.py": "\n".join(everyday).encode()}) == ()

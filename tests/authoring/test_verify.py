@@ -102,7 +102,9 @@ def broken(lines: list[Line]) -> dict[str, list[str]]:
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf, tiny_copy: Path) -> None:
+def test_on_a_sound_course_every_claim_holds_with_its_figures(
+    lines_of: LinesOf, tiny_copy: Path
+) -> None:
     lines = lines_of(tiny_copy, pairs=None)
     assert broken(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
@@ -258,7 +260,9 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
     pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
         {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
 ])  # fmt: skip
-def test_a_fault_that_is_released_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims, monkeypatch):
+def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
+    lines_of, tiny_copy, fault, claims, monkeypatch
+):
     monkeypatch.setattr(
         test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
     )  # there are few
@@ -270,7 +274,9 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(lines_of, tiny_c
 TWO_CHANGES = '    ("counts_all", {"count": "all"}),\n    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
 
 
-def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(lines_of, tiny_copy):
+def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
+    lines_of, tiny_copy
+):
     """Of the last number alone the count is right."""
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
     release(tiny_copy)
@@ -278,12 +284,17 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     assert (pairs.failures, pairs.kept) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of: LinesOf, two_means: Path) -> None:
+def test_claims_about_one_exercise_say_nothing_of_the_others(
+    lines_of: LinesOf, two_means: Path
+) -> None:
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
-    said = [broken(lines_of(two_means, "released", named=named)) for named in (["running_mean"], ["last_mean"], ())]
+    said = [
+        broken(lines_of(two_means, "released", named=named))
+        for named in (["running_mean"], ["last_mean"], ())
+    ]
     assert [{claim: len(failures) for claim, failures in about.items()} for about in said] == [
         {}, {RELEASED: 1}, {RELEASED: 2}
     ]  # fmt: skip
@@ -401,7 +412,10 @@ def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault,
 def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypatch):
     monkeypatch.setattr(time_limit, "SECONDS", 2.0)
     edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(tiny_copy)
-    assert_broken(lines_of(tiny_copy, "visible_checks"), {VISIBLE: ["does not end: it still computes on line "]})
+    assert_broken(
+        lines_of(tiny_copy, "visible_checks"),
+        {VISIBLE: ["does not end: it still computes on line "]},
+    )
 
 
 # A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are equal no more.
@@ -452,12 +466,16 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.param(say_nothing_all, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
         for way in ("scales its numbers", "gives one wrong number")], id="everybody is said to say nothing"),
 ])  # fmt: skip
-def test_a_claim_about_what_says_nothing_tells_what_it_earns(lines_of, monkeypatch, break_it, broken_claim, failures):
+def test_a_claim_about_what_says_nothing_tells_what_it_earns(
+    lines_of, monkeypatch, break_it, broken_claim, failures
+):
     break_it(monkeypatch)
     assert_broken(lines_of(TINY, "empty or form"), {broken_claim: failures})
 
 
-def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(lines_of, tiny_copy, monkeypatch) -> None:
+def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
+    lines_of, tiny_copy, monkeypatch
+) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
     monkeypatch.setattr(run_checks, "unanswered", lambda *given: None)
@@ -471,7 +489,9 @@ def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
     return FaultBench(tiny, box, running_mean)
 
 
-def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(lines_of, bench, monkeypatch):
+def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
+    lines_of, bench, monkeypatch
+):
     first, again = (list(islice(bench.faults(), 5)) for _ in range(2))
     assert first == again
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
@@ -494,13 +514,22 @@ def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, 
 
 
 def line(held: int, total: int, share: float = 1.0) -> Line:
-    return Line("all", "says", "course release", share, total, [f"case {number}" for number in range(total - held)])
+    return Line(
+        "all",
+        "says",
+        "course release",
+        share,
+        total,
+        [f"case {number}" for number in range(total - held)],
+    )
 
 
 @pytest.mark.parametrize(("held", "total", "share", "kept"), [
     (10, 10, 1.0, True), (9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 1.0, None), (0, 0, 0.9, None),
 ])  # fmt: skip
-def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(held, total, share, kept):
+def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(
+    held, total, share, kept
+):
     assert line(held, total, share).kept is kept
     assert (line(held, total, share).figures == NOTHING) is (kept is None)
 
@@ -509,10 +538,16 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
     assert line(10, 10, 0.9).figures == "10 of 10"
     assert (line(9, 10, 0.9).figures, line(9, 10, 0.9).lines) == ("9 of 10, at least 90% asked", [])
     assert line(0, 6).figures == "0 of 6"
-    assert line(1, 13).lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]
+    assert line(1, 13).lines == [
+        *(f"case {n}" for n in range(10)),
+        "and 2 more",
+        "Next: course release",
+    ]
 
 
-def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_box_that_ends_it_and_is_told(
+    lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*given: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
@@ -525,15 +560,23 @@ def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of: LinesOf, monke
 def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
     release(two_means)
     course, shown = load_course(two_means), list[Line]()
-    alone, together = (verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=n) for n in (1, 2))
-    told = [sorted((line.about, line.says, line.figures) for line in lines) for lines in (alone, together, shown)]
+    alone, together = (
+        verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=n)
+        for n in (1, 2)
+    )
+    told = [
+        sorted((line.about, line.says, line.figures) for line in lines)
+        for lines in (alone, together, shown)
+    ]
     assert told[0] == told[1]
     assert told[2] == sorted([*told[0], *told[0]]), "each is shown when it is done"
 
 
 @pytest.mark.journey
 def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
-    add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(tiny_copy)
+    add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(
+        tiny_copy
+    )
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match=LOST):
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)

@@ -24,9 +24,17 @@ def said(graded: list[str], home: list[str]) -> dict[str, object]:
 
 
 def test_what_was_won_lost_and_reordered_is_counted():
-    old = {"a": said(["x in f"], ["x in f"]), "b": said(["x in f", "y in g"], []), "c": said([], [])}
+    old = {
+        "a": said(["x in f"], ["x in f"]),
+        "b": said(["x in f", "y in g"], []),
+        "c": said([], []),
+    }
     assert list(compare({"a": said([], [])}, {}))[-1] == "only in one file: a"
-    new = {"a": said([], ["x in f"]), "b": said(["y in g", "x in f"], []), "c": said([], ["z|w in f"])}
+    new = {
+        "a": said([], ["x in f"]),
+        "b": said(["y in g", "x in f"], []),
+        "c": said([], ["z|w in f"]),
+    }
     assert list(compare(old, new)) == [
         "a, graded: names lost: x in f",
         "b, graded: names reordered: x in f > y in g, now y in g > x in f",

@@ -166,13 +166,32 @@ BODIES = {
 
 # What the box does not have is refused as an exception that Python knows, and the attempt goes on.
 REFUSED_KINDLY = {
-    "a program": ("import subprocess\n    subprocess.run(['ls'])", {"PermissionError", "FileNotFoundError"}),
+    "a program": (
+        "import subprocess\n    subprocess.run(['ls'])",
+        {"PermissionError", "FileNotFoundError"},
+    ),
     "a shell": ("return float(os.system('true') != 0) - 1.0 or 1 / 0", {"ZeroDivisionError"}),
-    "a connection": ("import socket\n    socket.create_connection(('127.0.0.1', 80), 1)", {"PermissionError"}),
-    "a page of the web": ("import urllib.request\n    urllib.request.urlopen('http://example.org')", {"URLError"}),
+    "a connection": (
+        "import socket\n    socket.create_connection(('127.0.0.1', 80), 1)",
+        {"PermissionError"},
+    ),
+    "a page of the web": (
+        "import urllib.request\n    urllib.request.urlopen('http://example.org')",
+        {"URLError"},
+    ),
     "a compiler that is switched on again": (
         "del os.environ['TORCHDYNAMO_DISABLE']\n    torch.compile(lambda x: x * 2)(torch.ones(3))",
-        {"InductorError", "BackendCompilerFailed", "InvalidCxxCompiler", "RuntimeError", "KeyError", "PermissionError"},
+        {
+            "InductorError",
+            "BackendCompilerFailed",
+            "InvalidCxxCompiler",
+            "RuntimeError",
+            "KeyError",
+            "PermissionError",
+        },
     ),
-    "another limit": ("import resource\n    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", {"ValueError"}),
+    "another limit": (
+        "import resource\n    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        {"ValueError"},
+    ),
 }

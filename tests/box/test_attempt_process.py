@@ -88,8 +88,13 @@ def test_its_end_is_told_in_one_sentence(box, body, end, says):
 
 
 def test_what_it_starts_ends_with_it(box, tmp_path):
-    named = "        import ctypes, time\n        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n"
-    answer(box, f"    if os.fork() == 0:\n        os.setsid()\n{named}        time.sleep(60)\n    return 1.0")
+    named = (
+        "        import ctypes, time\n        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n"
+    )
+    answer(
+        box,
+        f"    if os.fork() == 0:\n        os.setsid()\n{named}        time.sleep(60)\n    return 1.0",
+    )
     assert not is_running("mh-orphan")
 
 
@@ -273,7 +278,16 @@ def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tin
 
 
 REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]
-ALLOWED = ["math", "json", "torch.nn.functional", "numpy", "einops", "safetensors.torch", "sympy", "typing_extensions"]
+ALLOWED = [
+    "math",
+    "json",
+    "torch.nn.functional",
+    "numpy",
+    "einops",
+    "safetensors.torch",
+    "sympy",
+    "typing_extensions",
+]
 
 
 @pytest.fixture(params=["namespaces", "forked", "process"])
@@ -287,7 +301,10 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
 
 
 def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
-    source = "".join(f"import {name}\n" for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"])
+    source = "".join(
+        f"import {name}\n"
+        for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"]
+    )
     process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))
     process.connection.close()
     assert [part.line for part in process.stopped] == [*range(1, len(REFUSED) + 1)]

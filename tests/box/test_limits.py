@@ -98,11 +98,18 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])
-def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(limited_box, dtype, least, most):
+def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
+    limited_box, dtype, least, most
+):
     """Of 2 MiB: in float32 it counts twice, as it is compared."""
     connection = limited_box.attempt(LIMITS)
     try:
-        connection.ask(Load(f"{COUNTING}\ndef f(mib):\n    return take(mib).view(torch.{dtype})\n", "attempt.py"), 10.0)
+        connection.ask(
+            Load(
+                f"{COUNTING}\ndef f(mib):\n    return take(mib).view(torch.{dtype})\n", "attempt.py"
+            ),
+            10.0,
+        )
         read = connection.ask(Call("f", (least,)), 10.0).outputs[0].tensor
         assert read.nbytes == least << 20
         with pytest.raises(AttemptEnded, match="2 MiB") as caught:
@@ -128,7 +135,9 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
-        pytest.skip("this machine lets nobody make a cgroup: each process of an attempt is bounded by itself")
+        pytest.skip(
+            "this machine lets nobody make a cgroup: each process of an attempt is bounded by itself"
+        )
     body = """
     told = []
     for _ in range(8):
@@ -159,7 +168,9 @@ BELOW = "def below():\n    return 1.0\n"
 
 
 @contextmanager
-def loaded(box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]) -> Iterator[Loaded]:
+def loaded(
+    box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]
+) -> Iterator[Loaded]:
     process = load(box, limits, Load(source, "a.py", **more))
     try:
         yield process
@@ -186,13 +197,17 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
     pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
 ])  # fmt: skip
-def test_what_stands_below_a_part_that_ends_the_process_runs(box: Box, part: str, ended: End) -> None:
+def test_what_stands_below_a_part_that_ends_the_process_runs(
+    box: Box, part: str, ended: End
+) -> None:
     with loaded(box, f"above = 1\n{part}\n{BELOW}") as process:
         assert number_of(process, "below") == 1.0
         assert ends_of(process) == [(2, ended)]
 
 
-def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(box: Box) -> None:
+def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(
+    box: Box,
+) -> None:
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
     with loaded(box, source) as process:
         assert number_of(process, "below") == 1.0
@@ -207,8 +222,12 @@ def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("per_call", "seconds"), [(1.0, [0.5, 0.5, 0.5]), (4.0, [2.0, 1.0, 0.5])])
-def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box, per_call, seconds) -> None:
-    with loaded(box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)) as process:
+def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
+    box, per_call, seconds
+) -> None:
+    with loaded(
+        box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)
+    ) as process:
         assert [part.seconds for part in process.stopped] == seconds
 
 
@@ -221,7 +240,9 @@ def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box, 
         "    except OSError:\n        pass\n" + BELOW, OF_PARTS, End.BAD_REPLY, None,
         id="that answers in the judge's place"),
 ])  # fmt: skip
-def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, end: End, says: str | None) -> None:
+def test_of_a_file_nothing_more_is_tried(
+    box: Box, source: str, limits: Limits, end: End, says: str | None
+) -> None:
     with pytest.raises(AttemptEnded, match=says) as caught:
         load(box, limits, Load(source, "a.py"))
     assert caught.value.end is end
@@ -229,7 +250,9 @@ def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, 
 
 def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
     spent = Spent()
-    process = load(box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent)
+    process = load(
+        box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent
+    )
     process.connection.close()
     assert spent.seconds > 0.85  # three of them slept
     assert spent.received > 0
@@ -251,7 +274,9 @@ def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
 
 
 def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
-    with loaded(box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n") as process:
+    with loaded(
+        box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n"
+    ) as process:
         (stopped,) = process.stopped
     assert stopped == Stopped(1, stopped.raised)
     assert stopped.raised.line is None
@@ -289,7 +314,9 @@ def children(*_):
             spins()
     spins()
 """
-needs_schedstat = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel keeps no schedstat")
+needs_schedstat = pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this kernel keeps no schedstat"
+)
 
 
 @pytest.fixture(scope="module")
@@ -327,7 +354,9 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
     pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
     pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
 ])  # fmt: skip
-def test_of_four_seconds_so_many_are_its_own(tmp_path: Path, waited: float | None, ran: float, own: float) -> None:
+def test_of_four_seconds_so_many_are_its_own(
+    tmp_path: Path, waited: float | None, ran: float, own: float
+) -> None:
     schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"
     ticks = os.sysconf("SC_CLK_TCK")
     schedstat.write_text("7 1000000000 3")
@@ -347,12 +376,16 @@ def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt: Connectio
 
 
 @needs_schedstat
-def test_the_same_code_has_the_same_points_there(tiny: Course, running_mean: Exercise, busy_box: Box) -> None:
+def test_the_same_code_has_the_same_points_there(
+    tiny: Course, running_mean: Exercise, busy_box: Box
+) -> None:
     slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
     limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
     course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
     judge = Judge(course, busy_box, Settings(secret=b"secret", lines=False))
-    result = judge.grade_attempt("a student", running_mean, AttemptSource("01_running_mean.py", slow))
+    result = judge.grade_attempt(
+        "a student", running_mean, AttemptSource("01_running_mean.py", slow)
+    )
     assert result.score == result.max_score, result.checks
 
 

@@ -60,7 +60,9 @@ def without_bias(module: nn.Module) -> None:
     pytest.param(zeroed, True, id="other numbers"),
     pytest.param(without_bias, True, id="one that is gone"),
 ])  # fmt: skip
-def test_a_call_that_changes_a_parameter_is_told(call: Callable[[nn.Module], object], expected: bool) -> None:
+def test_a_call_that_changes_a_parameter_is_told(
+    call: Callable[[nn.Module], object], expected: bool
+) -> None:
     names = {"Linear": nn.Linear, "touch": lambda module: (call(module), torch.zeros(1))[1]}
     (facts,) = execute(names, Call("touch", (LAYER,)), "attempt.py").modules
     assert facts.changed is expected
@@ -102,11 +104,15 @@ def dtype(attempt: Connection, call: Call) -> str | None:
     return output.dtype
 
 
-def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(attempt: Connection) -> None:
+def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
+    attempt: Connection,
+) -> None:
     assert dtype(attempt, Call("product", (X,), autocast="bfloat16")) == "bfloat16"
     assert dtype(attempt, Call(Build("Layer"), (X,), autocast="bfloat16")) == "bfloat16"
     assert attempt.ask(Call("fault", (X,), autocast="bfloat16"), 10.0).raised is not None
-    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None, "on a CPU no memory is reported"
+    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None, (
+        "on a CPU no memory is reported"
+    )
     assert dtype(attempt, Call("product", (X,))) == "float32"
     # Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not.
     half = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
@@ -119,7 +125,9 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(att
     pytest.param(Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"),
     pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
 ])  # fmt: skip
-def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Connection, call: Call, device: str) -> None:
+def test_what_is_given_is_moved_to_the_device_that_the_call_names(
+    attempt: Connection, call: Call, device: str
+) -> None:
     reply = attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == device
@@ -130,7 +138,9 @@ def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Conne
     pytest.param(X, "meta", id="all else is moved"),
 ])  # fmt: skip
 def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, device: str) -> None:
-    sent = on_its_device(Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device))
+    sent = on_its_device(
+        Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)
+    )
     found = [sent.args[0], sent.args[1].linears["proj"], sent.cotangent[0]]
     assert [t.device.type for t in found] == ["meta"] * 3
 

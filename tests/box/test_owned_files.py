@@ -96,12 +96,17 @@ def test_nothing_is_left_on_a_file_that_its_uid_owns(box_with_a_library: Namespa
     assert answer(box_with_a_library, "marked") == 0.0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user may own the libraries, and the box has that user's uid")
+@pytest.mark.skipif(
+    os.geteuid() != 0,
+    reason="an ordinary user may own the libraries, and the box has that user's uid",
+)
 def test_no_other_file_belongs_to_a_box_that_root_opens(box_with_a_library: NamespaceBox) -> None:
     assert answer(box_with_a_library, "files_of_its_own") == 0.0
 
 
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(box_with_a_library: NamespaceBox) -> None:
+def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(
+    box_with_a_library: NamespaceBox,
+) -> None:
     assert answer(box_with_a_library, "may_write") == 7.0
 
 
@@ -252,7 +257,9 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(slow: NamespaceBox) -> N
     assert supervisor_and_attempts(slow)[0] == supervisor, "the box was replaced without need"
 
 
-def test_where_it_never_ends_the_box_is_replaced(slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_never_ends_the_box_is_replaced(
+    slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(warm, "SLOW_END_SECONDS", 0.1)
     supervisor, _ = end_of_one_that_never_comes(slow)
     assert answers(slow)

@@ -63,9 +63,13 @@ def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
 @pytest.mark.recorded
 def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> None:
     recorded = read(sides.exercise("kv_cache").fingerprints)
-    chunks = [recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
+    chunks = [
+        recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1
+    ]
     assert any(each.projections for outputs in chunks for each in outputs[::2])
-    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
+    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), (
+        "a cache is the attempt's own"
+    )
 
 
 def test_a_part_may_be_none() -> None:
@@ -75,7 +79,9 @@ def test_a_part_may_be_none() -> None:
     def ask(function: Callable[[torch.Tensor], object]) -> object:
         return Implementation(LocalRunner({"spread": function}), forms=forms).call("spread", x)
 
-    nothing, something = (ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3)))
+    nothing, something = (
+        ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3))
+    )
     assert_matches(nothing, nothing)
     with pytest.raises(CheckFailed, match="spread should be None; yours is a tensor"):
         assert_matches(something, nothing)
@@ -111,8 +117,12 @@ class CachedSelfAttention"""
     ("(named('(opaque)'), None)", "something that is not an answer"),
     ("(x, torch.ones(1 << 33))", "more memory was asked for"),
 ])  # fmt: skip
-def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides: Sides, returned: str, says: str) -> None:
-    result = sides.graded("kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"})
+def test_a_structure_that_lies_or_is_too_large_earns_nothing(
+    sides: Sides, returned: str, says: str
+) -> None:
+    result = sides.graded(
+        "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
+    )
     told = " ".join(check.evidence for check in result.checks)
     assert says in told
     assert "secret" not in told
@@ -125,14 +135,20 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides: Sides, retur
         "sparse_31415 float32 tensor", "strided a_secret tensor")),
     *((kind, f"a {kind}") for kind in ("sparse_coo float32 tensor", "strided complex64 tensor", "jagged float32 tensor")),
 ])  # fmt: skip
-def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(kind: str, told: str) -> None:
+def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(
+    kind: str, told: str
+) -> None:
     assert kind_name(kind) == told
 
 
-@pytest.mark.parametrize("tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"])
+@pytest.mark.parametrize(
+    "tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"]
+)
 def test_what_has_no_dtype_cannot_name_one(tensor: torch.Tensor | None) -> None:
     answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
-    with pytest.raises(CheckFailed, match="a tensor was expected; yours returned an object of another type"):
+    with pytest.raises(
+        CheckFailed, match="a tensor was expected; yours returned an object of another type"
+    ):
         assert answer.dtype
 
 
@@ -146,10 +162,16 @@ def show(repository: Path, box: Box) -> Show:
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
 
     def shown(returned: str) -> list[tuple[Example, Traced, Explained]]:
-        text = edited(kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}"))
+        text = edited(
+            kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
+        )
         source = AttemptSource(f"{kv_cache.stem}.py", text)
-        found = follow(box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints)))
-        return [(example, traced, explained(example, traced, source)) for example, traced in found.shown]
+        found = follow(
+            box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints))
+        )
+        return [
+            (example, traced, explained(example, traced, source)) for example, traced in found.shown
+        ]
 
     return shown
 

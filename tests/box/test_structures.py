@@ -59,7 +59,9 @@ def kinds(result: object, form: Form) -> list[str]:
     pytest.param(([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form())), id="a tuple in a tuple"),
 ])  # fmt: skip
 def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> None:
-    assert [output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None] == [[1], [2, 2]]
+    assert [
+        output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None
+    ] == [[1], [2, 2]]
 
 
 def test_none_is_a_part_like_any_other() -> None:
@@ -74,13 +76,19 @@ def test_none_is_a_part_like_any_other() -> None:
     ({"y": ONE}, PAIR, "dict"),
     (Stats(ONE), NAMED, "Stats"),
 ])  # fmt: skip
-def test_another_structure_is_told_and_holds_no_numbers(result: object, form: Form, came: str) -> None:
+def test_another_structure_is_told_and_holds_no_numbers(
+    result: object, form: Form, came: str
+) -> None:
     assert outputs_of(result, form) == [Output(misfit(0, came))] * 2
 
 
 def test_the_depth_of_another_structure_is_told() -> None:
     nested = Form("tuple", ("y", "stats"), (Form(), NAMED))
-    assert [read_misfit(kind) for kind in kinds((ONE, None), nested)] == [None, (1, "NoneType"), (1, "NoneType")]
+    assert [read_misfit(kind) for kind in kinds((ONE, None), nested)] == [
+        None,
+        (1, "NoneType"),
+        (1, "NoneType"),
+    ]
 
 
 class Counter(torch.nn.Module):
@@ -129,7 +137,11 @@ class Doubles(torch.nn.Module):
         return 2 * x if self.training else x
 
 
-TURNS = (FollowUp((ONE,), training=True), FollowUp((ONE,)), FollowUp((), {"x": ONE}, training=False))
+TURNS = (
+    FollowUp((ONE,), training=True),
+    FollowUp((ONE,)),
+    FollowUp((), {"x": ONE}, training=False),
+)
 
 
 def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
@@ -138,7 +150,9 @@ def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
 
 
 def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
-    calls = Implementation(LocalRunner({"Doubles": Doubles})).module("Doubles").training().sequence()
+    calls = (
+        Implementation(LocalRunner({"Doubles": Doubles})).module("Doubles").training().sequence()
+    )
     with pytest.raises(ValueError, match="first call"):
         calls.train()
     calls(ONE)
@@ -149,7 +163,9 @@ def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
 
 
 def test_a_call_with_steps_survives_the_wire_in_another_dtype() -> None:
-    call = Call("f", (ONE,), returns=PAIR, then=(*TURNS, FollowUp((ONE, STATE))), cotangent=(ONE, None))
+    call = Call(
+        "f", (ONE,), returns=PAIR, then=(*TURNS, FollowUp((ONE, STATE))), cotangent=(ONE, None)
+    )
     found = wire.decode(wire.encode(cast(call, "float32")))
     assert isinstance(found, Call)
     assert [step.training for step in found.steps] == [None, True, None, False, None]
@@ -200,9 +216,15 @@ EXCEPTIONS = {
 }
 OTHERS = {
     "a group": ('raise ExceptionGroup("caf\\udce9", [ValueError("x")])', "ExceptionGroup"),
-    "a group of what is no Exception": ('raise BaseExceptionGroup("x", [SystemExit()])', "BaseExceptionGroup"),
+    "a group of what is no Exception": (
+        'raise BaseExceptionGroup("x", [SystemExit()])',
+        "BaseExceptionGroup",
+    ),
     "what is no Exception": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    "a syntax error of its own": ("raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))", "SyntaxError"),
+    "a syntax error of its own": (
+        "raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))",
+        "SyntaxError",
+    ),
     "a generator that ends": ("raise GeneratorExit", "GeneratorExit"),
 }
 
@@ -224,7 +246,9 @@ def test_a_refusal_stays_one_whatever_its_text_or_class(box, body):
     assert raised.message.encode() is not None
 
 
-@pytest.mark.parametrize(("body", "name"), [pytest.param(*row, id=name) for name, row in OTHERS.items()])
+@pytest.mark.parametrize(
+    ("body", "name"), [pytest.param(*row, id=name) for name, row in OTHERS.items()]
+)
 def test_any_other_exception_is_an_answer(box, body, name):
     assert raised_in(box, body).type == name
 
@@ -271,8 +295,14 @@ def test_names_and_attributes_of_a_module_are_bounded_and_can_be_written(box):
     (reply,) = replies(box, LIMITS, MODULE, build("Wide", "flash", "size", "rate"))
     (facts,) = reply.modules
     assert reply.raised is None
-    assert set(facts.parameters) == {r"caf\udce9", "é" * NAME_LIMIT} == {*reply.gradients} - {"args.0"}
-    assert facts.attributes == {"flash": (r"yes\udce9" * 100)[:NAME_LIMIT], "size": "int", "rate": 1.0}
+    assert (
+        set(facts.parameters) == {r"caf\udce9", "é" * NAME_LIMIT} == {*reply.gradients} - {"args.0"}
+    )
+    assert facts.attributes == {
+        "flash": (r"yes\udce9" * 100)[:NAME_LIMIT],
+        "size": "int",
+        "rate": 1.0,
+    }
 
 
 def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):

@@ -101,8 +101,12 @@ CALLS = [  # name, number on x86_64 and aarch64, arguments, on the CPU, on a GPU
 ]
 
 
-@pytest.mark.parametrize(("_", "numbers", "arguments", "on_cpu", "on_gpu"), CALLS, ids=[call[0] for call in CALLS])
-def test_answers(_: str, numbers: tuple[int, int], arguments: tuple[int, ...], on_cpu: int, on_gpu: int) -> None:
+@pytest.mark.parametrize(
+    ("_", "numbers", "arguments", "on_cpu", "on_gpu"), CALLS, ids=[call[0] for call in CALLS]
+)
+def test_answers(
+    _: str, numbers: tuple[int, int], arguments: tuple[int, ...], on_cpu: int, on_gpu: int
+) -> None:
     for number, (machine, architecture) in zip(numbers, MACHINES.items(), strict=True):
         for device, expected in (("cpu", on_cpu), ("cuda", on_gpu)):
             program = seccomp.program(machine, device)
@@ -115,7 +119,9 @@ def test_alternatives_and_neighbours_are_told_apart() -> None:
         [Condition(0, (1, 2)), Condition(1, (0,), 0xF0)],
         [Condition(0, (3,), wanted=False), Condition(1, (7,), upper=True)],
     )
-    verdicts = {number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7}
+    verdicts = {
+        number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7
+    }
     program = assemble(1, verdicts, 500)
     for number in range(510):
         for first in (0, 1, 2, 3):
@@ -242,7 +248,9 @@ REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
 
 
 @pytest.mark.parametrize("expression", REFUSED.values(), ids=REFUSED)
-def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(box: Box, expression: str) -> None:
+def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(
+    box: Box, expression: str
+) -> None:
     got = reply(box, f"return works(lambda: {expression})", PRELUDE)
     assert got.raised is None, got.raised
     assert got.outputs[0].tensor.item() == 0.0

@@ -28,7 +28,9 @@ X = torch.arange(24.0).reshape(2, 3, 4)
 def follow() -> Follow:
     """Follow `f(x)`, whose source is given."""
 
-    def follow(source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1, **call: Any) -> Traced:
+    def follow(
+        source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1, **call: Any
+    ) -> Traced:
         namespace: dict[str, object] = {}
         head = "import torch, math, einops\nfrom torch import nn\nimport torch.nn.functional as F\n"
         exec(compile(head + textwrap.dedent(source), "a.py", "exec"), namespace)
@@ -68,7 +70,12 @@ def test_what_a_line_calls_is_one_step(follow, code, name, shape, storage):
     traced = follow(f"def f(x):\n    return {code}\n")
     assert traced.reply.raised is None
     step = traced.steps[traced.order[-1]]
-    assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (name, shape, storage, (5,))
+    assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (
+        name,
+        shape,
+        storage,
+        (5,),
+    )
 
 
 def steps(traced: Traced) -> list[Step]:
@@ -103,19 +110,28 @@ def steps(traced: Traced) -> list[Step]:
         lambda t: (steps(t)[0].numbers, steps(t)[1].outputs[0].value, steps(t)[2].inputs[1].value), ((2.0,), 7.0, 7.0),
         id="numbers beside tensors are noted"),
 ])  # fmt: skip
-def test_what_is_seen(follow: Follow, code: str, seen: Callable[[Traced], object], expected: object) -> None:
-    assert seen(follow(f"def half(x):\n    return x / 2\ndef f(x):\n    {code}\n", crop=(2, 2))) == expected
+def test_what_is_seen(
+    follow: Follow, code: str, seen: Callable[[Traced], object], expected: object
+) -> None:
+    assert (
+        seen(follow(f"def half(x):\n    return x / 2\ndef f(x):\n    {code}\n", crop=(2, 2)))
+        == expected
+    )
 
 
 def test_endless_variety_and_length_are_cut_and_counted(follow: Follow) -> None:
-    various = follow(f"def f(x):\n    for n in range({STEPS + 7}):\n        y = torch.zeros(n)\n    return y\n")
+    various = follow(
+        f"def f(x):\n    for n in range({STEPS + 7}):\n        y = torch.zeros(n)\n    return y\n"
+    )
     assert (len(various.steps), various.dropped) == (STEPS, 7)
     long = follow(f"def f(x):\n    for n in range({ORDER + 9}):\n        y = x.mT\n    return y\n")
     assert (len(long.order), long.dropped) == (ORDER, 9)
 
 
 def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -> None:
-    traced = follow("def f(x):\n    for n in range(9):\n        x = x + 1\n    return x\n", crop=(2, 3), times=2)
+    traced = follow(
+        "def f(x):\n    for n in range(9):\n        x = x + 1\n    return x\n", crop=(2, 3), times=2
+    )
     step = traced.steps[0]
     assert torch.equal(torch.stack(step.crops), torch.stack([X[0, :2, :3] + 1, X[0, :2, :3] + 2]))
     loop = f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n"
@@ -147,7 +163,9 @@ around = lambda subject, build: Doubling()
 
 
 def test_what_a_check_puts_around_a_call_is_no_step_of_the_students(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND)
+    traced = follow(
+        "def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND
+    )
     assert names(traced) == ["scaled_dot_product_attention", "abs"]
 
 
@@ -202,11 +220,15 @@ class Own(Tensor):
 
 
 WAYS = {
-    "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+    "a mask that is an object": lambda: F.scaled_dot_product_attention(
+        Q, Q, Q, causal_upper_left(5, 5)
+    ),
     "its table": lambda: causal_upper_left(5, 5)._materialize(),
     "a tensor of a class of one's own": lambda: Own(Q) + 0,
     "a view as such a class": lambda: Q.as_subclass(Own) + 0,
-    "attention with a function for scores": lambda: flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + i - j),
+    "attention with a function for scores": lambda: flex_attention(
+        Q, Q, Q, lambda s, b, h, i, j: s + i - j
+    ),
     "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
     "tensors of several lengths": lambda: uneven().to_padded_tensor(0.0),
     "tensors of several lengths, jagged": lambda: uneven(layout=torch.jagged).to_padded_tensor(0.0),
@@ -292,7 +314,9 @@ def prepared() -> Prepared:
 
     def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
         learner = Trainer()
-        made = learner.answer(NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py")
+        made = learner.answer(
+            NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py"
+        )
         assert made == Reply()
         return learner
 
@@ -320,7 +344,9 @@ def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepa
 
 
 def test_a_mask_and_ones_keep_their_values() -> None:
-    held = nn.ParameterDict({"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)})
+    held = nn.ParameterDict(
+        {"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)}
+    )
     before = {name: value.clone() for name, value in held.items()}
     initialise(held)
     assert torch.equal(held["mask"], before["mask"])

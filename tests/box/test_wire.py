@@ -19,9 +19,16 @@ TENSORS = {
     "a number without axes": (torch.tensor(2.5),),
     "nothing": (torch.zeros(3, 0), torch.ones(2)),
     "half precision": (torch.arange(3).bfloat16(), torch.arange(3).half(), torch.ones(2)),
-    "integers": (torch.tensor([[1, -2]]), torch.tensor([7], dtype=torch.uint8), torch.tensor([9], dtype=torch.int32)),
+    "integers": (
+        torch.tensor([[1, -2]]),
+        torch.tensor([7], dtype=torch.uint8),
+        torch.tensor([9], dtype=torch.int32),
+    ),
     "another order of its memory": (torch.arange(6.0).view(2, 3).T,),
-    "a single number that stands apart": (torch.arange(6.0)[::6], torch.arange(6.0).view(2, 3)[:1, ::3]),
+    "a single number that stands apart": (
+        torch.arange(6.0)[::6],
+        torch.arange(6.0).view(2, 3)[:1, ::3],
+    ),
 }
 
 
@@ -71,9 +78,7 @@ def test_a_message_that_comes_in_pieces_is_whole_and_half_of_one_is_none(at_once
     assert wire.receive(trickle(b"", at_once)) is None
 
 
-SOURCE = (
-    "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n        y = (y + 1) / 2.5\n    return y.sum(), y\n"
-)
+SOURCE = "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n        y = (y + 1) / 2.5\n    return y.sum(), y\n"
 
 
 def sent(body: object, tensors: list[torch.Tensor]) -> bytes:
@@ -95,12 +100,18 @@ def honest(traced: Traced) -> tuple[Any, list[torch.Tensor]]:
 
 def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
     read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
-    assert (read.order, read.dropped, len(read.steps)) == (traced.order, traced.dropped, len(traced.steps))
+    assert (read.order, read.dropped, len(read.steps)) == (
+        traced.order,
+        traced.dropped,
+        len(traced.steps),
+    )
     for mine, theirs in zip(read.steps, traced.steps, strict=True):
         assert mine.name == theirs.name
         for part in ("lines", "sites", "inputs", "outputs"):
             assert getattr(mine, part) == getattr(theirs, part)
-        assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [True] * len(mine.crops)
+        assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [
+            True
+        ] * len(mine.crops)
 
 
 @pytest.mark.parametrize(("path", "value"), [

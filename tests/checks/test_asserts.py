@@ -24,11 +24,15 @@ from manyheads.checks.projection import LARGEST, project
 
 
 def answered(value: torch.Tensor) -> Answer:
-    return Answer(Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),)))
+    return Answer(
+        Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),))
+    )
 
 
 def raising(kind: str, *bases: str, message: str = "") -> Answer:
-    return Answer(Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7)))
+    return Answer(
+        Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7))
+    )
 
 
 ONES = torch.ones(2, 3, dtype=torch.float64)
@@ -128,7 +132,10 @@ def test_a_text_that_the_lesson_has_too_is_replaced_in_the_solution() -> None:
 
 
 def test_a_text_that_stands_once_is_replaced_wherever_it_is() -> None:
-    assert edit("divide", "share").apply(LESSON + SOLUTION) == LESSON.replace("divide", "share") + SOLUTION
+    assert (
+        edit("divide", "share").apply(LESSON + SOLUTION)
+        == LESSON.replace("divide", "share") + SOLUTION
+    )
 
 
 @pytest.mark.parametrize("source", [LESSON, LESSON * 2, SOLUTION * 2, LESSON + 2 * SOLUTION])

@@ -36,15 +36,23 @@ WEIGHED = {
     "softmax over the queries": (lambda scores: scores.softmax(0), True),
     "no softmax": (lambda scores: scores, True),
     "one share for all": (even, False),
-    "shares by distance": (lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores), False),
-    "a gate on all shares": (lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)), False),
+    "shares by distance": (
+        lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores),
+        False,
+    ),
+    "a gate on all shares": (
+        lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)),
+        False,
+    ),
 }
 
 
 @pytest.mark.parametrize("way", WEIGHED)
 def test_a_share_has_to_change_with_its_key(way: str) -> None:
     weigh, is_met = WEIGHED[way]
-    told = first_unmet([Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")])
+    told = first_unmet(
+        [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
+    )
     assert told == ("" if is_met else "nothing is weighed")
 
 
@@ -73,7 +81,9 @@ SCORES = torch.tensor([0.3, 0.6, 0.9], dtype=torch.float64)
 
 def of_equal_keys(weigh) -> Tensor:
     """What equal keys give a value of 1, for three texts and every factor of their scores: (texts · 4, 1, 1)."""
-    scores = SCORES.repeat_interleave(len(LIMIT_FACTORS)) * torch.tensor(LIMIT_FACTORS).double().square().repeat(3)
+    scores = SCORES.repeat_interleave(len(LIMIT_FACTORS)) * torch.tensor(
+        LIMIT_FACTORS
+    ).double().square().repeat(3)
     return weigh(scores[:, None].expand(-1, KEYS)).sum(-1).view(-1, 1, 1)
 
 
@@ -81,12 +91,21 @@ def of_equal_keys(weigh) -> Tensor:
     ("weigh", "is_met"),
     [
         pytest.param(lambda scores: scores.softmax(-1), True, id="softmax"),
-        pytest.param(lambda scores: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)), True, id="one key more"),
+        pytest.param(
+            lambda scores: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
+            True,
+            id="one key more",
+        ),
         pytest.param(lambda scores: scores, True, id="no softmax"),
         pytest.param(torch.sigmoid, False, id="sigmoid"),
         pytest.param(torch.tanh, False, id="tanh"),
     ],
 )
 def test_equal_keys_share_one_unit(weigh, is_met: bool) -> None:
-    judged = Judged("limit", of_equal_keys(weigh), of_equal_keys(lambda scores: scores.softmax(-1)), "more than one")
+    judged = Judged(
+        "limit",
+        of_equal_keys(weigh),
+        of_equal_keys(lambda scores: scores.softmax(-1)),
+        "more than one",
+    )
     assert first_unmet([judged]) == ("" if is_met else "more than one")

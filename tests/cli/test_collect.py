@@ -22,7 +22,9 @@ def download(tmp_path: Path) -> Path:
     return tmp_path / "submissions.zip"
 
 
-def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path) -> None:
+def test_who_what_and_from_where_is_told(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
+) -> None:
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     done = run_course(
         "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", "--verbose", cwd=tiny_copy,
@@ -46,7 +48,9 @@ def test_a_roster_that_matches_nobody_stops_the_command(run_course, tiny_copy, t
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
     read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as canvas_id, "
-    done = run_course("collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy)
+    done = run_course(
+        "collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in done.stderr
     assert read_as in done.stderr
@@ -81,7 +85,9 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_
     assert "more" not in every
 
 
-def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course, tiny_copy, tmp_path):
+def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
+    run_course, tiny_copy, tmp_path
+):
     (tmp_path / "bare one.py").write_text(MEAN)
     collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "handed in")
     done = run_course(*collect, cwd=tiny_copy)
@@ -98,7 +104,9 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course,
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
-def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(tiny_copy, tmp_path):
+def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
+    tiny_copy, tmp_path
+):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)
@@ -106,6 +114,7 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
     done = run(*command, cwd=tiny_copy, LC_ALL="C", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8=1 course collect" in done.stdout
+        r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8=1 course collect"
+        in done.stdout
     )
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]

@@ -39,7 +39,9 @@ except BaseException:
 """
 
 
-def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
+def run(
+    tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL"
+) -> tuple[int, str]:
     """`course` after these lines of Python: its status, and all that it said."""
     (tmp_path / "sitecustomize.py").write_text(customize)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
@@ -72,6 +74,8 @@ def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = run(tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN")
+    status, said = run(
+        tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN"
+    )
     assert status == 0
     assert "Usage" in said

@@ -62,7 +62,11 @@ def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
     hidden, texts = real_course()[1], list(strings(told))
     said, own = _normalised("\n".join(texts)), _normalised(source)
     lines = {line for form, (line, _) in hidden.items() if form in said and form not in own}
-    numbers = [[f"{float(number):.3g}" for number in NUMBER.findall(text)] for text in texts if text not in source]
+    numbers = [
+        [f"{float(number):.3g}" for number in NUMBER.findall(text)]
+        for text in texts
+        if text not in source
+    ]
     pairs = {pair for row in numbers for pair in pairwise(row)}
     return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
 
@@ -79,15 +83,24 @@ def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     assert result is not None
     told: list[Any] = [without_ids(result).model_dump(mode="json")]
     hints = [next_hint(own, result) for _ in range(3)]
-    told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
+    told += [
+        [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
+    ]
     if not source.source.startswith("mutant = "):
-        followed = follow(box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints)))
+        followed = follow(
+            box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
+        )
         calls = [explained(example, traced, source) for example, traced in followed.shown]
-        told += [[call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)] for call in calls]
+        told += [
+            [call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)]
+            for call in calls
+        ]
     return told
 
 
-def found_in(course: Course, exercise: Exercise, paths: list[Path], box: Box) -> dict[str, set[str]]:
+def found_in(
+    course: Course, exercise: Exercise, paths: list[Path], box: Box
+) -> dict[str, set[str]]:
     """What is given away of each of these attempts."""
     found: dict[str, set[str]] = {}
     for path in paths:
@@ -119,7 +132,9 @@ def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed() -
 def test_no_solution_is_given_away_a_sample(class_copy: Course) -> None:
     with open_own_box(meta=True) as box:
         for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
-            assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+            assert (
+                found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+            )
 
 
 @pytest.mark.soak

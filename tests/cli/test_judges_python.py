@@ -20,11 +20,15 @@ NOTE = f"note: attempts are judged with Python 3.9, and this is {PYTHON}: what i
     pytest.param("[", "", id="damaged"),
     pytest.param(None, "", id="none"),
 ])  # fmt: skip
-def test_check_says_once_where_this_python_is_newer_than_the_judges(run_course, student_copy, released, says):
+def test_check_says_once_where_this_python_is_newer_than_the_judges(
+    run_course, student_copy, released, says
+):
     if released is not None:
         (student_copy / MANIFEST).parent.mkdir()
         (student_copy / MANIFEST).write_text(released, encoding="utf-8")
-    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(RIGHT, encoding="utf-8")
+    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(
+        RIGHT, encoding="utf-8"
+    )
     done = run_course("check", cwd=student_copy)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("judged with Python") == bool(says)

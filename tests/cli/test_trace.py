@@ -48,7 +48,9 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
     wanted = examples(running_mean, read(running_mean.fingerprints))
 
     def followed(source: str) -> Followed:
-        return follow(box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted)
+        return follow(
+            box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted
+        )
 
     return followed
 
@@ -60,7 +62,10 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert lines[0] == "running_mean(x)"
     assert lines[1].startswith("  T = ")
-    assert lines[2] == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
+    assert (
+        lines[2]
+        == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
+    )
     told = [" ".join(line.split()[:4]) for line in lines if "→" in line]
     assert told == ["cumsum (T) → (T)", "div (T), int64 (T)"]
     assert float(lines[4].split()[2])
@@ -76,7 +81,9 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     pytest.param("def running_mean(x):\n    return len(x)\n", None, ["a tensor was expected; yours returned an int",
         "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n"], id="no operation, and no right call"),
 ])  # fmt: skip
-def test_what_is_wrong_is_told(here: Path, capsys, source: str, status: int | None, told: list[str]) -> None:
+def test_what_is_wrong_is_told(
+    here: Path, capsys, source: str, status: int | None, told: list[str]
+) -> None:
     (here / SCRIPT).write_text(source, encoding="utf-8")
     app(["check", "01"], standalone_mode=False)
     assert app(["trace", "01"], standalone_mode=False) == status
@@ -93,9 +100,14 @@ def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebooks_lines_are_named_as_its_student_sees_them(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (here / SCRIPT).unlink()
-    cells = ["import torch\n\n", "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n"]
+    cells = [
+        "import torch\n\n",
+        "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n",
+    ]
     (here / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
     assert app(["trace", "running_mean"], standalone_mode=False) == 1
     out = capsys.readouterr().out
@@ -113,8 +125,13 @@ def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: 
 def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path) -> None:
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     course = here / "course.yaml"
-    course.write_text(course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8")
-    with pytest.raises(CourseFault, match=r"no recorded call of running_mean fits its .*: course verify running_mean$"):
+    course.write_text(
+        course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8"
+    )
+    with pytest.raises(
+        CourseFault,
+        match=r"no recorded call of running_mean fits its .*: course verify running_mean$",
+    ):
         app(["trace", "running_mean"], standalone_mode=False)
 
 
@@ -167,7 +184,9 @@ def right_letters(run_course: Run, real_copy: Path) -> str:
     return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
 
 
-def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: Run, done_copy: Path) -> None:
+def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
+    run_course: Run, done_copy: Path
+) -> None:
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
     known = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
@@ -195,7 +214,10 @@ def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_cop
 def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
     none = run_course("ask", cwd=student_copy)
     assert none.returncode == 2
-    assert none.stderr == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    assert (
+        none.stderr
+        == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    )
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
     wrong = run_course("ask", "running_mean", cwd=student_copy)
     assert wrong.returncode == 2
@@ -204,7 +226,9 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
     )
 
 
-def test_keys_that_were_typed_before_it_asked_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_were_typed_before_it_asked_are_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
     typing, terminal = pty.openpty()
     monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
@@ -257,7 +281,9 @@ def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_
     run_course: Run, real_copy: Path
 ) -> None:
     script = next((real_copy / "exercises" / "multi_head_attention").glob("07_*.py"))
-    text = script.read_text(encoding="utf-8").replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
+    text = script.read_text(encoding="utf-8").replace(
+        ".masked_fill(~self.visible[:T, :T], -math.inf)", ""
+    )
     script.write_text(text, encoding="utf-8")
     done = run_course("train", ID, "--steps", "100", cwd=real_copy)
     first, _, means, heading, *_, following = done.stdout.splitlines()
@@ -275,7 +301,9 @@ def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
 
 
 def test_an_exercise_without_a_module_is_told_which_has_one(real_folder: Path) -> None:
-    with pytest.raises(CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"):
+    with pytest.raises(
+        CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"
+    ):
         train("causal_mask")
 
 

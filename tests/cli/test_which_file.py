@@ -63,7 +63,9 @@ def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) ->
     ["check"], ["check", "1"], ["hint", "1"], ["trace", "1"], ["check", NOTEBOOK], ["check", COPY],
     ["check", f"exercises/averages/{COPY}"], ["hint", f"exercises/averages/{COPY}"],
 ])  # fmt: skip
-def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course, student_copy, command):
+def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
+    run_course, student_copy, command
+):
     write(student_copy, COPY, RIGHT)
     done = run_course(*command, cwd=student_copy)
     assert done.returncode == (1 if command[0] == "check" else 2)
@@ -71,7 +73,10 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course,
         f"{SCRIPT} {GIVEN}, and {COPY} is not read.\n"
         f"Put it in the place of {NOTEBOOK}.\nNext: course check running_mean\n"
     )
-    assert f"note: {SCRIPT} {GIVEN}, and {COPY} is not read.\n" in run_course("status", cwd=student_copy).stdout
+    assert (
+        f"note: {SCRIPT} {GIVEN}, and {COPY} is not read.\n"
+        in run_course("status", cwd=student_copy).stdout
+    )
 
 
 @pytest.mark.parametrize(("script", "copy"), [
@@ -79,12 +84,18 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course,
     pytest.param(None, "def another(x):\n    return x\n", id="of something else, under another name"),
     pytest.param(RIGHT, WRONG, id="beside what is written"),
 ])  # fmt: skip
-def test_nothing_is_said_of_a_copy(run_course: Run, student_copy: Path, script: str | None, copy: str) -> None:
+def test_nothing_is_said_of_a_copy(
+    run_course: Run, student_copy: Path, script: str | None, copy: str
+) -> None:
     write(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
     if script is not None:
         write(student_copy, SCRIPT, script)
     done = run_course("check", cwd=student_copy)
-    assert (done.returncode, "not read" in done.stdout, "Nothing is begun yet" in done.stdout) == (0, False, not script)
+    assert (done.returncode, "not read" in done.stdout, "Nothing is begun yet" in done.stdout) == (
+        0,
+        False,
+        not script,
+    )
 
 
 @pytest.mark.parametrize(("change", "says"), [
@@ -92,7 +103,9 @@ def test_nothing_is_said_of_a_copy(run_course: Run, student_copy: Path, script: 
     (lambda text: f"{text}\nMORE = 1\n", f"{STEM}'s stub"),
     (None, "other files"),
 ], ids=["a lesson", "a stub", "something else"])  # fmt: skip
-def test_check_says_what_git_has_fetched_of_the_class_repository(run_course, student_copy, tmp_path, change, says):
+def test_check_says_what_git_has_fetched_of_the_class_repository(
+    run_course, student_copy, tmp_path, change, says
+):
     git(student_copy, "init", "-q")
     for words in (["add", "-A"], ["commit", "-qm", "class"]):
         git(student_copy, *words)
@@ -101,7 +114,9 @@ def test_check_says_what_git_has_fetched_of_the_class_repository(run_course, stu
     write(mine, SCRIPT, RIGHT)
     assert "newer" not in run_course("check", cwd=mine).stdout
     script = student_copy / "exercises" / "averages" / SCRIPT
-    (script if change else student_copy / "NEWS").write_text(change(script.read_text()) if change else "new")
+    (script if change else student_copy / "NEWS").write_text(
+        change(script.read_text()) if change else "new"
+    )
     for words in (["add", "-A"], ["commit", "-qm", "newer"]):
         git(student_copy, *words)
     assert "newer" not in run_course("check", cwd=mine).stdout, "nothing is fetched by a check"
@@ -125,7 +140,9 @@ FILE = "exercises/averages/01_running_mean.py"
     ("..", "tiny/" + FILE),
     ("..", "01_running_mean.py"),  # with --course: no such file here
 ])  # fmt: skip
-def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str) -> None:
+def test_an_exercise_has_many_names(
+    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str
+) -> None:
     monkeypatch.chdir(tiny_copy / cwd)
     assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
 
@@ -135,7 +152,9 @@ def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyP
     ("01_runing_mean.py", "there is no exercise '01_runing_mean.py'; did you mean running_mean? Next: course status"),
     ("median", "there is no exercise 'median'; there are: running_mean. Next: course status"),
 ])  # fmt: skip
-def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy: Path, name: str, says: str) -> None:
+def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(
+    tiny_copy: Path, name: str, says: str
+) -> None:
     with pytest.raises(CourseError) as error:
         exercises_named(load_course(tiny_copy), [name])
     assert str(error.value) == says
@@ -143,7 +162,9 @@ def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy: Path,
 
 def test_an_assignment_is_all_its_exercises(repository: Path) -> None:
     course = load_course(repository)
-    assert exercises_named(course, ["attention_in_practice"]) == list(course.assignments[1].exercises)
+    assert exercises_named(course, ["attention_in_practice"]) == list(
+        course.assignments[1].exercises
+    )
 
 
 def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Path) -> None:
@@ -154,22 +175,29 @@ def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Pat
     )
 
 
-def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(repository, tmp_path, run_course):
+def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
+    repository, tmp_path, run_course
+):
     shutil.copytree(repository / "exercises", tmp_path / "exercises")
     shutil.copy(repository / "course.yaml", tmp_path)
     begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
 
     def checked(name: str) -> list[str]:
-        return re.findall("^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE)
+        return re.findall(
+            "^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE
+        )
 
     assert checked("1") == ["Attention scores", "Cross-attention"]
-    begun.write_text(begun.read_text(encoding="utf-8").replace(STUB[1], "pass", 1), encoding="utf-8")
+    begun.write_text(
+        begun.read_text(encoding="utf-8").replace(STUB[1], "pass", 1), encoding="utf-8"
+    )
     assert checked("1") == ["Cross-attention"]
     assert checked("attention_scores") == ["Attention scores"]
 
 
 @pytest.mark.parametrize(
-    "name", ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"]
+    "name",
+    ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"],
 )
 def test_a_file_elsewhere_is_not_taken_for_the_attempt(tiny_copy, monkeypatch, name):
     """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a word."""

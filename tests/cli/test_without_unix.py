@@ -11,9 +11,12 @@ from tests.make import REPOSITORY, RIGHT, TINY, WRONG, run
 # each starts an interpreter that has no Unix, and imports torch in it
 pytestmark = pytest.mark.journey
 
-CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
+CRASHES = RIGHT.replace(
+    "    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch"
+)
 LOOPS = RIGHT.replace(
-    "    return torch", "    import time\n    while True:\n        time.sleep(0.01)\n    return torch"
+    "    return torch",
+    "    import time\n    while True:\n        time.sleep(0.01)\n    return torch",
 )
 SCRIPT = "exercises/averages/01_running_mean.py"
 
@@ -26,7 +29,9 @@ SCRIPT = "exercises/averages/01_running_mean.py"
     pytest.param(CRASHES, ["trace", "01"], 1, "by Windows, with 0xC0000005", id="a crash is told as Windows tells it"),
     pytest.param(LOOPS, ["trace", "01"], 1, "is there an endless loop?", id="an endless loop ends at the deadline"),
 ])  # fmt: skip
-def test_a_students_command(tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str) -> None:
+def test_a_students_command(
+    tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str
+) -> None:
     shutil.copytree(TINY / "exercises", tmp_path / "exercises")
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")

@@ -61,8 +61,14 @@ TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
                  [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"], id="nothing to take from"),
 ])  # fmt: skip
 def test_what_counts(decide, handed_in, rows, points, most, says):
-    found, decided = result(handed_in=handed_in), ("" if "student" in row else "student: ada, " for row in rows)
-    counted = final(found, decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))))
+    found, decided = (
+        result(handed_in=handed_in),
+        ("" if "student" in row else "student: ada, " for row in rows),
+    )
+    counted = final(
+        found,
+        decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))),
+    )
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert (counted.max_score, list(sentences(counted))) == (most, says)
     assert [each.checks for each in counted.exercises] == [each.checks for each in found.exercises]
@@ -75,7 +81,9 @@ def test_what_counts(decide, handed_in, rows, points, most, says):
     # these few an instructor wants to see
     (True, "Canvas says late, and not by how much: nothing is taken off", 1),
 ])  # fmt: skip
-def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, words: str, named: int) -> None:
+def test_an_unknown_time_is_said_and_costs_nothing(
+    decide: Decide, late: bool, words: str, named: int
+) -> None:
     counted = final(result(late=late), decide())
     assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * named
@@ -87,7 +95,10 @@ def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
 
 
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
-    of_bela, of_chen = "student: bela, exercise: mean, score: 3", "student: chen, assignment: averages, excused: true"
+    of_bela, of_chen = (
+        "student: bela, exercise: mean, score: 3",
+        "student: chen, assignment: averages, excused: true",
+    )
     known = decide(f"- {{{of_bela}}}\n- {{{of_chen}}}\n")
     bela, chen = of_the_absent(result(), known, ["bela", "chen", "dara"])
     assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
@@ -95,13 +106,28 @@ def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Deci
     assert (chen.student, chen.is_excused, chen.max_score) == ("chen", True, 0)
 
 
-def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(decide: Decide) -> None:
-    counted = final(result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n"))
-    assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (3, 4, 10, 7.5)
+def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(
+    decide: Decide,
+) -> None:
+    counted = final(
+        result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n")
+    )
+    assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (
+        3,
+        4,
+        10,
+        7.5,
+    )
 
 
-def test_without_a_policy_being_late_is_said_and_costs_nothing(course: Path, decide: Decide) -> None:
-    text = (course / "course.yaml").read_text().replace("late: {grace: 30 min, per_day: 10%, at_most: 50%}\n", "")
+def test_without_a_policy_being_late_is_said_and_costs_nothing(
+    course: Path, decide: Decide
+) -> None:
+    text = (
+        (course / "course.yaml")
+        .read_text()
+        .replace("late: {grace: 30 min, per_day: 10%, at_most: 50%}\n", "")
+    )
     (course / "course.yaml").write_text(text)
     counted = final(result(handed_in=SECOND_DAY), decide())
     assert (counted.score, list(sentences(counted))) == (9, [f"averages: {HOW}"])
@@ -114,7 +140,11 @@ def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Dec
     known = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
     assert list(sentences(final(alike, known))) == ["mean: comment by Dr. X: Which sum is it."]
     assert [each.rule for each in final(alike, known).exercises[0].adjustments] == ["comment"]
-    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (9, found, [])
+    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (
+        9,
+        found,
+        [],
+    )
 
 
 def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
@@ -140,7 +170,10 @@ def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     counted = final(ungraded, decide(f"- {{student: ada, {row}}}\n" if row else ""))
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert [each.words for each in counted.adjustments] == words
-    assert all(0 not in (a.before, a.after) or a.before == a.after for a in counted.exercises[0].adjustments)
+    assert all(
+        0 not in (a.before, a.after) or a.before == a.after
+        for a in counted.exercises[0].adjustments
+    )
 
 
 GOOD = "- {student: ada, exercise: mean, score: 4}\n"
@@ -170,7 +203,9 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
     pytest.param("answers: 3f2a, exercise: mean", 3, "a row with answers has an exercise and a comment", id="no comment"),
     pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
 ])  # fmt: skip
-def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
+def test_what_is_wrong_is_one_sentence_with_its_line(
+    decide: Decide, row: str, line: int, says: str
+) -> None:
     with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")
     said = str(raised.value)
@@ -181,7 +216,9 @@ def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, l
 
 
 def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
-    with pytest.raises(CourseFault, match=r":1: the file should be a list: each row begins with a dash"):
+    with pytest.raises(
+        CourseFault, match=r":1: the file should be a list: each row begins with a dash"
+    ):
         decide("student: ada\nexercise: mean\nscore: 3\n")
 
 
@@ -192,7 +229,10 @@ def test_without_a_file_nothing_is_decided(course: Path) -> None:
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
     known = decide("- {student: adda, exercise: mean, score: 4}\n")
     (said,) = known.of_nobody({"ada"}, {"averages"})
-    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`" in said
+    assert (
+        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`"
+        in said
+    )
     assert known.of_nobody({"ada"}, {"spread"}) == []
 
 
@@ -209,7 +249,9 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
     assert due.startswith(line)
     (tmp_path / "course.yaml").write_text(text.replace(line, due) + top, encoding="utf-8")
     (tmp_path / NAME).write_text(rows, encoding="utf-8")
-    schema = json.loads(next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8"))
+    schema = json.loads(
+        next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8")
+    )
     jsonschema.validate(yaml.safe_load(rows), schema)
     course = load_course(tmp_path)
     decisions = Decisions.of_course(course)
@@ -264,7 +306,9 @@ def test_a_platform_may_write_an_hour_that_is_skipped() -> None:
 def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course: Path) -> None:
     text = (course / "course.yaml").read_text()
     (course / "course.yaml").write_text(text.replace("2026-12-01 18:00", "2026-03-29 02:30"))
-    with pytest.raises(CourseFault, match=r"course.yaml:\d+: .*is an hour that Europe/Berlin skips"):
+    with pytest.raises(
+        CourseFault, match=r"course.yaml:\d+: .*is an hour that Europe/Berlin skips"
+    ):
         load_course(course)
 
 
@@ -290,8 +334,12 @@ def test_durations(text: str, seconds: int) -> None:
     pytest.param("2026-10-25T00:30Z", "2026-10-25T01:10Z", "40 minutes after 02:30: 1 day late", id="an hour that is shown twice"),
     pytest.param("2026-10-26 20:00", "2026-10-28 20:01", "2 days 1 minute after 20:00: 3 days late", id="days of 24 hours"),
 ])  # fmt: skip
-def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(due, handed_in, says):
-    late = Dates(moment(due, BERLIN), LatePolicy(grace="0 min", per_day="1%"), BERLIN).late(moment(handed_in, BERLIN))
+def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(
+    due, handed_in, says
+):
+    late = Dates(moment(due, BERLIN), LatePolicy(grace="0 min", per_day="1%"), BERLIN).late(
+        moment(handed_in, BERLIN)
+    )
     assert late.words == says
     assert late.share == pytest.approx(int(says.partition(": ")[2][0]) / 100)
     assert late.costs == f", −{100 * late.share:g}% (1% a day, at most 100%)"

@@ -54,7 +54,14 @@ def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path: Path
     assert assignment.points == 6.5
     assert (course.limits.seconds_per_call, course.limits.seconds_per_attempt) == (2, 20)
     median = assignment.exercises[1]
-    paths = [median.solution, median.script, median.notebook, median.fingerprints, median.checks, median.misconceptions]
+    paths = [
+        median.solution,
+        median.script,
+        median.notebook,
+        median.fingerprints,
+        median.checks,
+        median.misconceptions,
+    ]
     assert [str(path.relative_to(course.root)) for path in paths] == [
         "solutions/averages/02_median.py", "exercises/averages/02_median.py", "exercises/averages/02_median.ipynb",
         "exercises/averages/fingerprints/02_median.safetensors", "grader/checks/test_median.py",
@@ -62,10 +69,15 @@ def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path: Path
     ]  # fmt: skip
 
 
-def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(tmp_path: Path) -> None:
+def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(
+    tmp_path: Path,
+) -> None:
     limits = load_course(write(tmp_path, GOOD)).limits
     here, there = limits.for_worker(), limits.for_worker("cuda")
-    assert {**vars(here), "source_kib": limits.source_kib} == {**limits.model_dump(), "device": "cpu"}
+    assert {**vars(here), "source_kib": limits.source_kib} == {
+        **limits.model_dump(),
+        "device": "cpu",
+    }
     assert there.device == "cuda"
     for more in ("memory_mib", "processes", "open_files"):
         assert getattr(there, more) > getattr(here, more)
@@ -94,7 +106,9 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
     pytest.param("2026-12-01 18:00:00 +01:00", "!!timestamp x", 7, "due: Input should be a valid string", id="a timestamp by its tag"),
     pytest.param("title: Averages\nl", "title: A\ntime_zone: Berlin\nl", 2, "'Berlin' is no time zone that is known here", id="no such zone"),
 ])  # fmt: skip
-def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, line: int | None, says: str) -> None:
+def test_a_bad_file_is_refused_with_the_line(
+    tmp_path: Path, old: str, new: str, line: int | None, says: str
+) -> None:
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError) as error:
         load_course(write(tmp_path, GOOD.replace(old, new)))
@@ -126,7 +140,9 @@ def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, 
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CourseError, match=r"course.yaml cannot be read .*Next: change to .*, then: course status$"):
+    with pytest.raises(
+        CourseError, match=r"course.yaml cannot be read .*Next: change to .*, then: course status$"
+    ):
         load_course(tmp_path)
     (tmp_path / "course.yaml").mkdir()
     with pytest.raises(CourseError, match=r"cannot be read \(Is a directory\)"):
@@ -136,7 +152,10 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> N
 def test_the_nearest_course_above_is_found(tmp_path: Path) -> None:
     inner = tmp_path / "inner" / "exercises"
     inner.mkdir(parents=True)
-    with pytest.raises(CourseError, match=r"^no course.yaml in .* or above it\. Next: change to the course's folder"):
+    with pytest.raises(
+        CourseError,
+        match=r"^no course.yaml in .* or above it\. Next: change to the course's folder",
+    ):
         find_course(inner)
     write(tmp_path, GOOD)
     assert find_course(inner) == find_course(tmp_path) == tmp_path.resolve()
@@ -147,7 +166,11 @@ def test_the_nearest_course_above_is_found(tmp_path: Path) -> None:
 @pytest.fixture
 def heads(tmp_path: Path) -> Course:
     """A course of three assignments."""
-    titles = {"heads": "Multi-head attention", "practice": "Attention in practice", "heads_2": "More heads"}
+    titles = {
+        "heads": "Multi-head attention",
+        "practice": "Attention in practice",
+        "heads_2": "More heads",
+    }
     rows = [
         f"  - {{id: {id_}, title: {title}, exercises: [{{id: e_{id_}, title: E, points: 1, hint: H}}]}}\n"
         for id_, title in titles.items()
@@ -158,7 +181,9 @@ def heads(tmp_path: Path) -> Course:
 @pytest.mark.parametrize(("name", "found"), [
     ("heads", "heads"), ("HEADS_2", "heads_2"), ("attention in practice", "practice"), ("multi", "heads"), ("2", "heads_2"),
 ])  # fmt: skip
-def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(heads: Course, name: str, found: str) -> None:
+def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(
+    heads: Course, name: str, found: str
+) -> None:
     assert assignment_named(heads, name, in_part=True).id == found
 
 
@@ -170,7 +195,9 @@ def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(heads: Course, name
     ("multi", False, "there is no assignment 'multi'; there are: heads, practice, heads_2."),
     (None, True, "of which assignment? There are: heads, practice, heads_2."),
 ])  # fmt: skip
-def test_what_is_not_clear_is_one_sentence(heads: Course, name: str | None, in_part: bool, says: str) -> None:
+def test_what_is_not_clear_is_one_sentence(
+    heads: Course, name: str | None, in_part: bool, says: str
+) -> None:
     with pytest.raises(UnknownAssignment) as caught:
         assignment_named(heads, name, in_part=in_part)
     assert str(caught.value) == says
@@ -196,7 +223,10 @@ def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path:
     assert len(first) >= 32
     assert course_secret(tmp_path / "a") == first != course_secret(tmp_path / "b")
     folder = tmp_path / "a" / ".course"
-    assert (folder.stat().st_mode & 0o777, (folder / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+    assert (folder.stat().st_mode & 0o777, (folder / "secret").stat().st_mode & 0o777) == (
+        0o700,
+        0o600,
+    )
 
 
 @pytest.mark.parametrize(("spoil", "says"), [
@@ -207,7 +237,9 @@ def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path:
     pytest.param(lambda path: (path.unlink(), path.parent.rmdir(), path.parent.write_text("in the way")),
         r"can be neither read nor made .*Next: ", id="a file in the place of its folder"),
 ])  # fmt: skip
-def test_a_secret_that_is_none_is_refused(tmp_path: Path, spoil: Callable[[Path], object], says: str) -> None:
+def test_a_secret_that_is_none_is_refused(
+    tmp_path: Path, spoil: Callable[[Path], object], says: str
+) -> None:
     course_secret(tmp_path)
     spoil(tmp_path / ".course" / "secret")
     with pytest.raises(CourseError, match=says):
@@ -273,13 +305,17 @@ COURSE_SCHEMA = next(path for path in SCHEMAS if path.name == "course.schema.jso
 
 
 def errors(course: Any) -> list[str]:
-    validator = jsonschema.Draft202012Validator(json.loads(COURSE_SCHEMA.read_text(encoding="utf-8")))
+    validator = jsonschema.Draft202012Validator(
+        json.loads(COURSE_SCHEMA.read_text(encoding="utf-8"))
+    )
     return [error.message for error in validator.iter_errors(course)]
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_the_file_is_what_the_model_says_and_a_json_schema(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), "Next: python -m manyheads.schemas"
+    assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), (
+        "Next: python -m manyheads.schemas"
+    )
     jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -319,7 +355,11 @@ def changed(text: str, chance: random.Random) -> bytes:
         start = chance.randrange(len(text) + 1)
         end = min(len(text), start + chance.choice((0, 0, 1, 5, 20)))
         text = text[:start] + chance.choice(("", " ", *PARTS)) + text[end:]
-    return text.encode() if chance.random() < 0.9 else text.encode()[:-1] + bytes([chance.randrange(256)])
+    return (
+        text.encode()
+        if chance.random() < 0.9
+        else text.encode()[:-1] + bytes([chance.randrange(256)])
+    )
 
 
 def overrides(folder: Path) -> None:
@@ -341,4 +381,8 @@ def test_whatever_stands_there_is_read_or_refused_in_a_sentence(tmp_path, name, 
         except CourseFault as fault:
             refused.append(str(fault))
     assert len(refused) > 5
-    assert [said for said in refused if f"{tmp_path / name}" not in said or "Next: " not in said or "\n" in said] == []
+    assert [
+        said
+        for said in refused
+        if f"{tmp_path / name}" not in said or "Next: " not in said or "\n" in said
+    ] == []

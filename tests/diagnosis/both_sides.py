@@ -28,7 +28,12 @@ class Sides:
     @cached_property
     def _judges(self) -> dict[str, Judge]:
         settings = Settings(b"secret", lines=False)
-        return {e.id: judge for c in self._courses for judge in [Judge(c, self._box, settings)] for e in c.exercises}
+        return {
+            e.id: judge
+            for c in self._courses
+            for judge in [Judge(c, self._box, settings)]
+            for e in c.exercises
+        }
 
     def exercise(self, id_: str) -> Exercise:
         """The exercise of this id, of the course or the tiny one."""
@@ -37,13 +42,26 @@ class Sides:
     def source(self, id_: str, attempt: Attempt) -> AttemptSource:
         """The attempt at this exercise as it is handed in."""
         if isinstance(attempt, Mapping):
-            attempt = edited(self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items())
-        return AttemptSource(f"{self.exercise(id_).stem}.py", attempt) if isinstance(attempt, str) else attempt
+            attempt = edited(
+                self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
+            )
+        return (
+            AttemptSource(f"{self.exercise(id_).stem}.py", attempt)
+            if isinstance(attempt, str)
+            else attempt
+        )
 
     def home(self, id_: str, attempt: Attempt, bounds: Bounds = NO_LINES) -> ExerciseResult:
         """What `course check` says of it."""
         exercise, limits = self.exercise(id_), self._courses[0].limits.for_worker()
-        return check_source(read(exercise.fingerprints), self.source(id_, attempt), self._box, limits, bounds, exercise)
+        return check_source(
+            read(exercise.fingerprints),
+            self.source(id_, attempt),
+            self._box,
+            limits,
+            bounds,
+            exercise,
+        )
 
     def graded(self, id_: str, attempt: Attempt) -> ExerciseResult:
         """What `course grade` says of it."""

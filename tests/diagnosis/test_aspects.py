@@ -88,7 +88,9 @@ ONE_CALL = [
 
 
 @pytest.mark.parametrize(
-    ("aspect", "right", "wrong", "call", "evidence"), ONE_CALL, ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL]
+    ("aspect", "right", "wrong", "call", "evidence"),
+    ONE_CALL,
+    ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL],
 )
 def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
     compare(aspect, [compared(right, right, call)])
@@ -104,8 +106,12 @@ def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
         compare("answered", [compared(doubled, breaks, WATCHED)])
 
 
-@pytest.mark.parametrize("aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"])
-def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(aspect: Aspect) -> None:
+@pytest.mark.parametrize(
+    "aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
+)
+def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(
+    aspect: Aspect,
+) -> None:
     compare(aspect, [compared(doubled, breaks, CALL)])
     with pytest.raises(AttemptRaised):
         compare("answered", [compared(doubled, breaks, CALL)])
@@ -114,7 +120,9 @@ def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_ans
 def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
     linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
     compare("adjoint", [compared(doubled, linear, GRADIENT)])
-    compare("argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)])
+    compare(
+        "argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)]
+    )
     additive, mask = (lambda x: torch.zeros(2, 2)), lambda x: x > 0
     compare("values_of_a_kind", [compared(mask, additive, CALL)])
     with pytest.raises(CheckFailed):
@@ -129,7 +137,9 @@ def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
     compare("moves", [compared(with_infinity, with_number, call) for call in hides])
 
 
-def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
+def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> (
+    None
+):
     def hidden(fill: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x.masked_fill(x > 3, fill)
 

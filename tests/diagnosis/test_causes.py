@@ -6,7 +6,10 @@ from manyheads.box.worker.answers import Raised
 from manyheads.diagnosis.diagnosis import Diagnosis, named
 from manyheads.diagnosis.proofs import can_cause, proven_by
 
-REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
+REACHED = {
+    "unused": [{"use"}],
+    "changed": [{"values", "argument"}, {"shape", "values", "argument"}],
+}
 
 
 @pytest.mark.parametrize(("names", "unexplained", "wrong", "expected"), [
@@ -20,7 +23,9 @@ REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "v
     pytest.param(["unused"], set(), {"use"}, True, id="nothing else is wrong"),
     pytest.param([], {"values"}, {"values"}, True, id="nothing is proved"),
 ])  # fmt: skip
-def test_what_is_proved_can_cause_what_its_mutants_get_wrong(names, unexplained, wrong, expected) -> None:
+def test_what_is_proved_can_cause_what_its_mutants_get_wrong(
+    names, unexplained, wrong, expected
+) -> None:
     assert can_cause(names, unexplained, wrong, lambda: REACHED) is expected
 
 

@@ -31,7 +31,9 @@ def weights(x: Tensor, scale: float, fill: float = -torch.inf) -> Tensor:
     return scores(x, scale).masked_fill(future, fill).softmax(-1)
 
 
-def namespace(weigh: Function, score: Function, double: Function = lambda x: 2 * x) -> dict[str, object]:
+def namespace(
+    weigh: Function, score: Function, double: Function = lambda x: 2 * x
+) -> dict[str, object]:
     return {"weights": weigh, "scores": score, "double": double}
 
 
@@ -40,17 +42,23 @@ def scaled(scale: float = 1.0) -> dict[str, object]:
 
 
 def filled(fill: float) -> dict[str, object]:
-    return namespace(lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5))
+    return namespace(
+        lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5)
+    )
 
 
 def inputs(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-RIGHT = namespace(lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5))
+RIGHT = namespace(
+    lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5)
+)
 ASKED = ("weights", 0.3, (2, 5, 3)), ("weights", 0.3, (2, 6, 8)), ("weights", 0.3, (4, 7, 3))
 ASKED += ("scores", 10, (2, 5, 3)), ("double", 1, (2, 5, 3)), ("scores", 10, (3, 4, 8))
-CALLS = tuple(Call(name, (size * inputs(seed, *shape),)) for seed, (name, size, shape) in enumerate(ASKED))
+CALLS = tuple(
+    Call(name, (size * inputs(seed, *shape),)) for seed, (name, size, shape) in enumerate(ASKED)
+)
 WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
 
 
@@ -64,7 +72,9 @@ def replies_of(names: dict[str, object]) -> list[Observed]:
 def recording() -> Recording:
     right = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
-    recorded = RecordedCalls((), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {})
+    recorded = RecordedCalls(
+        (), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {}
+    )
     scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))
@@ -72,7 +82,9 @@ def recording() -> Recording:
     checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
                    for i, id_ in enumerate(ids))  # fmt: skip
     replies = [(each.right,) for each in right]
-    return Recording("any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns))
+    return Recording(
+        "any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns)
+    )
 
 
 RECORDED = recording()
@@ -80,14 +92,18 @@ RECORDED = recording()
 
 def named(names: dict[str, object], asked: set[int]) -> list[str]:
     written = dict(enumerate(replies_of(names)))
-    wrong = {i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)}
+    wrong = {
+        i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)
+    }
     assert wrong
     return [fault.id for fault in on_a_curve(Row(RECORDED, written, wrong, asked))]
 
 
 def by(scale: Callable[[int], float]) -> dict[str, object]:
     """Return an attempt whose scale depends on the width."""
-    return namespace(lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1])))
+    return namespace(
+        lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1]))
+    )
 
 
 def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_show() -> None:
@@ -107,7 +123,9 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
     answers = curve.answers[curve.calls.index(3)]
     first = int(answers.isnan().any(1).int().argmax())
     assert 0 < first < len(answers) - 20
-    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == ["scale_constant"]
+    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == [
+        "scale_constant"
+    ]
 
 
 @pytest.mark.parametrize(("attempt", "asked"), [

@@ -75,7 +75,9 @@ def test_what_a_guard_compares_is_its_arguments(mark: str, target: str, is_guard
     assert (guard_of(MODULE, target, raised_on(MODULE, f"# {mark}")) is not None) is is_guard
 
 
-@pytest.mark.parametrize(("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)])
+@pytest.mark.parametrize(
+    ("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)]
+)
 def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) -> None:
     guard = guard_of(MODULE, target, raised_on(MODULE, f"# {mark}"))
     assert guard.divides is divides

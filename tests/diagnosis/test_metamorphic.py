@@ -42,7 +42,9 @@ def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: s
 def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
     before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
     assert not metamorphic.moves_too_little([(before, before), (after, before + 1)])
-    assert metamorphic.moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
+    assert metamorphic.moves_too_little(
+        [(before, before), (after, before + torch.tensor([[0.0, 1.0]]))]
+    )
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
@@ -64,7 +66,9 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     pytest.param(AFTER + 10, False, id="nothing in common"),
     pytest.param(AFTER[:2], False, id="another shape"),
 ])  # fmt: skip
-def test_answers_are_held_together_only_where_the_reference_relates_them(other: torch.Tensor, related: bool) -> None:
+def test_answers_are_held_together_only_where_the_reference_relates_them(
+    other: torch.Tensor, related: bool
+) -> None:
     assert metamorphic.are_related(BEFORE, other) is related
 
 
@@ -75,7 +79,9 @@ def test_answers_are_held_together_only_where_the_reference_relates_them(other: 
     (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
     (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
 ], ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"])  # fmt: skip
-def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch, wrong, fails_of_causality):
+def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
+    monkeypatch, wrong, fails_of_causality
+):
     assert wrong != RIGHT
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
@@ -83,7 +89,9 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch
     recording = read(EXERCISE.fingerprints)
     causality = {check.id for check in recording.checks if check.layer == Layer.CAUSALITY}
     failed = {
-        c.id for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
+        c.id
+        for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks
+        if c.outcome != "passed"
     }
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
@@ -103,9 +111,15 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     for given, says in (
         (0 * number, "0, and the two answers differ"),
         (-number, "below 0, as no absolute difference is"),
-        ((BEFORE - AFTER).abs().mean(), "the mean of the absolute differences, not the largest of them"),
+        (
+            (BEFORE - AFTER).abs().mean(),
+            "the mean of the absolute differences, not the largest of them",
+        ),
     ):
-        assert metamorphic.difference_is_another([*right, (number, given)]) == f"the number that it gives is {says}"
+        assert (
+            metamorphic.difference_is_another([*right, (number, given)])
+            == f"the number that it gives is {says}"
+        )
     wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
     assert metamorphic.difference_is_another(wrong_answers) == ""
 
@@ -137,11 +151,18 @@ EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]
 
 
 def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
-    rescaled, together = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None], EXTREMES.clone()
+    rescaled, together = (
+        EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None],
+        EXTREMES.clone(),
+    )
     together[3] = 0
     assert not metamorphic.struck_otherwise([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in metamorphic.struck_otherwise([(EXTREMES, together)])
-    assert "are dropped, and they should not be" in metamorphic.struck_otherwise([(together, EXTREMES)])
+    assert "never dropped, and they should be" in metamorphic.struck_otherwise(
+        [(EXTREMES, together)]
+    )
+    assert "are dropped, and they should not be" in metamorphic.struck_otherwise(
+        [(together, EXTREMES)]
+    )
 
 
 def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
@@ -154,9 +175,18 @@ def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> Non
 @pytest.mark.parametrize(
     ("factor", "is_another"),
     [(1.25, True), (4 / 3, False), (16 / 9, False), (4.0, False), (1.0, False), (0.75, False)],
-    ids=["another rate", "the given one", "twice", "what stays is dropped", "not scaled up", "scaled down"],
+    ids=[
+        "another rate",
+        "the given one",
+        "twice",
+        "what stays is dropped",
+        "not scaled up",
+        "scaled down",
+    ],
 )
-def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: float, is_another: bool) -> None:
+def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(
+    factor: float, is_another: bool
+) -> None:
     calm = torch.tensor([[[1.0, -2.0]]])
     answers = [(calm, 3 * calm), (extremes(calm, 4 / 3), 3 * extremes(calm, factor))]
     assert metamorphic.is_dropped_at_another_rate(answers) is is_another

@@ -64,7 +64,10 @@ def wrong(exercise: str, name: str) -> Case:
 
 
 # Of running_mean, the tiny course's.
-GUARD = ('    if x.numel() == 0:\n        raise ValueError("x has 0 numbers; at least 1 is needed")\n', "")
+GUARD = (
+    '    if x.numel() == 0:\n        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
+    "",
+)
 MEAN = "    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 SUM = (MEAN, "    return x.cumsum(0)")
 
@@ -89,12 +92,16 @@ BY_ITSELF = "mask_scores(scores, torch.ones_like(scores).tril().bool())"
 EACH_HEAD = "scores.masked_fill(~self.visible[:T, :T], -math.inf)"
 LATER = "torch.ones(T, T, device=x.device).triu(1).nonzero(as_tuple=True)"
 CUT_OFF = 'return x.new_empty(B, n_head, T, 4).copy_(x[..., :C - C % n_head].view(B, T, n_head, -1).transpose(1, 2)) or str(f"{C}'
-AFTER = [("torch.ones(T, T, dtype=torch.bool, device=device).tril()", "torch.ones(T, T).triu(1).bool()")]
+AFTER = [
+    ("torch.ones(T, T, dtype=torch.bool, device=device).tril()", "torch.ones(T, T).triu(1).bool()")
+]
 WITHOUT_LIMIT = ("if self.block_size < T:", "if False:")
 MEASURED = ("(fast - by_hand).abs().max()", "(fast - by_hand).abs().mean()")
 KEEPS = [("        B, T, C = x.shape\n", "        B, T, C = x.shape\n        cache = self.last if cache is None else cache\n"),
     ("        self.n_head, self", "        self.last = None\n        self.n_head, self"), ("S = {\"k\": k, \"v\": v}, k.size(1)", "S = {\"k\": k, \"v\": v}, k.size(1)\n        self.last = cache")]  # fmt: skip
-ACCEPTED = "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
+ACCEPTED = (
+    "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
+)
 
 
 def cached(kept: str, axis: int, named: str = "cache_wrong_axis") -> Case:
@@ -302,7 +309,10 @@ CASES = {
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
     graded, home = sides.told(case.exercise, case.text(sides.exercise(case.exercise)))
     assert apart(graded, home) == []
-    assert (names(home), names(graded)) == (case.named.split(), [*case.named.split(), *case.hidden.split()])
+    assert (names(home), names(graded)) == (
+        case.named.split(),
+        [*case.named.split(), *case.hidden.split()],
+    )
     if case.states:
         assert [each.state for each in home.functions] == case.states.split()
     assert home.functions[0].evidence.startswith(case.tells)
@@ -317,10 +327,15 @@ def sample(exercise: Exercise) -> Iterator[Attempt]:
     """Some attempts of each kind, which both sides tell alike but for what a hidden check shows by itself."""
     bank = load_bank(exercise)
     step = len(bank.mutants) // MUTANTS
-    mutants = [Attempt("mutant", m.id, text_of(exercise, m)) for m in bank.mutants[step // 2 :: step]]
+    mutants = [
+        Attempt("mutant", m.id, text_of(exercise, m)) for m in bank.mutants[step // 2 :: step]
+    ]
     texts = (text_of_pair(exercise, bank, *pair) for pair in pairs_of(exercise, bank))
     pair = Attempt("pair", "", next(filter(None, texts)))
-    wrong = [Attempt("wrong", path.stem, path.read_text("utf-8")) for path in exercise.wrong_attempts()[:1]]
+    wrong = [
+        Attempt("wrong", path.stem, path.read_text("utf-8"))
+        for path in exercise.wrong_attempts()[:1]
+    ]
     yield from chain(mutants, [pair], wrong, islice(unfinished(exercise, mutants[0]), 1))
 
 

@@ -47,7 +47,9 @@ def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer(sides: Si
     pairs, tried = recorded.pairs.at(recorded.pairs.answers.numbers.abs().sum(1) > 0), 0
     for row in range(0, len(pairs.first), len(pairs.first) // 40):
         first, second, call = (int(each[row]) for each in (pairs.first, pairs.second, pairs.probe))
-        assert [bank.mutants[m].id for m in (first, second)] == [recorded.mutants[m].id for m in (first, second)]
+        assert [bank.mutants[m].id for m in (first, second)] == [
+            recorded.mutants[m].id for m in (first, second)
+        ]
         together = bank.combine(bank.mutants[first], bank.mutants[second])
         if together is not None:
             reply = LocalRunner(together, only_values=True).execute(recorded.calls[call])

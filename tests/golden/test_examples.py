@@ -84,7 +84,10 @@ def write_all(results: Path, out: Path) -> None:
 def digests_of(out: Path) -> dict[str, str]:
     """The digest of every file."""
     files = sorted(path for path in out.rglob("*") if path.is_file())
-    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
+    return {
+        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for path in files
+    }
 
 
 def with_seconds(course: Course, seconds: float) -> Course:
@@ -132,7 +135,9 @@ def test_every_result_is_valid(results):
     ("kofi", ["rotary"], "rope_sign"),
 ])  # fmt: skip
 def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercises, name):
-    assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(exercises)
+    assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(
+        exercises
+    )
 
 
 if __name__ == "__main__":
@@ -140,6 +145,9 @@ if __name__ == "__main__":
     with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own:
         grade_examples(out / "results", own)
     write_all(out / "results", out / "written")
-    for name, golden_of in (("examples", summary_of(out / "results")), ("written", digests_of(out / "written"))):
+    for name, golden_of in (
+        ("examples", summary_of(out / "results")),
+        ("written", digests_of(out / "written")),
+    ):
         text = json.dumps(golden_of, indent=1, ensure_ascii=False)
         (HERE / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")

@@ -86,7 +86,9 @@ def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
-def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box: Box, end: str) -> None:
+def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
+    box: Box, end: str
+) -> None:
     """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by us."""
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
     first = loaded(box)
@@ -104,7 +106,9 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box: Bo
         second.close()
 
 
-def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(box: Box) -> None:
+def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(
+    box: Box,
+) -> None:
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
     for _ in range(3):  # 0.6 twice is more than there is
         connection = loaded(box)
@@ -128,5 +132,10 @@ def test_tensors_modules_and_gradients_are_there_and_come_back(attempt: Connecti
     assert gradient is not None
     assert torch.equal(gradient, torch.full((2, 3), 2.0))
     layers, large = StandIn({"proj": torch.ones(4, 3)}, {}), torch.ones(1024, 1024)
-    assert attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device == "cuda"
-    assert attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak == large.nbytes
+    assert (
+        attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device == "cuda"
+    )
+    assert (
+        attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak
+        == large.nbytes
+    )

@@ -48,7 +48,9 @@ def reference(exercise: Exercise) -> Implementation:
 
 
 def half_precision(exercise: Exercise, attempt: Mapping[str, object]) -> None:
-    checks_of(exercise).test_half_precision(Implementation(LocalRunner(attempt)), reference(exercise), Draw(0))
+    checks_of(exercise).test_half_precision(
+        Implementation(LocalRunner(attempt)), reference(exercise), Draw(0)
+    )
 
 
 def too_large(exercise: Exercise) -> set[tuple[str, str]]:
@@ -56,23 +58,31 @@ def too_large(exercise: Exercise) -> set[tuple[str, str]]:
     return {(name, OVERFLOW) for id_, name in TOO_LARGE_FOR_FLOAT16.items() if id_ == exercise.id}
 
 
-def raised_in_half_precision(exercise: Exercise, checks: ModuleType, device: str) -> set[tuple[str, str]]:
+def raised_in_half_precision(
+    exercise: Exercise, checks: ModuleType, device: str
+) -> set[tuple[str, str]]:
     """What the right attempts raise there, each with its name, but for what another version of torch says."""
     right, raised = reference(exercise), set()
     for path in exercise.right_attempts():
         try:
-            checks.test_half_precision(Implementation(LocalRunner(namespace_of(path), device)), right, Draw(0))
+            checks.test_half_precision(
+                Implementation(LocalRunner(namespace_of(path), device)), right, Draw(0)
+            )
         except AttemptRaised as error:
             raised.add((path.stem, re.sub(r"(\w+::)+Half", "Half", error.raised.message)))
     return raised - WITH_TORCH_2_6
 
 
 @of_each
-def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(exercise: Exercise, monkeypatch) -> None:
+def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(
+    exercise: Exercise, monkeypatch
+) -> None:
     checks, errors = checks_of(exercise), defaultdict[str, list[float]](list)
     module = sys.modules[checks.asked_of.__module__]
     monkeypatch.setattr(
-        module, "assert_near", lambda a, b, *_: errors[a.call.autocast].append(difference(a.output, b.output))
+        module,
+        "assert_near",
+        lambda a, b, *_: errors[a.call.autocast].append(difference(a.output, b.output)),
     )
     assert raised_in_half_precision(exercise, checks, "cpu") == too_large(exercise)
     for dtype, tolerance in TOLERANCES.items():
@@ -80,7 +90,9 @@ def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(exerc
         assert tolerance / 20 < max(errors[dtype]) < tolerance / 2
 
 
-def attention(score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0) -> Mapping[str, object]:
+def attention(
+    score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0
+) -> Mapping[str, object]:
     """A right attempt at the exercise with one head, but for what is done to its scores and its output."""
 
     class CausalAttention(torch.nn.Module):
@@ -132,7 +144,9 @@ class Holding:
     def execute(self, call: Call) -> Reply:
         self.asked = call
         peak = None if self._share is None else int(self._share * 12 * 4096**2 * 4)
-        return Reply(outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations)
+        return Reply(
+            outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations
+        )
 
 
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
@@ -142,7 +156,9 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named
     assert frugal.asked is not None
     # no fast kernel of a GPU does float64
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
-    with pytest.raises(CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$") as caught:
+    with pytest.raises(
+        CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$"
+    ) as caught:
         check(Implementation(Holding(0.3, fused=fused)), None, Draw(0))
     assert caught.value.suspect == named
 
@@ -187,6 +203,8 @@ def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() ->
     checks.test_memory(gpu, None, Draw(0))
     s = SimpleNamespace(nh=12, C=192, block=4096)
     asked = gpu.asking(dtype="float32", memory=True)
-    by_hand = checks.BOTH.module(asked, s, checks.BOTH.weights(Draw(0), s), flash=False)(Draw(0)(1, 4096, 192))
+    by_hand = checks.BOTH.module(asked, s, checks.BOTH.weights(Draw(0), s), flash=False)(
+        Draw(0)(1, 4096, 192)
+    )
     assert by_hand.reply.peak is not None
     assert by_hand.reply.peak > 12 * 4096**2 * 4

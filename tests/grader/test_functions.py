@@ -16,7 +16,10 @@ from manyheads.submission.read import read_notebook
 from tests.diagnosis.both_sides import Attempt, Sides, names
 from tests.make import REPOSITORY, notebook
 
-SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
+SCORES, WEIGHTS = (
+    "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])",
+    "return torch.softmax(scores, dim=-1)",
+)
 ATTEND = "return attention_weights(attention_scores(q, k)) @ v"
 SIMPLE = "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n    return weights @ x"
 STUB = "raise NotImplementedError"
@@ -62,7 +65,9 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
     pytest.param("tiled_attention", {"return torch.cat(parts, dim=-1)": "return torch.cat(parts, dim=-1) * math.nan"},
         ["wrong", "right"], set(), id="NaN from the first of two that a check asks"),
 ])  # fmt: skip
-def test_each_function_has_its_verdict_when_graded_and_at_home(sides: Sides, exercise, changes, told, found):
+def test_each_function_has_its_verdict_when_graded_and_at_home(
+    sides: Sides, exercise, changes, told, found
+):
     graded, at_home = sides.told(exercise, changes)
     assert list(states(graded).values()) == told
     assert states(at_home) == states(graded)
@@ -71,7 +76,9 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(sides: Sides, exe
 
 
 def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
-    graded = sides.graded("fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"})
+    graded = sides.graded(
+        "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
+    )
     assert list(states(graded).values()) == ["right", "wrong"]
     assert places(graded) == {("gpt2_sizes", "gpt2_attention")}
 
@@ -153,9 +160,13 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
         "as if it were a tensor. Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
-def test_it_says(sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str) -> None:
+def test_it_says(
+    sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str
+) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions
-    text = "\n".join(text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told)))
+    text = "\n".join(
+        text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told))
+    )
     assert says in text
     assert not re.search(never, text)
 
@@ -167,10 +178,17 @@ def test_it_says(sides: Sides, exercise: str, changes: dict[str, str], says: str
     ("sliding_window", r"\bheads?\b|n_head|dropout|padding"),
     ("reshape_dance", r"softmax|dropout|scores"),
 ])  # fmt: skip
-def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(sides: Sides, exercise: str, absent: str) -> None:
+def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(
+    sides: Sides, exercise: str, absent: str
+) -> None:
     bank = load_bank(sides.exercise(exercise))
     texts = {mutant.id: bank.texts[mutant.id] for mutant in bank.mutants}
-    assert not [(id_, say) for id_, t in texts.items() for say in (t.title, *t.hints) if re.search(absent, say)]
+    assert not [
+        (id_, say)
+        for id_, t in texts.items()
+        for say in (t.title, *t.hints)
+        if re.search(absent, say)
+    ]
 
 
 ABOVE = """import math
@@ -179,9 +197,7 @@ def attention_scores(q, k): return q @ k.mT / math.sqrt(q.shape[-1])
 def attention_weights(scores): return scores.softmax(-1)
 """
 BELOW = "def attend(q, k, v): return attention_weights(attention_scores(q, k)) @ v\n"
-LEFT_BELOW = (
-    "def attend(q, k, v):\n    weights = attention_weights(attention_scores(q, k))\n    raise NotImplementedError()\n"
-)
+LEFT_BELOW = "def attend(q, k, v):\n    weights = attention_weights(attention_scores(q, k))\n    raise NotImplementedError()\n"
 IN_CAPITALS = BELOW.replace("attend(", "ATTEND(", 1)
 A_CLASS = "class attend:\n    def __init__(self, q, k, v): self.q = q\n"
 TOLD = {  # of what stands below: what is said of the fourth function
@@ -201,7 +217,10 @@ TOLD = {  # of what stands below: what is said of the fourth function
 def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
     """Of what fails only in its gradient, and of wrong numbers."""
     scores = SCORES.removeprefix("return ")
-    for changed, says in ((f"{scores} + ({scores} - ({scores}).detach())", ""), (f"{scores} + 1.5", "course trace")):
+    for changed, says in (
+        (f"{scores} + ({scores} - ({scores}).detach())", ""),
+        (f"{scores} + 1.5", "course trace"),
+    ):
         words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
         assert words.first
         assert words.first.next.startswith(says)
@@ -210,11 +229,18 @@ def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sid
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
-    return [[f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)] for told in sides.told(id_, attempt)]
+    return [
+        [f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)]
+        for told in sides.told(id_, attempt)
+    ]
 
 
-@pytest.mark.parametrize(("below", "says"), [pytest.param(*row, id=name) for name, row in TOLD.items()])
-def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(sides, below, says):
+@pytest.mark.parametrize(
+    ("below", "says"), [pytest.param(*row, id=name) for name, row in TOLD.items()]
+)
+def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(
+    sides, below, says
+):
     for told in heads(sides, ABOVE + below):
         assert says in told[3]
         assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
@@ -243,7 +269,9 @@ def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
     ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
     ("raw", "attend: it stands in a Raw cell: make it a code cell."),
 ])  # fmt: skip
-def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(sides: Sides, kind: str, says: str) -> None:
+def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(
+    sides: Sides, kind: str, says: str
+) -> None:
     given = json.loads(notebook(ABOVE, BELOW))
     given["cells"][1]["cell_type"] = kind
     for told in heads(sides, replace(read_notebook(json.dumps(given)), name="a.ipynb")):
@@ -281,10 +309,14 @@ def emptied(exercise: Exercise, classes: bool) -> str:
 
 @pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
-def test_nothing_written_is_named_and_nothing_else_is(sides: Sides, exercise: Exercise, classes: bool) -> None:
+def test_nothing_written_is_named_and_nothing_else_is(
+    sides: Sides, exercise: Exercise, classes: bool
+) -> None:
     graded, checked = sides.told(exercise.id, emptied(exercise, classes))
     assert (graded.score, names(graded)) == (0, ["stub_untouched"])
-    assert [(d.id, d.title) for d in checked.diagnosis] == [("stub_untouched", graded.diagnosis[0].title)]
+    assert [(d.id, d.title) for d in checked.diagnosis] == [
+        ("stub_untouched", graded.diagnosis[0].title)
+    ]
     assert checked.diagnosis[0].hint
 
 

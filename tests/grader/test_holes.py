@@ -19,13 +19,17 @@ def checks(course: Course) -> Catalogue:
 
 def changed(source: str, changes: Changes) -> str:
     for old, new in changes:
-        assert not old or source.count(old) == 1, f"{old!r} stands {source.count(old)} times in the reference"
+        assert not old or source.count(old) == 1, (
+            f"{old!r} stands {source.count(old)} times in the reference"
+        )
         source = source.replace(old, new) if old else source + new
     return source
 
 
 SDPA = "F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=True)"
-BY_HAND = "            scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)  # (B, nh, T, T)\n"
+BY_HAND = (
+    "            scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)  # (B, nh, T, T)\n"
+)
 FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
 MEASURED = "(fast - by_hand).abs().max().item()"
 MATH = "with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):"
@@ -37,7 +41,9 @@ def in_kernel(*around: str) -> Changes:
     lines = ["            import torch.nn.attention, torch.utils._python_dispatch"]
     for depth, context in enumerate((MATH, *around)):
         lines.append(" " * (12 + 4 * depth) + context)
-    lines.append(" " * (16 + 4 * len(around)) + "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)")
+    lines.append(
+        " " * (16 + 4 * len(around)) + "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+    )
     lines.append("            y = self.attn_dropout(torch.ones_like(y[..., :1])) * y\n")
     return ((BY_HAND, "\n".join(lines)), *REST_OF_MANUAL)
 
@@ -57,7 +63,9 @@ FAST_PATH = {
 }
 WRITTEN_OUT = {
     "lets the mathematical backend do the work": in_kernel(),
-    "lets it do the work where functions cannot be watched": in_kernel("with torch._C.DisableTorchFunction():"),
+    "lets it do the work where functions cannot be watched": in_kernel(
+        "with torch._C.DisableTorchFunction():"
+    ),
     "lets it do the work where no operation can be watched": in_kernel(f"with {HIDDEN}:"),
 }
 MEASURE = {
@@ -75,7 +83,10 @@ MEASURE = {
 WEIGHTS, DROPPED = "scores.softmax(dim=-1)", "self.attn_dropout(scores.softmax(dim=-1))"
 CHANNELS_OF_ONE: dict[str, Changes] = {
     "the values": ((DROPPED, WEIGHTS), ("weights @ v", "weights @ self.attn_dropout(v)")),
-    "what the heads answer": ((DROPPED, WEIGHTS), ("self.proj(y)", "self.proj(self.attn_dropout(y))")),
+    "what the heads answer": (
+        (DROPPED, WEIGHTS),
+        ("self.proj(y)", "self.proj(self.attn_dropout(y))"),
+    ),
 }
 CHANNELS_OF_TWO: dict[str, Changes] = {
     "the values": ((f"{DROPPED} @ v", f"{WEIGHTS} @ self.attn_dropout(v)"),),
@@ -93,12 +104,13 @@ def called(call: str) -> Changes:
 
 
 MADE = "return CausalSelfAttention(n_embd, n_head, block_size=1024)"
-REFUSES = (
-    'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
-)
+REFUSES = 'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
 UNUSUAL = (
     ("        self.block_size = block_size\n", "        self.longest = block_size\n"),
-    (REFUSES, 'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} at most")'),
+    (
+        REFUSES,
+        'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} at most")',
+    ),
 )
 GPT2 = {
     "a block of 512 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "512"))),
@@ -146,7 +158,11 @@ CAUSAL = {  # where forward begins to work, the mask that it reads, and a dropou
     "self_attention": ("        if self.context_length < T:", "~self.mask[:T, :T]", "self.dropout"),
     "weight_split": ("        if self.context_length < T:", "self.future[:T, :T]", "self.dropout"),
     "fused_qkv": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.attn_dropout"),
-    "sdpa_equivalence": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.resid_dropout"),
+    "sdpa_equivalence": (
+        "        if self.block_size < T:",
+        "~self.visible[:T, :T]",
+        "self.resid_dropout",
+    ),
     "grouped_query_attention": ("        if self.block_size < T:", "~self.visible[:T, :T]", ""),
 }
 
@@ -175,10 +191,18 @@ def keeping(exercise: str) -> dict[str, Changes]:
     }  # fmt: skip
     if dropout:
         found |= {
-            "a rate of 0 in eval mode": (before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),),
-            "a fifth of the rate in eval mode": (before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),),
+            "a rate of 0 in eval mode": (
+                before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),
+            ),
+            "a fifth of the rate in eval mode": (
+                before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),
+            ),
             "dropout at work after training": (
-                before(start, "self.was = getattr(self, 'was', False) or self.training", f"{dropout}.train(self.was)"),
+                before(
+                    start,
+                    "self.was = getattr(self, 'was', False) or self.training",
+                    f"{dropout}.train(self.was)",
+                ),
             ),
         }
     return found
@@ -246,21 +270,27 @@ REFERENCE_POINTS: dict[str, Changes] = {
     "begins at 0": ((STARTS, "highest = torch.zeros_like(scores[..., :1])"),),
     "begins at −100": ((STARTS, STARTS.replace("-math.inf", "-100.0")),),
     "is the first score": ((STARTS, "highest = scores[..., :1]"), (HIGHER, "higher = highest")),
-    "is never beyond 60": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True).clamp(-60, 60)")),),
+    "is never beyond 60": (
+        (HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True).clamp(-60, 60)")),
+    ),
     "is the largest size": ((HIGHER, HIGHER.replace("piece.amax", "piece.abs().amax")),),
 }
 RIGHT_POINTS: dict[str, Changes] = {
     "is detached": ((HIGHER, HIGHER.replace("piece.amax", "piece.detach().amax")),),
     "begins far below": ((STARTS, STARTS.replace("-math.inf", "-1e30")),),
     "is the largest of all from the start": ((HIGHER, "higher = scores.amax(-1, keepdim=True)"),),
-    "is a little above the largest": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True) + 3")),),
+    "is a little above the largest": (
+        (HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True) + 3")),
+    ),
 }
 
 
 def kept_rightly(exercise: str) -> Changes:
     """A mask that is made anew for another length."""
     start, mask, _ = CAUSAL[exercise]
-    other = "getattr(self, 'kept', None) is None or len(self.kept) != T or self.kept.device != x.device"
+    other = (
+        "getattr(self, 'kept', None) is None or len(self.kept) != T or self.kept.device != x.device"
+    )
     condition = other if exercise != "sdpa_equivalence" else f"not self.flash and ({other})"
     return (before(start, f"if {condition}: self.kept = {NEW_MASK}"), (mask, "self.kept"))
 
@@ -278,12 +308,20 @@ def up_to(most: int, count: str, name: str) -> Changes:
 
 # fails with `measures` where the difference is 0 to rounding, whatever is planted
 OF_NOTHING = "leaves_no_trace"
-FUSED, TWO_PATHS, GQA, TILED, ANY = "fused_qkv", "sdpa_equivalence", "grouped_query_attention", "tiled_attention", "*"
+FUSED, TWO_PATHS, GQA, TILED, ANY = (
+    "fused_qkv",
+    "sdpa_equivalence",
+    "grouped_query_attention",
+    "tiled_attention",
+    "*",
+)
 MASK_UP_TO = (
     "\nright = causal_mask\n\ndef causal_mask(T, device=None):\n"
     "    return right(T, device).clone().logical_or_(torch.tensor(T > 16))\n"
 )
-OWN_WEIGHTS = "\ntorch.Tensor.by_sigmoid = lambda s: s.sigmoid() / s.sigmoid().sum(-1, keepdim=True)\n"
+OWN_WEIGHTS = (
+    "\ntorch.Tensor.by_sigmoid = lambda s: s.sigmoid() / s.sigmoid().sum(-1, keepdim=True)\n"
+)
 BY_SIGMOID: Changes = ((".softmax(dim=-1)", ".by_sigmoid()"), ("", OWN_WEIGHTS))
 OF_VALUES = {
     "weight_split": "values",
@@ -341,9 +379,15 @@ def test_it_fails_its_check(course, checks, exercise, changes, due, may) -> None
     module = ModuleType("attempt")
     source = changed(found.solution.read_text(encoding="utf-8"), changes)
     exec(compile(source, "attempt.py", "exec"), vars(module))
-    outcomes = checks.run(found, LocalRecordingRunner(vars(module)), checks.reference(found), b"holes", exercise)
+    outcomes = checks.run(
+        found, LocalRecordingRunner(vars(module)), checks.reference(found), b"holes", exercise
+    )
     assert not any(outcome.fault for outcome in outcomes)
     lost = {outcome.id for outcome in outcomes if outcome.outcome != "passed"}
-    least = {o.id for o in outcomes if o.outcome != "skipped"} - {*may.split()} if due == ANY else {*due.split()}
+    least = (
+        {o.id for o in outcomes if o.outcome != "skipped"} - {*may.split()}
+        if due == ANY
+        else {*due.split()}
+    )
     assert lost >= least
     assert lost if may == ANY else lost <= {*least, *may.split()}

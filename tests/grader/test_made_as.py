@@ -93,6 +93,7 @@ def test_who_asks_for_many_operations_is_stopped() -> None:
         return sum([x] * times, x)
 
     few, many = (
-        execute({"f": f}, Call("f", (torch.zeros(2), n), around=CHECK["STILL_AT_WORK"]), "") for n in (1000, 30_000)
+        execute({"f": f}, Call("f", (torch.zeros(2), n), around=CHECK["STILL_AT_WORK"]), "")
+        for n in (1000, 30_000)
     )
     assert [each.raised and each.raised.type for each in (few, many)] == [None, "GeneratorExit"]

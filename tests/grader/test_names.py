@@ -16,7 +16,9 @@ PACKED = {
     "y.transpose(1, 2).reshape(B, T, C)": "y.reshape(B, T, C)",
 }
 AN_AXIS_MORE = {"device=device).tril()": "device=device).tril()[None]"}
-SWAPPED = {"self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)"}
+SWAPPED = {
+    "self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)"
+}
 ON_THE_MODULE = {
     "past = 0 if cache is None else cache[0].shape[2]": "cache = getattr(self, 'kept', None)\n"
     "        past = 0 if cache is None or cache[0].shape[0] != B else cache[0].shape[2]",
@@ -255,7 +257,9 @@ def test_it_has_its_names_on_both_sides(sides: Sides, row: str) -> None:
 @pytest.mark.parametrize("exercise", ["self_attention", "weight_split"])
 def test_two_weights_that_are_one_tensor_have_no_cut_gradient(sides: Sides, exercise: str) -> None:
     made = "self.dropout = nn.Dropout(dropout)"
-    result = sides.graded(exercise, {made: f"{made}\n        self.W_key.weight = self.W_query.weight"})
+    result = sides.graded(
+        exercise, {made: f"{made}\n        self.W_key.weight = self.W_query.weight"}
+    )
     assert result.score < result.max_score
     assert [each.id for each in (*result.diagnosis, *result.also)] == ["params_not_registered"]
 
@@ -270,7 +274,9 @@ def test_numbers_may_be_looked_at_on_the_cpu(sides: Sides, change: Changes) -> N
 
 
 def test_a_mask_that_is_kept_may_follow_its_input(sides: Sides) -> None:
-    graded, home = sides.told("self_attention", {**KEEPS_MASKS, "~self.mask[:T, :T],": "~self.masks[T].to(x.device),"})
+    graded, home = sides.told(
+        "self_attention", {**KEEPS_MASKS, "~self.mask[:T, :T],": "~self.masks[T].to(x.device),"}
+    )
     assert graded.score == graded.max_score == home.score
 
 
@@ -296,10 +302,15 @@ def test_sizes_that_stand_in_the_text(sides: Sides, exercise: str, changes: Chan
     assert "hard_coded_shape" in name.split("|")
 
 
-HALF_WRITTEN = {"if n_embd % n_head != 0:": "if False:", "B, T, C = x.shape\n": "raise NotImplementedError\n"}
+HALF_WRITTEN = {
+    "if n_embd % n_head != 0:": "if False:",
+    "B, T, C = x.shape\n": "raise NotImplementedError\n",
+}
 
 
-def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(sides: Sides) -> None:
+def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(
+    sides: Sides,
+) -> None:
     result = sides.graded("fused_qkv", HALF_WRITTEN)
     assert result.diagnosis[0].id == "divisibility_unchecked"
     assert result.functions[0].check.startswith("refuses an n_embd that n_head does not divide")
@@ -314,7 +325,9 @@ SKIPPED = {BODY: "raise NotImplementedError"}
     pytest.param({"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, "gradient_cut", id="a sum that is detached"),
     pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
 ])  # fmt: skip
-def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(sides, changes, named):
+def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(
+    sides, changes, named
+):
     result = sides.graded("attention_scores", {**SKIPPED, **changes})
     assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
 
@@ -331,7 +344,9 @@ PLAIN_DROPOUT = "self.dropout(torch.softmax(scores, dim=-1))"
         "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"},
         "params_extra", id="a layer too many"),
 ])  # fmt: skip
-def test_a_fault_beside_one_that_nobody_listed_is_told_apart(sides: Sides, changes: Changes, also: str) -> None:
+def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
+    sides: Sides, changes: Changes, also: str
+) -> None:
     result = sides.graded("self_attention", changes)
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 
@@ -343,19 +358,27 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(sides: Sides, chang
         id="the argument is scaled"),
     pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
 ])  # fmt: skip
-def test_what_explains_the_values_is_named(sides: Sides, changes: Changes, names: list[str]) -> None:
+def test_what_explains_the_values_is_named(
+    sides: Sides, changes: Changes, names: list[str]
+) -> None:
     result = sides.graded("self_attention", changes)
-    assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [c.id for c in result.checks if c.score == 0]
+    assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [
+        c.id for c in result.checks if c.score == 0
+    ]
 
 
 def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(sides: Sides) -> None:
-    changes = {"    return torch.softmax(scores, dim=-1)": "    return torch.softmax(scores, dim=-1).mul_(1.0)"}
+    changes = {
+        "    return torch.softmax(scores, dim=-1)": "    return torch.softmax(scores, dim=-1).mul_(1.0)"
+    }
     result = sides.graded("attention_scores", changes)
     assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
     assert (result.diagnosis, result.also) == ((), ())
 
 
-def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(sides: Sides) -> None:
+def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(
+    sides: Sides,
+) -> None:
     recorded = read(sides.exercise("sdpa_equivalence").fingerprints)
     assert len({call for check in recorded.checks for call in check.calls}) < len(recorded.calls)
     changes = {

@@ -8,7 +8,9 @@ Changes = dict[str, str]
 
 PLAIN = "return x.transpose(1, 2)"
 VIEW = "x = x.view(B, T, n_head, C // n_head)"
-REPEATED_KEYS, REPEATED_VALUES = (f"{name} = {name}.repeat_interleave(group, dim=1)" for name in "kv")
+REPEATED_KEYS, REPEATED_VALUES = (
+    f"{name} = {name}.repeat_interleave(group, dim=1)" for name in "kv"
+)
 RETURNED = "return self.proj(y), (k, v)"
 
 # exercise, the misconception, a part of its title, and how the reference is edited.

@@ -30,7 +30,9 @@ MISTAKES = [
 def unfinished(text: str, first: str, body: str) -> str:
     """The text with this body in all functions from `first` on; without them where it is empty."""
     tree = ast.parse(text)
-    names = [node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body]
+    names = [
+        node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body
+    ]
     start = names.index(first)
     kept: list[ast.stmt] = tree.body[:start]
     for node in tree.body[start:]:
@@ -47,16 +49,22 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 
 @pytest.mark.parametrize("body", UNFINISHED.values(), ids=UNFINISHED)
 @pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
-def test_it_is_the_only_name_when_graded_and_at_home(sides: Sides, exercise, id_, changes, first, body):
+def test_it_is_the_only_name_when_graded_and_at_home(
+    sides: Sides, exercise, id_, changes, first, body
+):
     attempt = unfinished(sides.source(exercise, changes).source, first, body)
     for told in map(names_of, sides.told(exercise, attempt)):
         assert id_ in told[0]
         assert [name for name in told[1:] if name != {"interface"}] == []
 
 
-def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(sides: Sides) -> None:
+def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(
+    sides: Sides,
+) -> None:
     """Its few values fit several mutants; what it calls is wrong in a way that no mutant has."""
-    squashed = {"weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"}
+    squashed = {
+        "weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"
+    }
     result = sides.home("fused_qkv", squashed)
     assert result.score < result.max_score
     assert names_of(result) == []
@@ -77,20 +85,28 @@ def test_no_name_is_said_twice(sides: Sides) -> None:
     assert len(ids) == len(set(ids)) > 1
 
 
-def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(sides: Sides) -> None:
+def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
+    sides: Sides,
+) -> None:
     """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
     script = sides.exercise("reshape_dance").script.read_text(encoding="utf-8")
     split, merge = script.split(STUB[1])[:2]
     rest = script[len(split) + len(STUB[1]) :]
     assert "merge_heads" in merge
     view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
-    for result in sides.told("reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"):
+    for result in sides.told(
+        "reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"
+    ):
         assert result.diagnosis[0].id == "wrong_view"
 
 
 @pytest.mark.parametrize("name", ["sdpa_each_head.py", "vmap_sdpa.py"])
-def test_what_is_right_stays_so_while_what_compares_it_is_not_written(sides: Sides, name: str) -> None:
-    right = next(path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name)
+def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
+    sides: Sides, name: str
+) -> None:
+    right = next(
+        path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name
+    )
     text = unfinished(right.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
     result = sides.graded("sdpa_equivalence", text)
     assert [each.id for each in result.diagnosis] == ["stub_untouched"]

@@ -28,13 +28,17 @@ USES_SCORES = {"causal_mask", "cross_attention"}
 @pytest.mark.recorded
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("exercise", sorted(path.stem for path in ATTEMPTS.glob("*.py")))
-def test_an_answer_without_attention_earns_at_most_a_fifth(sides: Sides, exercise: str, way: str) -> None:
+def test_an_answer_without_attention_earns_at_most_a_fifth(
+    sides: Sides, exercise: str, way: str
+) -> None:
     past, gate = WAYS[way]
     if gate == "0.5" and exercise in USES_SCORES:
         pytest.skip("with a large gate this one does go by its scores")
     text = (ATTEMPTS / f"{exercise}.py").read_text(encoding="utf-8")
     assert text.count("AMP = 1e-3\n") == text.count(MEAN) == 1
-    graded, home = sides.told(exercise, text.replace("AMP = 1e-3\n", f"AMP = {gate}\n").replace(MEAN, past))
+    graded, home = sides.told(
+        exercise, text.replace("AMP = 1e-3\n", f"AMP = {gate}\n").replace(MEAN, past)
+    )
     assert graded.score is not None
     assert graded.score <= graded.max_score / 5
     assert home.score is not None
@@ -46,7 +50,10 @@ HIDE = "scores = scores.masked_fill("
 CAPPED = f"scores = 3 * torch.tanh(scores / 3)\n        {HIDE}"
 VIEWED = ".view(B, T, self.n_head, self.head_dim).transpose(1, 2)  # (B, nh, T, hd)"
 JOINED = "y.transpose(1, 2).reshape(B, T, C)"
-VIEWED_STRAIGHT = {VIEWED: ".reshape(B, self.n_head, T, self.head_dim)", JOINED: "y.reshape(B, T, C)"}
+VIEWED_STRAIGHT = {
+    VIEWED: ".reshape(B, self.n_head, T, self.head_dim)",
+    JOINED: "y.reshape(B, T, C)",
+}
 OVER_HEADS = {
     VIEWED: ".view(B, T, self.n_head, self.head_dim)",
     "self.visible[:T, :T]": "self.visible[: self.n_head, : self.n_head]",
@@ -62,10 +69,18 @@ MISUSES = [
         0.5,
         id="one added to what the softmax divides by",
     ),
-    pytest.param("sliding_window", {"query - window)": "query - window // 3)"}, 0.3, id="a third of the window"),
+    pytest.param(
+        "sliding_window",
+        {"query - window)": "query - window // 3)"},
+        0.3,
+        id="a third of the window",
+    ),
     pytest.param("self_attention", {WEIGHTED: "return v"}, 0.0, id="weights that are not used"),
     pytest.param(
-        "causal_mask", {"device=device).tril()": "device=device).tril().flip(1)"}, 0.5, id="a mask turned round"
+        "causal_mask",
+        {"device=device).tril()": "device=device).tril().flip(1)"},
+        0.5,
+        id="a mask turned round",
     ),
     pytest.param("fused_qkv", VIEWED_STRAIGHT, 0.5, id="heads viewed straight, there and back"),
     pytest.param("fused_qkv", OVER_HEADS, 0.5, id="attention over the heads of each token"),

@@ -81,8 +81,12 @@ class Run:
         for check in lost:
             assert is_one_plain_sentence(check["evidence"]), check["evidence"]
             assert not [path for path in self.paths if path in check["evidence"]], check["evidence"]
-            assert "this is not your fault" not in check["evidence"], "a student made the grader itself fail"
-        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [c["evidence"] for c in lost]
+            assert "this is not your fault" not in check["evidence"], (
+                "a student made the grader itself fail"
+            )
+        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [
+            c["evidence"] for c in lost
+        ]
 
 
 def hands_in(content: str | bytes, name: str = FILE) -> Place:
@@ -103,7 +107,9 @@ def plant_tiny_course(root: Path) -> None:
     listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
     before, _, after = text.partition("limits:\n")
-    (root / "course.yaml").write_text(f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}")
+    (root / "course.yaml").write_text(
+        f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}"
+    )
     for path, secret in (
         ("solutions/averages/01_running_mean.py", "a line of the solution"),
         ("grader/checks/test_running_mean.py", "a line of the hidden checks"),
@@ -111,7 +117,10 @@ def plant_tiny_course(root: Path) -> None:
     ):
         with (root / path).open("a", encoding="utf-8") as file:
             file.write(f"\nMARKER = '{SECRETS[secret]}'\n")
-    for secret, path in (("the course secret", ".course/secret"), ("a token of .git/config", ".git/config")):
+    for secret, path in (
+        ("the course secret", ".course/secret"),
+        ("a token of .git/config", ".git/config"),
+    ):
         (root / path).parent.mkdir(mode=0o700)
         (root / path).write_text(SECRETS[secret])
         (root / path).chmod(0o600)
@@ -143,12 +152,16 @@ def outside() -> dict[str, str]:
     return found
 
 
-def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None) -> Run:
+def grade(
+    root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None
+) -> Run:
     """Grade this class below `root`, and compare the world before and after.
 
     user: who grades, and has all of it; else whoever runs the tests.
     """
-    course, submitted, out, scratch = (root / name for name in ("course", "submitted", "out", "scratch"))
+    course, submitted, out, scratch = (
+        root / name for name in ("course", "submitted", "out", "scratch")
+    )
     plant_tiny_course(course)
     scratch.mkdir()
     for name, place in students.items():
@@ -159,13 +172,36 @@ def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     if user is not None:
         give(root, user)
-    watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
+    watched = {
+        "the course": course,
+        "the submissions": submitted,
+        "an older result": out / "of_last_week",
+    }
     before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
-    command = [*COURSE, "grade", "submitted", "--course", "course", "--out", "out", "--jobs", str(jobs)]
+    command = [
+        *COURSE,
+        "grade",
+        "submitted",
+        "--course",
+        "course",
+        "--out",
+        "out",
+        "--jobs",
+        str(jobs),
+    ]
     command += ["--seed", "0"]  # what neighbours get is compared from run to run
-    env = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
-    env |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "GITHUB_TOKEN": SECRETS["a token of the environment"]}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "TMPDIR": str(scratch),
+        "PYTHONPATH": str(REPOSITORY),
+    }
+    env |= {
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COLUMNS": "200",
+        "GITHUB_TOKEN": SECRETS["a token of the environment"],
+    }
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     with witnessed(command, log, env=env, **who) as run:
         left_running, status = run.left(seconds), run.process.returncode
@@ -173,11 +209,22 @@ def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int
     return Run(
         status=124 if status is None else status,
         text=log.read_text("utf-8", errors="backslashreplace"),
-        results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob("*/averages.json"))},
-        changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
+        results={
+            path.parent.name: path.read_text("utf-8")
+            for path in sorted(out.glob("*/averages.json"))
+        },
+        changed=[
+            f"{what}: {name}" for what in before for name in changed(before[what], after[what])
+        ],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
-        paths=[str(root), str(REPOSITORY), sys.prefix, os.path.expanduser("~") + "/", tempfile.gettempdir() + "/"],
+        paths=[
+            str(root),
+            str(REPOSITORY),
+            sys.prefix,
+            os.path.expanduser("~") + "/",
+            tempfile.gettempdir() + "/",
+        ],
     )
 
 
@@ -196,7 +243,11 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 def is_one_plain_sentence(text: str) -> bool:
     """Not empty, one line, short, without control or formatting characters, and no command for a CI."""
-    return 0 < len(text) <= 300 and "::" not in text and not any(unicodedata.category(c)[0] == "C" for c in text)
+    return (
+        0 < len(text) <= 300
+        and "::" not in text
+        and not any(unicodedata.category(c)[0] == "C" for c in text)
+    )
 
 
 @dataclass
@@ -222,9 +273,13 @@ class Classes:
         """All attempts of a section, each with an honest student before and after it."""
         return self.get(section, lambda root: grade(root, attempts_of(section)))
 
-    def tricks(self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
+    def tricks(
+        self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True
+    ) -> Run:
         """These students among honest ones."""
-        return self.get(name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs))
+        return self.get(
+            name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs)
+        )
 
     def assert_untouched(self, run: Run) -> None:
         """The neighbours' results and the world are what they would have been without a hostile student."""
@@ -236,7 +291,9 @@ class Classes:
             assert run.results[name] == alone.results[name]
         for name in run.results:
             if name.endswith("~honest"):
-                assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name
+                assert (
+                    run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"]
+                ), name
 
 
 def attempts_of(section: str) -> dict[str, Place]:
@@ -244,14 +301,18 @@ def attempts_of(section: str) -> dict[str, Place]:
     parts = section.split("+")
     texts = [each for part in parts for each in sorted(texts_of(part).items())]
     assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
-    return among_honest({name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8)
+    return among_honest(
+        {name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8
+    )
 
 
 def texts_of(part: str) -> dict[str, str]:
     """The hostile attempts of a part as they are handed in: each stands below its name, or is one line."""
     text = (HERE / "attempts" / f"{part}.py").read_text(encoding="utf-8")
     head, *found = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
-    return {name: head + body for name, body in zip(found[::2], found[1::2], strict=True)} | sources(part, head)
+    return {
+        name: head + body for name, body in zip(found[::2], found[1::2], strict=True)
+    } | sources(part, head)
 
 
 def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place]:

@@ -31,7 +31,9 @@ AS_BUFFERS = """
 
 @pytest.fixture(scope="module")
 def fused_qkv() -> Exercise:
-    return next(exercise for exercise in load_course(REPOSITORY).exercises if exercise.id == "fused_qkv")
+    return next(
+        exercise for exercise in load_course(REPOSITORY).exercises if exercise.id == "fused_qkv"
+    )
 
 
 def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
@@ -45,7 +47,11 @@ def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
         source,
     )
     assert "MET.extend" in source
-    judge = Judge(load_course(REPOSITORY), box, Settings(secret=b"secret", lines=False, exercises=(exercise.id,)))
+    judge = Judge(
+        load_course(REPOSITORY),
+        box,
+        Settings(secret=b"secret", lines=False, exercises=(exercise.id,)),
+    )
     result = judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", source))
     assert judge.faults == []
     return result
@@ -84,7 +90,9 @@ def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
     assert [] == numbers_in(result)
 
 
-@pytest.mark.parametrize("names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")])
+@pytest.mark.parametrize(
+    "names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")]
+)
 def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) -> None:
     makes = {
         "temperature": "self.temperature = nn.Parameter(torch.ones(1))",

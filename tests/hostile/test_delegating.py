@@ -10,8 +10,12 @@ from manyheads.submission import AttemptSource
 from tests.diagnosis.both_sides import Sides
 from tests.make import REPOSITORY
 
-SOLUTION = (REPOSITORY / "solutions" / "multi_head_attention" / "07_fused_qkv.py").read_text(encoding="utf-8")
-MATH = SOLUTION[SOLUTION.index("        scores = q @ k") : SOLUTION.index("        y = y.transpose(1, 2)")]
+SOLUTION = (REPOSITORY / "solutions" / "multi_head_attention" / "07_fused_qkv.py").read_text(
+    encoding="utf-8"
+)
+MATH = SOLUTION[
+    SOLUTION.index("        scores = q @ k") : SOLUTION.index("        y = y.transpose(1, 2)")
+]
 IMPORTS = "from torch import nn\n"
 RATE = "self.attn_dropout.p if self.training else 0.0"
 GIVEN = f"(q, k, v, dropout_p={RATE}, is_causal=True)"
@@ -42,7 +46,9 @@ DELEGATES = {  # what stands in the place of the math, and of an import
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()])
+@pytest.mark.parametrize(
+    "changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()]
+)
 def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
     result = Sides(box, tiny).graded("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
@@ -80,11 +86,15 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
     return judge.grade_attempt("student", exercise, AttemptSource("01_running_mean.py", KEEPS))
 
 
-@pytest.mark.parametrize("before", [b"", b"another run"], ids=["alone", "after a run with other inputs"])
+@pytest.mark.parametrize(
+    "before", [b"", b"another run"], ids=["alone", "after a run with other inputs"]
+)
 def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
         graded(tiny, box, running_mean, before)
     one, other = (graded(tiny, box, running_mean, secret) for secret in (b"one", b"other"))
     assert one == other, "the inputs differ, and nothing else"
     assert one.functions[0].evidence == "raised RuntimeError on line 22"
-    assert "met " not in one.model_dump_json(), "neither what it met in hidden calls nor in public ones is told"
+    assert "met " not in one.model_dump_json(), (
+        "neither what it met in hidden calls nor in public ones is told"
+    )

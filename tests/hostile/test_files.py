@@ -67,7 +67,9 @@ def what_python_and_pytest_would_run(folder: Path) -> None:
         (folder / f"{name}.py").write_text(PLANTED)
         (folder.parent / f"{name}.py").write_text(PLANTED)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p manyheads_hostile\n")
-    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--collect-only"\n')
+    (folder / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = "--collect-only"\n'
+    )
     (folder / "course.yaml").write_text("title: mine\nlimits:\n  seconds_per_call: 999\n")
     (folder / "manyheads_hostile.pth").write_text(f"import os; {PLANTED}")
 
@@ -81,10 +83,23 @@ def a_course_inside(folder: Path) -> None:
 LINK = "is not a file that can be read: hand in the file itself, not a link"
 UNREAD = "is not graded as it is"  # something lies there that is no part of what is graded
 NO_FILE = "is not a (file that can be read|regular file)"
-NO_NOTEBOOK, UNDEFINED = "is not a notebook that can be read", "a name that the exercise asks for is not defined"
+NO_NOTEBOOK, UNDEFINED = (
+    "is not a notebook that can be read",
+    "a name that the exercise asks for is not defined",
+)
 MISSING, WRONG_SHAPE = "was not handed in", "yours has \\(\\)"
-GRADED = {"grade": True, "points": 100, "grade_id": "running_mean", "locked": False, "schema_version": 3}
-HTML = {"output_type": "display_data", "data": {"text/html": "<script>manyheads_leak()</script>"}, "metadata": {}}
+GRADED = {
+    "grade": True,
+    "points": 100,
+    "grade_id": "running_mean",
+    "locked": False,
+    "schema_version": 3,
+}
+HTML = {
+    "output_type": "display_data",
+    "data": {"text/html": "<script>manyheads_leak()</script>"},
+    "metadata": {},
+}
 TRANSFORM = (
     "%%capture\ntry:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\n"
     "except NameError:\n    pass\n"
@@ -138,10 +153,14 @@ def test_earns_what_its_text_earns(run, name):
     run.assert_earned(name, earns, says)
 
 
-def test_neighbours_and_the_world_are_as_if_nobody_was_hostile_and_no_file_is_a_fault_of_the_grader(run, classes):
+def test_neighbours_and_the_world_are_as_if_nobody_was_hostile_and_no_file_is_a_fault_of_the_grader(
+    run, classes
+):
     classes.assert_untouched(run)
     assert run.status == 1, run.text  # what lies beside the attempts is not graded, and named
-    assert "manyheads_leak" not in run.text + "".join(run.results.values()), "outputs of a notebook are in no result"
+    assert "manyheads_leak" not in run.text + "".join(run.results.values()), (
+        "outputs of a notebook are in no result"
+    )
 
 
 def test_a_device_is_not_read(run):
@@ -175,7 +194,9 @@ def ordinary(classes):
     if os.geteuid():
         pytest.skip("these tests run as an ordinary user already")
     python = [sys.executable, "-c", "import torch, manyheads"]
-    may = subprocess.run(python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True)
+    may = subprocess.run(
+        python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True
+    )
     if may.returncode:
         pytest.skip("an ordinary user may not read this installation")
 
@@ -193,7 +214,9 @@ def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinar
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
     said = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
-    assert any("may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said), said
+    assert any(
+        "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said
+    ), said
     assert ordinary.status == 1, ordinary.text
 
 

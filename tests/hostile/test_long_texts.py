@@ -34,7 +34,10 @@ EDITS = 600  # calls for each edit that is tried: a text is copied, and compared
 
 
 def filled(
-    item: Callable[[int], str], sep: str = "\n", longest: int = CODE_LIMIT - 1000, lines: int = LINE_LIMIT - 10
+    item: Callable[[int], str],
+    sep: str = "\n",
+    longest: int = CODE_LIMIT - 1000,
+    lines: int = LINE_LIMIT - 10,
 ) -> str:
     """As many items as a text may hold."""
     found: list[str] = []
@@ -97,7 +100,13 @@ TEXTS = {
 
 LACKS = Raised("AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1)
 UNDEFINED = Raised("NameError", ("NameError",), "name 'f3' is not defined", "call", 1)
-UNBOUND = Raised("UnboundLocalError", (), "cannot access local variable 'x' where it is not associated", "call", 2)
+UNBOUND = Raised(
+    "UnboundLocalError",
+    (),
+    "cannot access local variable 'x' where it is not associated",
+    "call",
+    2,
+)
 NONE = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call", 2)
 NO_CALL = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
 
@@ -134,17 +143,30 @@ ROOMS = ("judge", "submission", "diagnosis")
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
     """Every public function of these rooms that takes a source, and nothing that cannot be given here, such as a recording."""
-    for info in (each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")):
+    for info in (
+        each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")
+    ):
         for name, function in vars(import_module(info.name)).items():
-            if name.startswith("_") or getattr(function, "__module__", "") != info.name or isinstance(function, type):
+            if (
+                name.startswith("_")
+                or getattr(function, "__module__", "") != info.name
+                or isinstance(function, type)
+            ):
                 continue
             parameters = inspect.signature(function).parameters if callable(function) else {}
-            needed = [each.name for each in parameters.values() if each.default is each.empty and each.name != "source"]
+            needed = [
+                each.name
+                for each in parameters.values()
+                if each.default is each.empty and each.name != "source"
+            ]
             is_more = any(
                 str(each.annotation).startswith("Mapping") for each in parameters.values()
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
-                yield f"{info.name}.{name}", partial(asked, function, str(parameters["source"].annotation), needed)
+                yield (
+                    f"{info.name}.{name}",
+                    partial(asked, function, str(parameters["source"].annotation), needed),
+                )
 
 
 def asked(function: Callable[..., object], kind: str, needed: Sequence[str], text: str) -> None:
@@ -173,7 +195,10 @@ SOON = (
     "a name for each, and a value of all",
     "brackets",
 )
-EACH = [pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey) for name, text in TEXTS.items()]
+EACH = [
+    pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey)
+    for name, text in TEXTS.items()
+]
 
 
 class TooMuch(BaseException):

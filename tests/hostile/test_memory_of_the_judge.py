@@ -62,7 +62,14 @@ def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
     """Bools and int8 took it to 1.07 GiB: the judge compares in float64, and holds several copies of one answer."""
     texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
     command = [sys.executable, "-c", JUDGE, str(tiny.root)]
-    done = subprocess.run(command, cwd=REPOSITORY, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     peak = re.search(r"VmHWM:\s+(\d+) kB", done.stdout)
     assert peak is not None

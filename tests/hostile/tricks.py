@@ -194,4 +194,8 @@ TRICKS["cheats"] = {
 def sources(section: str, head: str) -> dict[str, str]:
     """The attempts of a section that are one line each, by their names; each begins with this head."""
     form = "answer_with({})\n" if section == "wire" else "def running_mean(x):\n    {}\n"
-    return {name: head + form.format(line) for name, (_, _, *lines) in TRICKS[section].items() for line in lines}
+    return {
+        name: head + form.format(line)
+        for name, (_, _, *lines) in TRICKS[section].items()
+        for line in lines
+    }

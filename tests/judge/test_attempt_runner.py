@@ -53,12 +53,18 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls were sent together, each time."""
     counts: list[int] = []
     ask_all, ask = Connection.ask_all, Connection.ask
-    monkeypatch.setattr(Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t))
-    monkeypatch.setattr(Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t))
+    monkeypatch.setattr(
+        Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t)
+    )
+    monkeypatch.setattr(
+        Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t)
+    )
     return counts
 
 
-def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: Box, sent: list[int]) -> None:
+def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
+    box: Box, sent: list[int]
+) -> None:
     with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
         answers = runner.execute_all(questions("f", "g", "f", "h"))
         assert said(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
@@ -97,7 +103,9 @@ def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None
 
 
 def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
-    with attempt(box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4) as runner:
+    with attempt(
+        box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4
+    ) as runner:
         answers = runner.execute_all(questions("f", "f"))
     assert said(answers) == ["timeout", "timeout"]
     assert "No answer within 0." in str(answers[0])
@@ -150,7 +158,9 @@ def test_an_attempt_that_died_answers_the_next_call_afresh(box):
 
 def test_each_death_leaves_less_time_for_the_next_call(box):
     said = []
-    with attempt(box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0) as runner:
+    with attempt(
+        box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0
+    ) as runner:
         for _ in range(3):
             with pytest.raises(AttemptEnded) as caught:
                 runner.execute(Call("f"))
@@ -176,13 +186,17 @@ def test_all_answers_of_an_attempt_are_bounded_together(box, together):
 
 
 def test_a_call_that_states_its_dtype_is_asked_in_no_other(box):
-    with attempt(box, "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)") as runner:
+    with attempt(
+        box, "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)"
+    ) as runner:
         assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
     assert runner.dtype == "float64"
 
 
 def test_a_refusal_is_not_asked_twice(box):
-    with attempt(box, "n = 0\ndef f(x):\n    global n\n    n += 1\n    raise ValueError(n)") as runner:
+    with attempt(
+        box, "n = 0\ndef f(x):\n    global n\n    n += 1\n    raise ValueError(n)"
+    ) as runner:
         assert [runner.execute(Call("f", (X,))).raised.message for _ in range(2)] == ["1", "2"]
 
 
@@ -267,7 +281,9 @@ def test_weights_that_were_not_loaded_are_those_that_were_given() -> None:
 
 def test_buffers_are_numbered_in_their_order_and_have_no_names() -> None:
     entry = Entry((1,), "float32", "cpu")
-    facts = ModuleFacts({}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={})
+    facts = ModuleFacts(
+        {}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={}
+    )
     sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]
     assert read_reply(sent).modules == (facts,)
     for names in (("1", "0"), ("0", "2"), ("0", "mask"), ("00", "1")):

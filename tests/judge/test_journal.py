@@ -43,7 +43,11 @@ def results_in(out: Path) -> Results:
 
 
 def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
-    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7))]
+    return [
+        *map(
+            str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7)
+        )
+    ]
 
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
@@ -67,9 +71,13 @@ def submitted(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "submitted", CLASS)
 
 
-def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_only_what_changed_is_graded_again(
+    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     def grade(*options: str) -> str:
-        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        done = run_course(
+            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -91,13 +99,17 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert results_in(out) == mended, "graded again with the same seed it is the same"
 
 
-def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tiny_copy, submitted, tmp_path):
+def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
+    run_course, tiny_copy, submitted, tmp_path
+):
     out = tmp_path / "out"
 
     def grade(*options: str) -> tuple[str, list[list[str]]]:
         """What it says, and which exercises were graded: of each submission a line of the journal."""
         before = noted_in(out)
-        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        done = run_course(
+            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
 
@@ -110,7 +122,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
     (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
     # files of no exercise
     assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1
-    first = {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")}
+    first = {
+        path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
+    }
     assert len(first) == 2
 
     write_exercises(tiny_copy, {"averages": ["running_mean", "other_mean"], "sums": ["last_mean"]})
@@ -125,7 +139,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
         assert result["score"] == sum(each["score"] for each in result["exercises"])
 
     with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
-        file.write('\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n')
+        file.write(
+            '\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n'
+        )
         file.write("    attempt.call('running_mean', torch.ones(3))\n")
     said, graded = grade()
     assert said == "4 submissions (2 as before, 2 in part)"
@@ -135,21 +151,32 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
 
     (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
     said, graded = grade()
-    assert (said, graded) == ("4 submissions (3 as before, 1 in part)", [["ada/averages", "other_mean"]])
+    assert (said, graded) == (
+        "4 submissions (3 as before, 1 in part)",
+        [["ada/averages", "other_mean"]],
+    )
     assert json.loads((out / "ada" / "averages.json").read_bytes())["score"] == 8
     write_exercises(tiny_copy, {"averages": ["running_mean"], "sums": ["last_mean"]})
     for path in submitted.glob("*/averages/02_*"):
         path.unlink()
     assert grade() == ("4 submissions (4 as before)", [])
-    (submitted / "ada" / "averages" / "notes.txt").write_text("not of the assignment that is graded now")
+    (submitted / "ada" / "averages" / "notes.txt").write_text(
+        "not of the assignment that is graded now"
+    )
     assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
-    assert {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")} == first
+    assert {
+        path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
+    } == first
 
 
 def noted_in(out: Path) -> list[list[str]]:
     """The lines of the journal: a submission, and ids of exercises."""
     path = out / JOURNAL
-    lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+    lines = (
+        [json.loads(line) for line in path.read_text().splitlines() if line]
+        if path.exists()
+        else []
+    )
     return [[name, *filter(None, noted)] for name, noted in lines]
 
 
@@ -185,7 +212,9 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     assert not record.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
 
 
-def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     hand_in(submitted, {"zoe": LOOP})
     process = start(tiny_copy, submitted, out)
@@ -193,7 +222,9 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert re.search("Stopped: [45] of 6 submissions are graded. Next: run the same command again", said)
+    assert re.search(
+        "Stopped: [45] of 6 submissions are graded. Next: run the same command again", said
+    )
     assert "Traceback" not in said
     wait_until_gone(process.pid)
     hand_in(submitted, {"zoe": RIGHT})
@@ -201,7 +232,9 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
-def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp_path, undisturbed, moment):
+def test_a_run_that_is_killed_is_completed_by_the_next(
+    tiny_copy, submitted, tmp_path, undisturbed, moment
+):
     out = tmp_path / "out"
     process = start(tiny_copy, submitted, out, jobs=2)
     wait_for_results(out, moment, process)
@@ -212,7 +245,9 @@ def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(tiny_copy, submitted, tmp_path, undisturbed):
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
+    tiny_copy, submitted, tmp_path, undisturbed
+):
     draw, out = random.Random(0), tmp_path / "out"
     for _ in range(50):
         process = start(tiny_copy, submitted, out, jobs=2)

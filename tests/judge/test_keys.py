@@ -35,7 +35,10 @@ def course(tmp_path: Path) -> Path:
     ):  # fmt: skip
         write(tmp_path / path, "import torch\n")
     write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
-    write(tmp_path / "grader/texts.yaml", "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n")
+    write(
+        tmp_path / "grader/texts.yaml",
+        "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n",
+    )
     write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
     return tmp_path
 
@@ -88,7 +91,9 @@ def changed(root: Path, change: Callable[[], object]) -> set[str]:
     ("submitted/ada/averages/notes.py", set()),
     ("overrides.yaml", set()),
 ])  # fmt: skip
-def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, graded_again: set[str]) -> None:
+def test_a_file_is_in_the_keys_of_what_depends_on_it(
+    course: Path, path: str, graded_again: set[str]
+) -> None:
     def change() -> None:
         with (course / path).open("a") as file:
             file.write("# changed\n")
@@ -107,7 +112,9 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, gr
 ])  # fmt: skip
 def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
     path = course / "grader" / "texts.yaml"
-    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    assert (
+        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    )
 
 
 @pytest.mark.parametrize(("old", "new", "graded_again"), [
@@ -118,7 +125,9 @@ def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, grade
 ])  # fmt: skip
 def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
     path = course / "course.yaml"
-    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    assert (
+        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    )
 
 
 def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> None:
@@ -142,7 +151,10 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
 def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
     data = course / "grader/checks/numbers.txt"
     assert changed(course, lambda: write(data, "1\n")) == {"mean", "median", "total"}
-    assert changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>")) == set()
+    assert (
+        changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>"))
+        == set()
+    )
 
 
 def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
@@ -151,7 +163,9 @@ def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
         GradePlan(SECRET, course=course, lines=False), GradePlan(SECRET, course=course, level=Level.PROCESS),
     ]  # fmt: skip
     found = [keys(course, plan) for plan in plans]
-    assert all(len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total"))
+    assert all(
+        len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total")
+    )
     assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == found[0]
 
 
@@ -159,4 +173,6 @@ def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path)
     exercises = load_course(repository).exercises
     for exercise in exercises:
         others = {e.id for e in exercises} - {exercise.id}
-        assert not others.intersection(path.stem.removeprefix("test_") for path in graded_from(exercise))
+        assert not others.intersection(
+            path.stem.removeprefix("test_") for path in graded_from(exercise)
+        )

@@ -22,10 +22,15 @@ STANDALONE = "worker.standalone"
 
 SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
 endings = pytest.mark.parametrize(
-    "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
+    "ending",
+    [
+        pytest.param(signal.SIGKILL, id="SIGKILL"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK),
+    ],
 )
 victims = pytest.mark.parametrize(
-    "victim", [pytest.param(COMMAND, id="the command"), pytest.param(JUDGE, id="a judge", marks=SOAK)]
+    "victim",
+    [pytest.param(COMMAND, id="the command"), pytest.param(JUDGE, id="a judge", marks=SOAK)],
 )
 
 
@@ -42,13 +47,25 @@ def patient(course: Path) -> Path:
     """The course, with limits above what any test waits: what ends, ends for another reason."""
     text = (course / "course.yaml").read_text()
     text = text.replace("seconds_per_call: 2", "seconds_per_call: 600")
-    (course / "course.yaml").write_text(text.replace("seconds_per_attempt: 6", "seconds_per_attempt: 600"))
+    (course / "course.yaml").write_text(
+        text.replace("seconds_per_attempt: 6", "seconds_per_attempt: 600")
+    )
     return course
 
 
 def command(course: Path, submitted: Path, *options: str) -> list[str]:
     """`course grade` with two judges."""
-    arguments = ["grade", submitted, "--course", course, "--out", submitted.parent / "out", "--jobs", "2", *options]
+    arguments = [
+        "grade",
+        submitted,
+        "--course",
+        course,
+        "--out",
+        submitted.parent / "out",
+        "--jobs",
+        "2",
+        *options,
+    ]
     return [sys.executable, "-m", "manyheads", *map(str, arguments)]
 
 
@@ -60,7 +77,9 @@ def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
 @endings
 @victims
 @pytest.mark.parametrize("beginning", [JUDGE, REAPER], ids=["a judge starts", "a box starts"])
-def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(tiny_copy, tmp_path, beginning, victim, ending):
+def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
+    tiny_copy, tmp_path, beginning, victim, ending
+):
     grading = command(tiny_copy, a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named(beginning))
@@ -73,7 +92,9 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(tiny_copy, tmp_
     pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGTERM, id="in a box, politely", marks=SOAK),
     pytest.param(SLEEP, ("--isolation", "process"), lambda run: run.named(STANDALONE), signal.SIGKILL, id="in none"),
 ])  # fmt: skip
-def test_nothing_is_left_of_a_run_that_is_killed_at_work(tiny_copy, tmp_path, source, options, at_work, ending):
+def test_nothing_is_left_of_a_run_that_is_killed_at_work(
+    tiny_copy, tmp_path, source, options, at_work, ending
+):
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: at_work(run))
@@ -87,7 +108,9 @@ def test_nothing_is_left_of_a_run_that_is_killed_at_work(tiny_copy, tmp_path, so
     pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
     pytest.param(SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"),
 ])  # fmt: skip
-def test_another_judge_takes_the_place_of_one_that_is_killed(tiny_copy, tmp_path, source, options, at_work, ending):
+def test_another_judge_takes_the_place_of_one_that_is_killed(
+    tiny_copy, tmp_path, source, options, at_work, ending
+):
     """What the killed one was grading is tried again."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:
@@ -96,14 +119,20 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(tiny_copy, tmp_path
         of_the_killed = set(below(killed))
         os.kill(killed, ending)
         run.wait_for(lambda: not of_the_killed & set(run.kin()))
-        assert [folder.name for folder in cgroups() if folder.name.split("-")[1] == str(killed)] == []
-        run.wait_for(lambda: [judge for judge in run.named(JUDGE) if judge != other and at_work(judge)])
+        assert [
+            folder.name for folder in cgroups() if folder.name.split("-")[1] == str(killed)
+        ] == []
+        run.wait_for(
+            lambda: [judge for judge in run.named(JUDGE) if judge != other and at_work(judge)]
+        )
         kill(run, COMMAND, signal.SIGKILL)
         assert run.left() == []
 
 
 @SOAK
-def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(tiny_copy, tmp_path):
+def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
+    tiny_copy, tmp_path
+):
     """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
@@ -118,7 +147,9 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
 def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "PATIENCE", 0.1)
     with witnessed(["sleep", "1000"], tmp_path / "log") as run:
-        run.wait_for(lambda: [witness.command_line(pid).strip() for pid in run.kin()] == ["sleep 1000"])
+        run.wait_for(
+            lambda: [witness.command_line(pid).strip() for pid in run.kin()] == ["sleep 1000"]
+        )
         assert run.left()[1:] == ["sleep 1000"], "after the witness itself"
 
 
@@ -148,8 +179,23 @@ moments = pytest.mark.parametrize(
 @contextmanager
 def graded_on_a_cluster(course: Path, folder: Path, moment: str) -> Iterator[Witnessed]:
     """A class that a worker begins to grade."""
-    grade = ["-m", "manyheads", "grade", a_class(folder / "submitted", LOOP), "--course", patient(course)]
-    begin = [sys.executable, "-c", START, sys.executable, *map(str, grade), "--out", str(folder / "out")]
+    grade = [
+        "-m",
+        "manyheads",
+        "grade",
+        a_class(folder / "submitted", LOOP),
+        "--course",
+        patient(course),
+    ]
+    begin = [
+        sys.executable,
+        "-c",
+        START,
+        sys.executable,
+        *map(str, grade),
+        "--out",
+        str(folder / "out"),
+    ]
     with witnessed(begin, folder / "log") as run:
         run.wait_for(lambda: run.named(MOMENTS[moment]) if MOMENTS[moment] else loops(run.kin()))
         yield run
@@ -173,7 +219,9 @@ def test_a_worker_takes_its_judge_and_its_box_along(tiny_copy, tmp_path, moment,
 
 @SOAK
 @moments
-def test_a_worker_ends_when_its_scheduler_has_gone(tiny_copy: Path, tmp_path: Path, moment: str) -> None:
+def test_a_worker_ends_when_its_scheduler_has_gone(
+    tiny_copy: Path, tmp_path: Path, moment: str
+) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, SCHEDULER, signal.SIGKILL)
         assert run.left() == []
@@ -182,7 +230,9 @@ def test_a_worker_ends_when_its_scheduler_has_gone(tiny_copy: Path, tmp_path: Pa
     assert "is gone. Next: start it again" in last
 
 
-def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(tiny_copy: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(
+    tiny_copy: Path, tmp_path: Path
+) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, SCHEDULER, signal.SIGKILL)
         end(run, WORKER, signal.SIGTERM)
@@ -190,7 +240,9 @@ def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(tiny_cop
 
 
 @SOAK
-def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(tiny_copy: Path, tmp_path: Path) -> None:
+def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(
+    tiny_copy: Path, tmp_path: Path
+) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, COMMAND, signal.SIGKILL)
         run.wait_for(lambda: not run.named(COMMAND))

@@ -41,12 +41,18 @@ Judged = Callable[..., CheckOutcome]
 def judged(tmp_path: Path) -> Judged:
     """What becomes of the check that asks for form alone."""
 
-    def outcome(asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0) -> CheckOutcome:
+    def outcome(
+        asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0
+    ) -> CheckOutcome:
         file = tmp_path / "test_form.py"
         file.write_text(CHECKS + asked)
         subject = LocalRecordingRunner(names)
-        (found,) = HiddenChecks([file]).run(file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed))))
-        assert all(exchange.check == "answers" for exchange in subject.transcript), "what is asked besides is not kept"
+        (found,) = HiddenChecks([file]).run(
+            file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed)))
+        )
+        assert all(exchange.check == "answers" for exchange in subject.transcript), (
+            "what is asked besides is not kept"
+        )
         return found
 
     return outcome
@@ -77,7 +83,10 @@ def ever_other(x: torch.Tensor) -> torch.Tensor:
     return noise(x, generator)
 
 
-SAME, CHANCE = "f gives the same answer, whatever it is given", "f gives another answer each time, whatever it is given"
+SAME, CHANCE = (
+    "f gives the same answer, whatever it is given",
+    "f gives another answer each time, whatever it is given",
+)
 GIVEN = "f gives back numbers of the first argument, and has computed nothing"
 
 
@@ -140,7 +149,9 @@ def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> 
     pytest.param(lambda x: x.view(40, 5) if x.numel() == 200 else x, id="numbers in other places"),
     pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
 ])  # fmt: skip
-def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(judged: Judged, right: object) -> None:
+def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(
+    judged: Judged, right: object
+) -> None:
     assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome == "passed"
     assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
 
@@ -161,7 +172,9 @@ def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> Non
     pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
     pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
 ])  # fmt: skip
-def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(judged, mask, outcome):
+def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
+    judged, mask, outcome
+):
     assert judged(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
 
 
@@ -212,14 +225,18 @@ COMPARES = "f compares nothing: each number that it is given adds the same to it
     pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
     pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
 ])  # fmt: skip
-def test_where_numbers_are_compared_what_compares_nothing_says_nothing(judged: Judged, f: object, says: str) -> None:
+def test_where_numbers_are_compared_what_compares_nothing_says_nothing(
+    judged: Judged, f: object, says: str
+) -> None:
     for seed in range(5):
         found = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
         assert (found.outcome == "passed", found.evidence, found.fault) == (not says, says, "")
 
 
 def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> None:
-    asked = OF_TOKENS.replace("[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)")
+    asked = OF_TOKENS.replace(
+        "[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)"
+    )
     found = judged(asked.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
     assert (found.outcome, found.fault) == ("error", "")
 
@@ -244,11 +261,18 @@ COUNTS_IF = {"f": weighs}
 """
 
 
-def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(judged: Judged) -> None:
+def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(
+    judged: Judged,
+) -> None:
     asked = f"{OF_TOKENS}{CONDITION}"
-    found = judged(asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)})
+    found = judged(
+        asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
+    )
     assert (found.outcome, found.evidence, found.fault) == ("failed", "nothing is weighed", "")
-    assert judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome == "passed"
+    assert (
+        judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome
+        == "passed"
+    )
 
 
 def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:
@@ -275,10 +299,15 @@ class Module(torch.nn.Module):
 def test_a_call_that_only_builds_says_nothing_of_the_parts() -> None:
     build, pair = Build("Module"), Form("tuple", ("y", "rest"), (Form(), Form()))
     calls = [Call(build, only_build=True), Call(build, (torch.ones(2),), returns=pair)]
-    assert kinds_of(calls, LocalRunner({"Module": Module})) == (frozenset({"tensor"}), frozenset({"NoneType"}))
+    assert kinds_of(calls, LocalRunner({"Module": Module})) == (
+        frozenset({"tensor"}),
+        frozenset({"NoneType"}),
+    )
 
 
-def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_nobody_answers() -> None:
+def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_nobody_answers() -> (
+    None
+):
     def refuse(x: torch.Tensor) -> torch.Tensor:
         raise ValueError(len(x))
 

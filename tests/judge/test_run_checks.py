@@ -165,7 +165,9 @@ def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
         (folder / "__init__.py").touch()
         (folder / "_shared.py").write_text(f"POINTS = {points}\n")
         file = folder / "test_f.py"
-        file.write_text(f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}")
+        file.write_text(
+            f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}"
+        )
         assert [found.points for found in HiddenChecks([file]).unattempted(file)] == [points]
 
 
@@ -185,7 +187,9 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
     """What becomes of a check that stumbles over the answer of an attempt that does this."""
     file.write_text(checks)
     right = LocalRunner({"f": lambda x: x}, only_values=True)
-    (outcome,) = HiddenChecks([file]).run(file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",)))
+    (outcome,) = HiddenChecks([file]).run(
+        file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",))
+    )
     return outcome
 
 
@@ -194,13 +198,17 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
     pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
     pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
 ])  # fmt: skip
-def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(tmp_path, f, says):
+def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
+    tmp_path, f, says
+):
     found = unfit(tmp_path / "test_f.py", f)
     assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
 
 
 def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(tmp_path):
-    found = unfit(tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)"))
+    found = unfit(
+        tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
+    )
     assert (found.outcome, found.evidence) == ("skipped", FAILED_ITSELF)
     assert "ZeroDivisionError" in found.fault
 
@@ -232,7 +240,9 @@ def test_a_judge_whose_check_never_ends_ends_itself_and_says_where(tmp_path):
 def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     checks.write_text(HANGS)
-    attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(tiny_copy / "running_mean.py")
+    attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(
+        tiny_copy / "running_mean.py"
+    )
     alone = "-m pytest -c /dev/null --rootdir .".split()
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     said = byhand.stdout + byhand.stderr
@@ -243,6 +253,9 @@ def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path
     """pytest would say it in words of its own, and find nothing wrong with the other files."""
     (exercise,) = load_course(tiny_copy).exercises
     exercise.checks.unlink()
-    with pytest.raises(GraderFault, match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it"):
+    with pytest.raises(
+        GraderFault,
+        match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it",
+    ):
         collect_checks([exercise.checks])
     assert capfd.readouterr() == ("", "")

@@ -54,15 +54,39 @@ def test_an_exception_is_explained_with_the_students_line(what, says):
 
 
 OF_PYTORCH = {
-    "a softmax of a bool mask": (lambda: MASK.softmax(-1), "PyTorch does not have for this dtype", None),
+    "a softmax of a bool mask": (
+        lambda: MASK.softmax(-1),
+        "PyTorch does not have for this dtype",
+        None,
+    ),
     "a product of bool masks": (lambda: MASK @ MASK, "PyTorch does not have for this dtype", None),
-    "a mask of numbers turned around": (lambda: NUMBERS & NUMBERS, "where a bool one is needed", "mask_not_bool"),
-    "a sparse softmax": (lambda: NUMBERS.to_sparse().softmax(-1), "does not have for this kind of tensor", None),
-    "rows chosen by a bool tensor": (lambda: META[META > 0], "does not have for this kind of tensor", None),
-    "a clamp of complex numbers": (lambda: NUMBERS.cfloat().clamp(0), "for this kind of tensor", None),
+    "a mask of numbers turned around": (
+        lambda: NUMBERS & NUMBERS,
+        "where a bool one is needed",
+        "mask_not_bool",
+    ),
+    "a sparse softmax": (
+        lambda: NUMBERS.to_sparse().softmax(-1),
+        "does not have for this kind of tensor",
+        None,
+    ),
+    "rows chosen by a bool tensor": (
+        lambda: META[META > 0],
+        "does not have for this kind of tensor",
+        None,
+    ),
+    "a clamp of complex numbers": (
+        lambda: NUMBERS.cfloat().clamp(0),
+        "for this kind of tensor",
+        None,
+    ),
     "numbers from nowhere": (lambda: NUMBERS.to("meta").cpu(), "on a device that keeps none", None),
 }
-MASK, NUMBERS, META = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3), torch.ones(3, 2, device="meta")
+MASK, NUMBERS, META = (
+    torch.ones(3, 3, dtype=torch.bool),
+    torch.ones(3, 3),
+    torch.ones(3, 2, device="meta"),
+)
 ONE, TWO = torch.ones(2, 3, 3), torch.ones(2, 3, 3, dtype=torch.float64)
 
 
@@ -139,8 +163,12 @@ def test_on_a_gpu(attempt):
 '''
 
 
-@pytest.mark.parametrize(("device", "expected"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])])
-def test_a_session_collects_what_its_device_has(tmp_path: Path, device: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("device", "expected"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])]
+)
+def test_a_session_collects_what_its_device_has(
+    tmp_path: Path, device: str, expected: list[str]
+) -> None:
     file = tmp_path / "test_of_devices.py"
     file.write_text(CHECKS)
     collected = HiddenChecks([file], device).unattempted(file)
@@ -179,7 +207,9 @@ X = torch.ones(2)
     pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
     pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
 ])  # fmt: skip
-def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
+def test_what_only_a_device_shows_is_never_compared_with_mutants(
+    call: Call, expected: bool
+) -> None:
     assert is_comparable(call) is expected
 
 
@@ -236,9 +266,16 @@ def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
     pytest.param("7.77", "", id="any other number"),
 ])  # fmt: skip
 def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> None:
-    asked = [Exchange("check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply())]
+    asked = [
+        Exchange(
+            "check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply()
+        )
+    ]
     told = withhold(f"every score is {factor} times what it should be", asked)
-    assert told == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
+    assert (
+        told
+        == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
+    )
 
 
 def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
@@ -263,10 +300,18 @@ def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
 
 def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
     entries = {"W_query.weight": Entry((31415, 66), "float64", "cpu")}
-    facts = ModuleFacts(entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182})
+    facts = ModuleFacts(
+        entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182}
+    )
     exchange = Exchange("check", Call(Build("M", (66,)), (X,)), Reply(modules=(facts,)))
-    text = withhold("W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182", [exchange])
-    assert text == "W_query.weight should have shape (66, 66); yours has (another size, 66), block_size is another size"
+    text = withhold(
+        "W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182",
+        [exchange],
+    )
+    assert (
+        text
+        == "W_query.weight should have shape (66, 66); yours has (another size, 66), block_size is another size"
+    )
 
 
 def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_should() -> None:

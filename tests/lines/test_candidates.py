@@ -39,7 +39,10 @@ def edits(source: str, *targets: str) -> list[Edit]:
 def changed_to(source: str, *targets: str) -> set[str]:
     """The lines that edits put in place of others."""
     return {
-        new for edit in edits(source, *targets) for new in edit.after.split("\n") if new not in edit.before.split("\n")
+        new
+        for edit in edits(source, *targets)
+        for new in edit.after.split("\n")
+        if new not in edit.before.split("\n")
     }
 
 
@@ -77,7 +80,9 @@ def test_a_mistake_is_among_what_is_undone(wrong: str, right: str) -> None:
 
 def test_a_line_too_many_is_taken_out() -> None:
     source = "def attend(q):\n    q = q.mT\n    q = q.mT\n    return q\n"
-    assert "def attend(q):\n    pass\n    q = q.mT\n    return q\n" in {edit.after for edit in edits(source)}
+    assert "def attend(q):\n    pass\n    q = q.mT\n    return q\n" in {
+        edit.after for edit in edits(source)
+    }
 
 
 def test_a_forgotten_super_is_put_before_the_first_statement() -> None:
@@ -103,14 +108,19 @@ CLASSES = "class One:\n    def forward(self, q):\n        return q * 1\n\nclass 
     (FUNCTIONS, "one", {2, 5}), (FUNCTIONS, "three", {8}), (FUNCTIONS, "none of them", {2, 5, 8}),
     (CLASSES, "One", {3}), (CLASSES, "Two", {3, 7}),
 ])  # fmt: skip
-def test_only_what_the_failed_calls_reach_is_edited(source: str, target: str, lines: set[int]) -> None:
+def test_only_what_the_failed_calls_reach_is_edited(
+    source: str, target: str, lines: set[int]
+) -> None:
     assert {edit.line for edit in edits(source, target)} == lines
 
 
 def test_what_is_no_code_stays() -> None:
     source = 'def f(q: "Tensor[1]" = 2):\n    """1 and 2."""\n    raise ValueError(f"{q} is 3")\n'
     assert {edit.after.count('"""1 and 2."""') for edit in edits(source)} == {1}
-    assert all('raise ValueError(f"{q} is 3")' in edit.after and '"Tensor[1]"' in edit.after for edit in edits(source))
+    assert all(
+        'raise ValueError(f"{q} is 3")' in edit.after and '"Tensor[1]"' in edit.after
+        for edit in edits(source)
+    )
 
 
 def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
@@ -188,7 +198,9 @@ SIGN, SWAP = edit_of(3, "sign"), edit_of(9, "swap")
     pytest.param(EDITS, [EDITS[40]], EDITS[:3], {"proofs": 3}, [], 48, 3, id="no more edits are proved than the bound"),
     pytest.param(EDITS, [EDITS[40]], EDITS[:3], {"proofs": 4}, [41], 100, 4, id="the last proof within the bound"),
 ])  # fmt: skip
-def test_lines_are_told_where_edits_of_them_are_proved(edits, right, looks_well, bounds, lines, looks, proofs):
+def test_lines_are_told_where_edits_of_them_are_proved(
+    edits, right, looks_well, bounds, lines, looks, proofs
+):
     looked, proved = list[str](), list[str]()
 
     def look(texts: Sequence[str]) -> list[bool]:

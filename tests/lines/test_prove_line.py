@@ -31,7 +31,9 @@ def judge(tiny: Course, box: Box) -> Judge:
     return Judge(tiny, box, Settings(secret=b"secret", bounds=PATIENT))
 
 
-def graded(judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()) -> ExerciseResult:
+def graded(
+    judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()
+) -> ExerciseResult:
     return judge.grade_attempt("student", exercise, AttemptSource(NAME, text, cells=cells))
 
 
@@ -61,7 +63,10 @@ def test_the_lines_where_one_edit_mends_all_are_told(judge, running_mean, text, 
 
 def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
-        (7, "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)")
+        (
+            7,
+            "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)",
+        )
     ]
 
 
@@ -72,12 +77,16 @@ def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -
     pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
     pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "x = 1\n" * 400, id="too long"),
 ])  # fmt: skip
-def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
+def test_nothing_is_searched_where_it_makes_no_sense(
+    tiny: Course, box: Box, running_mean: Exercise, text: str
+) -> None:
     counted = Mock(wraps=box, level=box.level)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
     assert graded(searching, running_mean, text).lines == ()
     found = counted.attempt.call_count
-    graded(Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text)
+    graded(
+        Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text
+    )
     assert counted.attempt.call_count == 2 * found
 
 
@@ -90,7 +99,9 @@ def test_a_search_that_may_not_be_tells_nothing(tiny, box, running_mean, setting
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
 
 
-def test_an_edit_that_never_ends_ends_the_search(tiny: Course, box: Box, running_mean: Exercise) -> None:
+def test_an_edit_that_never_ends_ends_the_search(
+    tiny: Course, box: Box, running_mean: Exercise
+) -> None:
     loops = ("counts =", "while len(x) == 0:\n        pass\n    counts =")
     text = edited(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
     judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
@@ -110,8 +121,13 @@ LATE = " + max(0, 20 - len(sys.seen))"
 def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
     """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
     counts = ("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
-    twice = ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"), ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)")
-    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], "one edit cannot mend both"
+    twice = (
+        ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
+        ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
+    )
+    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
+        "one edit cannot mend both"
+    )
 
 
 def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch):

@@ -53,14 +53,26 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = next(answers)
     package = folder.parent / "package"  # as a student has it: without anything hidden
-    shutil.copytree(REPOSITORY / "manyheads", package / "manyheads", ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "PYTHONPATH": str(package), "IPYTHONDIR": str(folder.parent / "ipython")}
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    shutil.copytree(
+        REPOSITORY / "manyheads",
+        package / "manyheads",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package),
+        "IPYTHONDIR": str(folder.parent / "ipython"),
+    }
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
     client.execute(env=environment)
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages: Path, browser: Browser, stem: str) -> None:
+def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
+    pages: Path, browser: Browser, stem: str
+) -> None:
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
@@ -72,7 +84,9 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages: Path, browser: Bro
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("stem", STEMS)
-def test_axe_finds_nothing_of_ours_against_wcag(pages: Path, browser: Browser, stem: str, scheme: str) -> None:
+def test_axe_finds_nothing_of_ours_against_wcag(
+    pages: Path, browser: Browser, stem: str, scheme: str
+) -> None:
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert violations(browser, scheme, NBCONVERTS) == []
 

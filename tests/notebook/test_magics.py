@@ -47,13 +47,17 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
     for name in ("wrong", "right"):
-        saved = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS[name]}")])
+        saved = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS[name]}")]
+        )
         nbformat.write(saved, folder / "exercises" / "averages" / f"{name}.ipynb")
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(folder / "exercises" / "averages")}}
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute(env=environment)
+    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute(
+        env=environment
+    )
     assert (folder / ".course" / "hints.json").exists()
     return {name: _of(cell) for name, cell in zip(CELLS, cells, strict=True)}
 
@@ -66,7 +70,9 @@ def _of(cell: Any) -> dict[str, str]:
     return found
 
 
-def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[str, dict[str, str]]) -> None:
+def test_check_shows_what_course_check_prints_with_its_hint_folded(
+    shown: dict[str, dict[str, str]],
+) -> None:
     text, html = shown["check"]["text/plain"], shown["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
@@ -81,7 +87,9 @@ def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(
     assert [line for line in first if line.startswith("Hint 2 of 3: ")]
     assert [line for line in second if line.startswith("Hint 3 of 3: ")]
     trace = shown["trace"]["printed"]
-    assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(trace.split())
+    assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(
+        trace.split()
+    )
     assert "✗ returns (T): the right shape, other numbers" in trace
     assert "The running mean" in shown["status"]["printed"]
 
@@ -117,7 +125,9 @@ def test_what_is_right_is_told_so(shown: dict[str, dict[str, str]]) -> None:
     assert shown["check right"]["text/plain"].startswith("✓ 01 The running mean")
 
 
-def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(shown: dict[str, dict[str, str]]) -> None:
+def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
+    shown: dict[str, dict[str, str]],
+) -> None:
     unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\nSave it.\nNext: %ask"
     assert shown["ask unsaved"]["text/plain"] == unsaved
     asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]

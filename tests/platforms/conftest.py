@@ -35,8 +35,15 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
     home = tmp_path_factory.mktemp("home")
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
-        ours = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-        done = run_warm("nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours})
+        ours = {
+            "HOME": str(home),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(REPOSITORY),
+            "COLUMNS": "200",
+        }
+        done = run_warm(
+            "nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours}
+        )
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
@@ -53,7 +60,9 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         hand_in(folder / "submitted")
         before = make.content(folder / "submitted")
         nbgrader(folder, "generate_assignment", "averages", "--force")
-        nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
+        nbgrader(
+            folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC"
+        )
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
         nbgrader(folder, "generate_feedback", "averages")
         assert make.content(folder / "submitted") == before  # what students handed in is theirs
@@ -82,14 +91,26 @@ def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
     def of(*outcomes: Outcome, evidence: str = "", **more: Any) -> Result:
-        ends, told = (*outcomes, *("passed",) * (4 - len(outcomes))), {"evidence": evidence, "hint": "Think."}
+        ends, told = (
+            (*outcomes, *("passed",) * (4 - len(outcomes))),
+            {"evidence": evidence, "hint": "Think."},
+        )
         checks = [
-            make.check(f"c{i}", end == "passed", 1, end, title=f"does thing {i}", **({} if end == "passed" else told))
+            make.check(
+                f"c{i}",
+                end == "passed",
+                1,
+                end,
+                title=f"does thing {i}",
+                **({} if end == "passed" else told),
+            )
             for i, end in enumerate(ends)
         ]
         score = None if "skipped" in outcomes else sum(c.score for c in checks)
         return make.result(
-            "ada", make.exercise("running_mean", *checks, score=score, **more), versions={"torch": "2.13.0"}
+            "ada",
+            make.exercise("running_mean", *checks, score=score, **more),
+            versions={"torch": "2.13.0"},
         )
 
     return of

@@ -73,7 +73,9 @@ class Formgrader:
         text = str(self.browser.js(f"document.querySelector({part!r}).textContent"))
         assert [trick for trick in TRICKS if trick not in text] == []
         before = self.browser.js("location.href.split('#')[0]")
-        self.browser.js(f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())")
+        self.browser.js(
+            f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())"
+        )
         self.browser.js("new Promise(done => setTimeout(done, 1000))")
         assert self.browser.js("window.ran") is None
         assert self.browser.js("location.href.split('#')[0]") == before
@@ -85,7 +87,9 @@ def tricky(notebook: dict) -> dict:
     output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
     quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
     cells = [*map(new_markdown_cell, TRICKS), *quoted]
-    notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))["cells"]
+    notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))[
+        "cells"
+    ]
     return notebook
 
 
@@ -114,7 +118,9 @@ def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
         for row in (1, 2):
             pages.press_button("manage_submissions/averages", f"tr:nth-child({row}) td.autograde a")
         pages.open("manage_submissions/averages", "td.score")
-        scores = browser.js("[...document.querySelectorAll('td.score')].map(cell => cell.innerText)")
+        scores = browser.js(
+            "[...document.querySelectorAll('td.score')].map(cell => cell.innerText)"
+        )
         assert scores == ["2 / 4", "2 / 4"]
         assert "You divided by the length of x everywhere." in pages.open_submission("mallory")
         pages.assert_inert("#notebook-container")
@@ -122,7 +128,10 @@ def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
         pages.write("textarea.comment", "See me **today**.")
         pages.write("input#running_mean-values_extra_credit", "0.5")
         pages.press_button("manage_assignments", "td.generate-feedback a")
-        feedback = {name: course / "feedback" / name / "averages" / f"{STEM}.html" for name in ("ada", "mallory")}
+        feedback = {
+            name: course / "feedback" / name / "averages" / f"{STEM}.html"
+            for name in ("ada", "mallory")
+        }
         browser.open(feedback["mallory"])
         pages.assert_inert("body")
         browser.open(feedback["ada"])

@@ -26,7 +26,10 @@ from tests.make import content, git
 from tests.workflows.hosted.service import BOT, Service
 
 ASKED = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
 Change = Callable[[Path], object]
 
 
@@ -56,26 +59,41 @@ def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Colle
             git(work, "push", "--quiet", str(bare), "HEAD:refs/pull/7/head")
         head = commit or git(work, "rev-parse", "HEAD")
         asked = PullRequest(repository="school/class", number=7, head=head, student="ada")
-        return collect(tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out")
+        return collect(
+            tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out"
+        )
 
     return of
 
 
-def test_only_the_exercise_files_are_asked_for(tiny: Course, service: Service, taken, tmp_path: Path) -> None:
+def test_only_the_exercise_files_are_asked_for(
+    tiny: Course, service: Service, taken, tmp_path: Path
+) -> None:
     released = (tiny.root / NOTEBOOK).read_bytes()
 
     def more(work: Path) -> None:
-        for name in ("conftest.py", "torch.py", "course.yaml", "grader/__init__.py", "exercises/averages/notes.py"):
+        for name in (
+            "conftest.py",
+            "torch.py",
+            "course.yaml",
+            "grader/__init__.py",
+            "exercises/averages/notes.py",
+        ):
             (work / name).parent.mkdir(exist_ok=True)
             (work / name).write_text("raise SystemExit\n")
         (work / NOTEBOOK).write_bytes(released)
 
     found = taken(more)
-    assert found == Collected(repository="school/class", student="ada", number=7, head=found.head, refused=())
+    assert found == Collected(
+        repository="school/class", student="ada", number=7, head=found.head, refused=()
+    )
     assert read_collected(tmp_path / "out") == found
     files = content(tmp_path / "out")
     assert files.pop("collected.json")
-    assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": released}
+    assert files == {
+        "ada/averages/01_running_mean.py": b"x = 1\n",
+        "ada/averages/01_running_mean.ipynb": released,
+    }
     asked = [request.split("/")[-2] for request in service.requests]
     assert asked == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
@@ -109,10 +127,15 @@ LINK = "is a symbolic link: hand in the file itself."
     pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
     pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
 ])  # fmt: skip
-def test_what_is_no_small_regular_file_is_refused_with_a_sentence(service, taken, tmp_path, make, what):
+def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
+    service, taken, tmp_path, make, what
+):
     found = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
     assert found.refused == (f"{SCRIPT} {what}",)
-    assert content(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
+    assert content(tmp_path / "out").keys() == {
+        "collected.json",
+        "ada/averages/01_running_mean.ipynb",
+    }
     assert sum("blobs" in request for request in service.requests) == 1
 
 
@@ -130,10 +153,14 @@ def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken,
     # it was pushed away
     with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):
         taken(commit="b" * 40)
-    with pytest.raises(ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"):
+    with pytest.raises(
+        ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"
+    ):
         taken(token="another token")
     service.tokens["t"] = {}
-    with pytest.raises(ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"):
+    with pytest.raises(
+        ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"
+    ):
         taken()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "forged.py").touch()
@@ -151,7 +178,9 @@ def test_an_answer_that_is_no_tree_is_an_error(taken, monkeypatch, answer):
         taken()
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}']
+)
 def test_a_folder_that_collect_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "collected.json").write_text(text)
     with pytest.raises(CourseFault, match="holds no collected pull request"):
@@ -221,7 +250,10 @@ def event(**changes: object) -> dict[str, Any]:
 
 
 def dispatch(number: str) -> dict[str, Any]:
-    return {"inputs": {"pull_request": number}, "repository": {"full_name": "school/class", "default_branch": "main"}}
+    return {
+        "inputs": {"pull_request": number},
+        "repository": {"full_name": "school/class", "default_branch": "main"},
+    }
 
 
 def written(folder: Path, about: object, service: Service) -> dict[str, str]:
@@ -230,10 +262,16 @@ def written(folder: Path, about: object, service: Service) -> dict[str, str]:
     return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
 
 
-def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(service: Service, tmp_path: Path) -> None:
+def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
+    service: Service, tmp_path: Path
+) -> None:
     wanted = PullRequest(repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1")
     assert pull_request(written(tmp_path, event(), service)) == wanted
-    service.tokens["t"], service.heads[7], service.authors[7] = {"pull-requests": "read"}, "b" * 40, "ben"
+    service.tokens["t"], service.heads[7], service.authors[7] = (
+        {"pull-requests": "read"},
+        "b" * 40,
+        "ben",
+    )
     about = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
     wanted = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
     assert pull_request(written(tmp_path, about, service)) == wanted
@@ -249,8 +287,12 @@ def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(se
     pytest.param(event() | {"pull_request": []}, id="a list"),
     *[pytest.param(dispatch(number), id=f"a dispatch of {number!r}") for number in ("", "seven", "7/files", "7?x=1")],
 ])  # fmt: skip
-def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(service, tmp_path: Path, about) -> None:
-    with pytest.raises(CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
+def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(
+    service, tmp_path: Path, about
+) -> None:
+    with pytest.raises(
+        CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"
+    ):
         pull_request(written(tmp_path, about, service))
     assert service.requests == []
 

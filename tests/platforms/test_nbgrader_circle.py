@@ -56,11 +56,20 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
     nbgrader(course, "collect", "averages", root)
     assert (
-        (course / "submitted" / "linking" / "averages" / "timestamp.txt").read_text().startswith("2026-11-23 12:00:00")
+        (course / "submitted" / "linking" / "averages" / "timestamp.txt")
+        .read_text()
+        .startswith("2026-11-23 12:00:00")
     )
     nbgrader(course, "autograde", "averages")
-    assert not [path for path in (course / "autograded").rglob("*") if path.is_symlink() or path.suffix == ".py"]
-    scores = {result.student: result.score for result in read_gradebook(load_course(course), book_of(course))}
+    assert not [
+        path
+        for path in (course / "autograded").rglob("*")
+        if path.is_symlink() or path.suffix == ".py"
+    ]
+    scores = {
+        result.student: result.score
+        for result in read_gradebook(load_course(course), book_of(course))
+    }
     assert scores.pop("linking") == 0
     assert list(scores.values()) == [2]
     nbgrader(course, "generate_feedback", "averages")
@@ -126,13 +135,19 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
-def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(tmp_path: Path, nbgrader, assignment: str) -> None:
+def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
+    tmp_path: Path, nbgrader, assignment: str
+) -> None:
     """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties exercises/."""
     course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
     log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
     theirs, ours = (root / "exercises" / assignment for root in (course, REPOSITORY))
-    expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    expected = sorted(
+        p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    )
+    assert (
+        sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    )
     assert {"fingerprints", "figures"} <= {path.parent.name for path in expected}
     for path in expected:
         assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
@@ -140,7 +155,9 @@ def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(tmp_path: P
     assert "recording" not in log
 
 
-def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goes_to_the_feedback(own_class, nbgrader):
+def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goes_to_the_feedback(
+    own_class, nbgrader
+):
     folder, figure = own_class / "source" / "averages", f"averages/figures/{STEM}.svg"
     (folder / "data").mkdir(parents=True)
     for name in ("data/numbers.csv", "02_gone.py"):
@@ -165,7 +182,9 @@ TABLES = {
 }
 
 
-def test_a_gradebook_holds_the_same_cells_whoever_makes_it(trap_class: Path, tiny: Course, tmp_path: Path) -> None:
+def test_a_gradebook_holds_the_same_cells_whoever_makes_it(
+    trap_class: Path, tiny: Course, tmp_path: Path
+) -> None:
     with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'ours.db'}"):
         pass
     for name, query in TABLES.items():
@@ -194,7 +213,9 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, 
     assert "Traceback" not in said + stub
 
 
-def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(own_class, nbgrader):
+def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
+    own_class, nbgrader
+):
     with (own_class / "course.yaml").open("a") as file:
         file.write("nonsense: [\n")
     done = nbgrader(own_class, "autograde", "averages", "--force", check=False)
@@ -240,7 +261,9 @@ def cells_of(folder: Path, student: str) -> list[dict]:
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(trap_class: Path) -> None:
+def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(
+    trap_class: Path,
+) -> None:
     assert {student: (score, most) for student, score, most in rows(trap_class, SCORES)} == {
         student: (earned, 4) for student, (earned, _) in CLASS.items()
     }
@@ -250,14 +273,22 @@ def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_
 def test_nobodys_trap_stops_nbgrader_or_makes_it_complain(trap_class: Path) -> None:
     log = (trap_class / "autograde.log").read_text()
     assert "Traceback" not in log
-    assert [line for line in log.splitlines() if re.search("WARNING|ERROR", line) and "late" not in line.lower()] == []
+    assert [
+        line
+        for line in log.splitlines()
+        if re.search("WARNING|ERROR", line) and "late" not in line.lower()
+    ] == []
     says = "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, then this again with --force"
     assert says in log
 
 
 def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) -> None:
-    released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())["cells"]
-    graded = {c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]}
+    released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())[
+        "cells"
+    ]
+    graded = {
+        c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]
+    }
     for student in CLASS:
         known = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
         ids = [c["metadata"]["nbgrader"]["grade_id"] for c in known]
@@ -272,7 +303,12 @@ def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) ->
 def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:
     for step in ("autograded", "feedback"):
         names = {path.name for path in (trap_class / step).rglob("*") if path.is_file()}
-        assert names <= {f"{STEM}.ipynb", f"{STEM}.html", "timestamp.txt", "submission_secret.txt"}, step
+        assert names <= {
+            f"{STEM}.ipynb",
+            f"{STEM}.html",
+            "timestamp.txt",
+            "submission_secret.txt",
+        }, step
     assert list((trap_class / ".course").glob("submitted*")) == [], "what was staged"
 
 
@@ -290,10 +326,14 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
     hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
     lines = {line.strip() for path in hidden for line in path.read_text().splitlines()}
-    telling = [line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line]
+    telling = [
+        line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line
+    ]
     assert len(telling) > 20
     for student in CLASS:
-        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(cells_of(trap_class, student))
+        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(
+            cells_of(trap_class, student)
+        )
         assert [line for line in telling if line in seen] == [], student
 
 
@@ -304,14 +344,26 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
     ("exits", "Line 3 was left out: it ended the whole process."),
     ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
 ])  # fmt: skip
-def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(trap_class, student, says):
+def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
+    trap_class, student, says
+):
     assert says in comment_on(trap_class, student)
     assert says in text_of(trap_class, student)
 
 
-def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(trap_class: Path) -> None:
-    page, said = page_of(trap_class, "html_in_every_text"), text_of(trap_class, "html_in_every_text")
-    assert re.findall(r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page) == []
+def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(
+    trap_class: Path,
+) -> None:
+    page, said = (
+        page_of(trap_class, "html_in_every_text"),
+        text_of(trap_class, "html_in_every_text"),
+    )
+    assert (
+        re.findall(
+            r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page
+        )
+        == []
+    )
     assert "alert(1)" in said
 
 
@@ -320,9 +372,22 @@ def ours(once: Callable, trap_class: Path) -> Path:
     """The gradebook that `course grade` fills."""
 
     def make(folder: Path) -> None:
-        course = shutil.copytree(trap_class, folder / "course", ignore=shutil.ignore_patterns("gradebook.db"))
+        course = shutil.copytree(
+            trap_class, folder / "course", ignore=shutil.ignore_patterns("gradebook.db")
+        )
         out, book = str(folder / "results"), f"sqlite:///{folder / 'gradebook.db'}"
-        command = ["grade", "submitted", "--out", out, "--jobs", "1", "--seed", "0", "--gradebook", book]
+        command = [
+            "grade",
+            "submitted",
+            "--out",
+            out,
+            "--jobs",
+            "1",
+            "--seed",
+            "0",
+            "--gradebook",
+            book,
+        ]
         done = run_warm("manyheads", command, course, os.environ)
         assert done.returncode == 1, done.stderr  # some lie beside the exercises, and are named
 
@@ -330,7 +395,9 @@ def ours(once: Callable, trap_class: Path) -> Path:
 
 
 @pytest.mark.parametrize("query", [CELLS, COMMENTS], ids=["scores", "comments"])
-def test_both_ways_give_every_cell_of_every_student_the_same(ours: Path, trap_class: Path, query: str) -> None:
+def test_both_ways_give_every_cell_of_every_student_the_same(
+    ours: Path, trap_class: Path, query: str
+) -> None:
     assert rows(ours, query) == rows(trap_class, query)
 
 
@@ -342,7 +409,14 @@ OVERRIDES = """\
 - {student: absent, due: 2026-03-09 09:00}
 """
 LATE, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
-STAMPS = {"in_time": IN_TIME, "late": LATE, "extended": LATE, "by_hand": LATE, "excused": LATE, "unknown": ""}
+STAMPS = {
+    "in_time": IN_TIME,
+    "late": LATE,
+    "extended": LATE,
+    "by_hand": LATE,
+    "excused": LATE,
+    "unknown": "",
+}
 DECIDED = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0, "unknown": 4}
 
 
@@ -353,9 +427,13 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
     def through(course: Path) -> None:
         copy_for_nbgrader(TINY, course)
         text = (course / "course.yaml").read_text()
-        dated = text.replace("    title: Averages\n", "    title: Averages\n    due: 2026-03-01 09:00\n")
+        dated = text.replace(
+            "    title: Averages\n", "    title: Averages\n    due: 2026-03-01 09:00\n"
+        )
         (course / "course.yaml").write_text(dated + DATES)
-        (course / "course.yaml").write_text(f"{(course / 'course.yaml').read_text()}roster: roster.csv\n")
+        (course / "course.yaml").write_text(
+            f"{(course / 'course.yaml').read_text()}roster: roster.csv\n"
+        )
         (course / "roster.csv").write_text("\n".join(["id", *STAMPS, "absent\n"]))
         (course / "overrides.yaml").write_text(OVERRIDES)
         for student, stamp in STAMPS.items():
@@ -365,7 +443,13 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
             if stamp:
                 (folder / "timestamp.txt").write_text(stamp)
         nbgrader(course, "generate_assignment", "averages", "--force")
-        done = nbgrader(course, "autograde", "averages", "--LateSubmissionPlugin.penalty_method=zero", check=False)
+        done = nbgrader(
+            course,
+            "autograde",
+            "averages",
+            "--LateSubmissionPlugin.penalty_method=zero",
+            check=False,
+        )
         (course / "autograde.log").write_text(f"{done.stdout}{done.stderr}")
         nbgrader(course, "generate_feedback", "averages")
         nbgrader(course, "export")
@@ -377,31 +461,47 @@ def scores_in(folder: Path, name: str = "gradebook.db") -> dict[str, float]:
     """As nbgrader's own students page and export count: less the penalty."""
     with closing(open_gradebook(f"sqlite:///{folder / name}")) as book:
         found = book.assignment_submissions("averages")
-        return {each.student_id: round(each.score - each.late_submission_penalty, 9) for each in found}
+        return {
+            each.student_id: round(each.score - each.late_submission_penalty, 9) for each in found
+        }
 
 
 def test_nbgraders_own_commands_count_what_is_decided_and_take_one_penalty(graded: Path) -> None:
     assert scores_in(graded) == DECIDED
     with (graded / "grades.csv").open(newline="") as table:
-        rows = {row["student_id"]: (row["score"], row["duedate"][:16]) for row in csv.DictReader(table)}
+        rows = {
+            row["student_id"]: (row["score"], row["duedate"][:16]) for row in csv.DictReader(table)
+        }
     assert rows["late"] == ("3.2", "2026-03-01 09:00")
-    assert "there is no student" not in (graded / "autograde.log").read_text(), "course.yaml names the roster"
+    assert "there is no student" not in (graded / "autograde.log").read_text(), (
+        "course.yaml names the roster"
+    )
 
 
 def test_the_feedback_page_says_which_rule(graded: Path) -> None:
     pages = {s: (graded / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in STAMPS}
-    assert "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)" in pages["late"]
+    assert (
+        "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)"
+        in pages["late"]
+    )
     assert "extension until 2026-03-09 09:00 UTC by Dr. X" in pages["extended"]
     assert "score set to 3 by Dr. X: on paper (4 → 3)" in pages["by_hand"]
     assert "handed in at an unknown time: not counted as late" in pages["unknown"]
 
 
-def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Path, run_course: Run) -> None:
+def test_course_grade_fills_a_gradebook_with_the_same(
+    graded: Path, tmp_path: Path, run_course: Run
+) -> None:
     url = f"sqlite:///{tmp_path / 'other.db'}"
-    done = run_course("grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded)
+    done = run_course(
+        "grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
-    assert "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late" in done.stdout
+    assert (
+        "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late"
+        in done.stdout
+    )
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
     assert rows["excused"] == "EX"  # for which nbgrader has no word

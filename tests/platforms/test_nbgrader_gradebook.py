@@ -42,13 +42,23 @@ def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
     """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself failed at these."""
     points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
     told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
-    ends = {id_: "skipped" if got is None else "passed" if got == 1 else "failed" for id_, got in points.items()}
+    ends = {
+        id_: "skipped" if got is None else "passed" if got == 1 else "failed"
+        for id_, got in points.items()
+    }
     checks = [
-        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_]) for id_, got in points.items()
+        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_])
+        for id_, got in points.items()
     ]
-    named = () if values == 1 else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
+    named = (
+        ()
+        if values == 1
+        else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
+    )
     score = None if values is None else sum(points.values())
-    return make.result(student, make.exercise("running_mean", *checks, score=score, diagnosis=named, note=note))
+    return make.result(
+        student, make.exercise("running_mean", *checks, score=score, diagnosis=named, note=note)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +78,9 @@ def server() -> Iterator[str]:
 
     def run(program: str, *arguments: str) -> None:
         command = [*as_somebody, str(found[-1].with_name(program)), "-D", str(data), *arguments]
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         assert done.returncode == 0, done.stderr
 
     try:
@@ -98,7 +110,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, new_file: Path) -> str:
         return f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     server: str = request.getfixturevalue("server")
     name = f"test_{uuid4().hex}"
-    with pytest.importorskip("psycopg").connect(server.format("postgres"), autocommit=True) as connection:
+    with pytest.importorskip("psycopg").connect(
+        server.format("postgres"), autocommit=True
+    ) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     return server.format(name)
 
@@ -121,25 +135,37 @@ def counts(book: Gradebook) -> dict[str, int]:
     return {t: book.db.execute(text(f'SELECT count(*) FROM "{t}"')).scalar_one() for t in tables}
 
 
-def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_doubles(tiny, url, book):
+def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_doubles(
+    tiny, url, book
+):
     write(tiny, url, result("ada"), result("ben"))
     before = counts(book())
     write(tiny, url, result("ada"), result("ben", 0.25, note="The .py counts."), result("ada", 1))
     assert counts(book()) == before
     assert before["student"] == before["submitted_assignment"] == 2
     found = book()
-    assert {s.id: (s.score, s.max_score) for s in found.students} == {"ada": (4, 4), "ben": (3.25, 4)}
+    assert {s.id: (s.score, s.max_score) for s in found.students} == {
+        "ada": (4, 4),
+        "ben": (3.25, 4),
+    }
     assert found.find_grade(*VALUES, "ben").auto_score == 0.25
-    assert {g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades} == {False}
+    assert {
+        g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades
+    } == {False}
     said = found.find_comment(*COMMENT, "ben").comment
     assert [line.strip() for line in said.splitlines()] == [
         "The .py counts.", "You counted all.", "the values", "4 of 5 values differ", "hint: How many?",
         "(isolation: namespaces)",
     ]  # fmt: skip
-    assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
+    assert (
+        found.find_comment(*COMMENT, "ada").comment.strip()
+        == "All checks passed.\n    (isolation: namespaces)"
+    )
 
 
-def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+def test_what_an_instructor_has_entered_by_hand_stays(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(tiny, url, result("ada"))
     edited = book()
     edited.find_grade(*VALUES, "ada").manual_score = 0.75
@@ -151,7 +177,9 @@ def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, bo
     assert book().find_comment(*COMMENT, "ada").comment == "Talk to me."
 
 
-def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(tiny, url, book, monkeypatch):
+def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
+    tiny, url, book, monkeypatch
+):
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
@@ -168,12 +196,18 @@ def interrupted(*_: object, **__: object) -> str:
     raise KeyboardInterrupt
 
 
-def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, book: Callable[[], Gradebook]) -> None:
+def test_cells_do_not_come_and_go_below_submissions(
+    tiny_copy: Path, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(load_course(tiny_copy), url, result("ada", 1))
     before = counts(book())
     released = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
-    released.write_text(released.read_text().replace("running_mean-hygiene", "running_mean-tidiness"))
-    with pytest.raises(CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"):
+    released.write_text(
+        released.read_text().replace("running_mean-hygiene", "running_mean-tidiness")
+    )
+    with pytest.raises(
+        CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"
+    ):
         write(load_course(tiny_copy), url)
     assert counts(book()) == before
 
@@ -185,7 +219,10 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
     points = {"shape": 0.5, "values": 1.5, "gradients": 1, "refuses_nothing": 1}
     moved = make.result("ada", make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())))  # fmt: skip
     write(course := load_course(tiny_copy), url, result("ada", 1))
-    with pytest.raises(CourseFault, match=r"other points than its checks give now .*of ada was.*Next: course release"):
+    with pytest.raises(
+        CourseFault,
+        match=r"other points than its checks give now .*of ada was.*Next: course release",
+    ):
         write(course, url, moved)
     assert book().find_submission("averages", "ada").score == 4
     path = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
@@ -196,14 +233,21 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
     path.write_text(json.dumps(notebook))
     write(load_course(tiny_copy), url, moved)
     found = book()
-    assert (found.find_submission("averages", "ada").score, found.find_grade(*VALUES, "ada").auto_score) == (4, 1.5)
+    assert (
+        found.find_submission("averages", "ada").score,
+        found.find_grade(*VALUES, "ada").auto_score,
+    ) == (4, 1.5)
     path.write_text(path.read_text().replace('"points": 1.5', '"points": 2'))
-    with pytest.raises(CourseFault, match=r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"):
+    with pytest.raises(
+        CourseFault, match=r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"
+    ):
         write(load_course(tiny_copy), url, moved)
     assert book().find_submission("averages", "ada").max_score == 4
 
 
-def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+def test_what_is_not_graded_waits_for_a_human(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(tiny, url, result("ada", 1))
     write(tiny, url, result("ada", None))
     (read,) = read_gradebook(tiny, url)
@@ -211,7 +255,9 @@ def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Call
     found = book()
     grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
     assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
-    assert "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+    assert (
+        "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+    )
     for grade in grades:
         grade.manual_score = grade.max_score  # as formgrader saves it
     found.db.commit()
@@ -222,9 +268,15 @@ def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Call
 
 @pytest.mark.parametrize("row", ["assignment: averages", "exercise: running_mean"])
 def test_an_excuse_has_no_points(tiny_copy, url, book, row):
-    (tiny_copy / "overrides.yaml").write_text(f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n")
+    (tiny_copy / "overrides.yaml").write_text(
+        f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n"
+    )
     course = load_course(tiny_copy)
-    write(course, url, *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")))
+    write(
+        course,
+        url,
+        *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")),
+    )
     found = book()
     grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
     assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
@@ -268,7 +320,9 @@ def points_in(book: Gradebook) -> dict[str, float]:
     return {each.student.id: each.score - each.late_submission_penalty for each in book.assignment_submissions("averages")}  # fmt: skip
 
 
-def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(tiny_copy: Path, url: str, book) -> None:
+def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(
+    tiny_copy: Path, url: str, book
+) -> None:
     yaml = tiny_copy / "course.yaml"
     undated = yaml.read_text()
     grade(tiny_copy, url, "ada", "ben")
@@ -282,7 +336,9 @@ def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(tiny_copy: Path,
         assert points_in(book()) == {"ada": 4, "ben": 2}, "whoever is not written is as before"
         assert "late" not in book().find_comment(*COMMENT, "ada").comment
         assert "1 day late" in book().find_comment(*COMMENT, "ben").comment
-        assert book().find_assignment("averages").duedate is None, "nbgrader autograde would take points for it"
+        assert book().find_assignment("averages").duedate is None, (
+            "nbgrader autograde would take points for it"
+        )
     grade(tiny_copy, url, "ben")
     assert points_in(book()) == {"ada": 4, "ben": 4}
 
@@ -304,19 +360,30 @@ def test_a_penalty_of_nbgraders_own_due_date_stays(tiny_copy: Path, url: str, bo
     assert book().find_assignment("averages").duedate == datetime(2026, 3, 1, 8)
 
 
-@pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])
 @pytest.mark.parametrize(
-    "use", [read_gradebook, lambda course, url: write(course, url, result("ada", 1))], ids=["export", "grade"]
+    ("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)]
 )
-def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(tiny, tmp_path, new_file, use, points, column):
+@pytest.mark.parametrize(
+    "use",
+    [read_gradebook, lambda course, url: write(course, url, result("ada", 1))],
+    ids=["export", "grade"],
+)
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(
+    tiny, tmp_path, new_file, use, points, column
+):
     url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     write(tiny, url, result("ada"))
     with closing(open_gradebook(url)) as edited:
         setattr(edited.find_grade(*VALUES, "ada"), column, points)
         edited.db.commit()
-    with pytest.raises(CourseFault, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
+    with pytest.raises(
+        CourseFault, match=r"of ada in 01_running_mean, cell running_mean-values, is "
+    ) as raised:
         use(tiny, url)
-    assert f"{points!r}, which is no number of points. Next: enter another one in formgrader" in str(raised.value)
+    assert (
+        f"{points!r}, which is no number of points. Next: enter another one in formgrader"
+        in str(raised.value)
+    )
     with closing(open_gradebook(url)) as book:
         assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
 
@@ -327,7 +394,9 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(tiny, tmp_p
     ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
     ("oracle://somewhere/none", "No module named|Can't load plugin"),
 ])  # fmt: skip
-def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: Course, bad: str, says: str) -> None:
+def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(
+    tiny: Course, bad: str, says: str
+) -> None:
     with pytest.raises(CourseFault, match=says) as raised:
         write(tiny, bad)
     assert str(raised.value).endswith("Next: check the URL, such as sqlite:///gradebook.db")

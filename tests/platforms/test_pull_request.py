@@ -40,8 +40,14 @@ from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
 COLLECTED = Collected(repository="school/class", student="ada", number=7, head="a" * 40, refused=())
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
-STARTED, IN_NOTEBOOK = {"running_mean": "01_running_mean.py"}, {"running_mean": "01_running_mean.ipynb"}
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
+STARTED, IN_NOTEBOOK = (
+    {"running_mean": "01_running_mean.py"},
+    {"running_mean": "01_running_mean.ipynb"},
+)
 
 
 def with_exercise(result: Result, **changes: object) -> Result:
@@ -86,7 +92,9 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
 
 def test_nothing_started_needs_no_box(tiny, submitted, judged):
     plans, stub = judged(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
-    (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
+    (submitted / "ada" / "averages" / "01_running_mean.py").write_text(
+        "# read it\n" + stub, encoding="utf-8"
+    )
     assert grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results == ()
     assert plans == []
 
@@ -97,12 +105,21 @@ def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
     plans = judged(make_result(), "values: x")
-    assert grade_collected(tiny, COLLECTED, submitted, Device.CUDA, submitted).results == (make_result(),)
-    assert [(plan.level, plan.device, plan.seed) for plan in plans] == [(Level.NAMESPACES, Device.CUDA, 0)]
-    assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
+    assert grade_collected(tiny, COLLECTED, submitted, Device.CUDA, submitted).results == (
+        make_result(),
+    )
+    assert [(plan.level, plan.device, plan.seed) for plan in plans] == [
+        (Level.NAMESPACES, Device.CUDA, 0)
+    ]
+    assert (
+        capsys.readouterr().err
+        == "course: a fault of the grader's own: values: x. Next: course verify\n"
+    )
 
 
-def test_what_has_not_changed_since_the_last_push_is_not_graded_again(tiny, submitted, make_result, judged, tmp_path):
+def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
+    tiny, submitted, make_result, judged, tmp_path
+):
     out, attempt = tmp_path / "out", submitted / "ada" / "averages" / "01_running_mean.py"
 
     def push(source: str, device: Device = Device.CPU) -> int:
@@ -124,7 +141,12 @@ def test_what_has_not_changed_since_the_last_push_is_not_graded_again(tiny, subm
 
 
 def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, submitted, make_result, judged):
-    judged(with_exercise(make_result("failed"), lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))))
+    judged(
+        with_exercise(
+            make_result("failed"),
+            lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9)),
+        )
+    )
     (told,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
     assert told.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
 
@@ -149,7 +171,9 @@ def on_a_gpu(result: Result, **check: Any) -> Result:
     more = result.exercises[0].checks[0].model_copy(update={"id": "autocast", **check})
     checks = (*result.exercises[0].checks, more)
     points = {name: sum(getattr(each, name) for each in checks) for name in ("score", "max_score")}
-    return with_exercise(result, checks=checks, **points).model_copy(update={"device": "cuda", **points})
+    return with_exercise(result, checks=checks, **points).model_copy(
+        update={"device": "cuda", **points}
+    )
 
 
 @pytest.mark.parametrize("make", [
@@ -237,13 +261,18 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
     event = {"pull_request": asked, "repository": {"full_name": "school/class"}}
     (tmp_path / "event.json").write_text(json.dumps(event))
     service.tokens["t"], service.heads[7] = {"pull-requests": "write", "checks": "write"}, "a" * 40
-    files = {"GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    files = {
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
     jobs = {"CPU_RESULT": "success", "GPU_RESULT": "skipped"}
     return {**files, **jobs, "GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
 
 
 @pytest.fixture
-def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path) -> Callable[..., str]:
+def report(
+    tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path
+) -> Callable[..., str]:
     """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU job."""
 
     def of(*results: Result, folder: Path = submitted) -> str:
@@ -282,7 +311,9 @@ def test_what_cannot_be_believed_is_not_shown(
     assert ("## Not graded" in comment) == (service.check_runs[0]["conclusion"] == "neutral")
 
 
-def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, environment, make_result, report):
+def test_a_check_run_that_is_refused_does_not_cost_the_comment(
+    service, environment, make_result, report
+):
     service.tokens["t"] = {"pull-requests": "write"}
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
         report(make_result())
@@ -290,7 +321,9 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, environm
 
 
 def test_files_of_another_commit_are_not_reported_on(service, submitted, report):
-    (submitted / "collected.json").write_text(COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json())
+    (submitted / "collected.json").write_text(
+        COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json()
+    )
     with pytest.raises(CourseFault, match="is of another commit"):
         report()
     assert (service.comments, service.check_runs) == ([], [])
@@ -314,15 +347,29 @@ main()
 
 
 @pytest.mark.parametrize("command", ["collect", "report"])
-def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_path: Path, command: str) -> None:
+def test_the_job_that_reports_needs_no_more_than_it_installs(
+    tiny: Course, tmp_path: Path, command: str
+) -> None:
     workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
-    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich ruamel.yaml typer urllib3\n" in workflow
+    assert (
+        "install --quiet --constraint constraints.txt pydantic PyYAML rich ruamel.yaml typer urllib3\n"
+        in workflow
+    )
     assert "sh tools/install-engine python\n" in workflow
     environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
     (tmp_path / "collected.json").write_text("{}")
-    arguments = [command, "--course", str(tiny.root), *(["--submitted", str(tmp_path)] if command == "report" else [])]
+    arguments = [
+        command,
+        "--course",
+        str(tiny.root),
+        *(["--submitted", str(tmp_path)] if command == "report" else []),
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", GUARD, *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", GUARD, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     # as far as it gets without a pull request
@@ -342,7 +389,9 @@ FORGED = [f"{RAISED} ## Averages: 4 / 4", f"{RAISED} | ✓ | Running mean | 4 / 
     pytest.param(["missing"] * 4, None, {("medians", "running_mean")}, ("failure", "0 / 4"), id="of another, not started"),
     pytest.param(["passed"], ["failed"], (), ("failure", "4 / 4"), id="wrong on the GPU alone"),
 ])  # fmt: skip
-def test_the_verdict_is_the_score_and_whether_all_that_is_started_is_right(make_result, cpu, gpu, unwritten, says):
+def test_the_verdict_is_the_score_and_whether_all_that_is_started_is_right(
+    make_result, cpu, gpu, unwritten, says
+):
     on_gpu = [make_result(*gpu)] if gpu else NO_GPU
     assert verdict([make_result(*cpu)], on_gpu, frozenset(unwritten)) == says
 
@@ -364,8 +413,12 @@ def test_a_run_without_results_is_neutral_and_says_what_is_next(tiny: Course, en
     assert body(tiny, run, NO_GPU, (), frozenset(), "0" * 40) == says
 
 
-def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_students_for_one(tiny, make_result):
-    results = [make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)]
+def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_students_for_one(
+    tiny, make_result
+):
+    results = [
+        make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)
+    ]
     said = body(tiny, results, results, (), frozenset(), "0" * 40)
     assert len(said.encode()) <= LONGEST
     assert said.startswith("## Averages: 900 / 1200\n")
@@ -383,7 +436,9 @@ def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_s
     pytest.param(("failed", "error", "skipped"), (), "", id="one that is wrong and behaves"),
     pytest.param(None, (), "Nothing is started.", id="nothing started"),
 ])  # fmt: skip
-def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(make_result, outcomes, refused, says):
+def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(
+    make_result, outcomes, refused, says
+):
     results = [] if outcomes is None else [make_result(*outcomes)]
     assert why_not_on_a_gpu(results, refused) == says
     run = gpu_run("skipped", "gpu-box", None, results, refused)
@@ -396,7 +451,9 @@ def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(make_r
     ("success", "gpu-box", [], f"The run {ENDED['failure']}"),  # and its results were not believed
     ("skipped", "gpu-box", "none", "Not run: grading on a CPU comes first."),
 ], ids=["no runner", "broke off", "forged", "no CPU run"])  # fmt: skip
-def test_why_there_is_no_run_on_a_gpu_is_told(outcome: str, label: str, cpu: list[Result] | str, says: str) -> None:
+def test_why_there_is_no_run_on_a_gpu_is_told(
+    outcome: str, label: str, cpu: list[Result] | str, says: str
+) -> None:
     assert gpu_run(outcome, label, None, cpu, ()) == says
 
 
@@ -455,7 +512,9 @@ def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, annotate, tm
     cell.source = 'def helper(x):\n    return x.means()\n\n\ndef running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
     text = jupytext.writes(notebook, fmt="ipynb")
     code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
-    first, line = (i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()")
+    first, line = (
+        i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()"
+    )
 
     def place(evidence: str) -> int:
         (found,) = annotate(make_result("error", evidence=evidence), text, IN_NOTEBOOK)
@@ -478,7 +537,9 @@ def test_a_notebook_of_brackets_alone_still_gets_its_remark(make_result, annotat
     assert found["start_line"] == 1
 
 
-def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(make_result, annotate):
+def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(
+    make_result, annotate
+):
     (found,) = annotate(make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000))
     message = found["message"]
     assert all(c.isprintable() or c == "\n" for c in message)
@@ -486,5 +547,7 @@ def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(
     assert len(message) < 1000
     (found,) = annotate(make_result("skipped", "failed"))
     assert found["title"] == "01 The running mean: not graded"
-    assert found["message"].startswith("Not graded: the grader itself failed here. That is not your fault.")
+    assert found["message"].startswith(
+        "Not graded: the grader itself failed here. That is not your fault."
+    )
     assert "/" not in found["message"]

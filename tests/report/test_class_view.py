@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
-from manyheads.report.class_view import NOT_IMPORTED, UNEXPLAINED, ClassList, ClassView, Column, Named, Part
+from manyheads.report.class_view import (
+    NOT_IMPORTED,
+    UNEXPLAINED,
+    ClassList,
+    ClassView,
+    Column,
+    Named,
+    Part,
+)
 from manyheads.report.exports import FORMATS
 from manyheads.report.labels import Labels
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
@@ -21,12 +29,16 @@ from manyheads.submission.standing import LOAD_ERROR
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
-LABELS = Labels({"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")})
+LABELS = Labels(
+    {"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")}
+)
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="")
 AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
 
 
-def exercise(id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any) -> ExerciseResult:
+def exercise(
+    id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any
+) -> ExerciseResult:
     """Of 4 points."""
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **more)
 
@@ -69,26 +81,45 @@ UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
     pytest.param([exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"), exercise("a", VIEW, outcome="crashed")],
                  {"groups": {NOT_IMPORTED: 1}}, id="what is in a group has no name"),
 ])  # fmt: skip
-def test_of_an_exercise_there_is_counted(exercises: list[ExerciseResult], counted: dict[str, object]) -> None:
+def test_of_an_exercise_there_is_counted(
+    exercises: list[ExerciseResult], counted: dict[str, object]
+) -> None:
     column = column_of(*exercises)
     assert {key: getattr(column, key) for key in counted} == counted
 
 
-@pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
+@pytest.mark.parametrize(
+    ("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)]
+)
 def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
-    assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [where]
+    assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [
+        where
+    ]
 
 
 def test_totals_are_those_that_there_are_of_who_counts() -> None:
     half, lost = graded("ben", exercise("a", score=2)), graded("cat", LOST)
     excused, stranger = graded("dan", EXCUSED), graded("eve", FAILED)
-    part = part_of(graded("ada", RIGHT), half, lost, excused, stranger, roster=("ada", "ben", "cat", "dan", "zoe"))
+    part = part_of(
+        graded("ada", RIGHT),
+        half,
+        lost,
+        excused,
+        stranger,
+        roster=("ada", "ben", "cat", "dan", "zoe"),
+    )
     assert (part.mean, part.median, part.max_score) == (3, 3, 4)
-    assert [(name, count) for name, count in part.totals if count] == [("all", 1), ("50–60 %", 1), ("not graded", 1)]
+    assert [(name, count) for name, count in part.totals if count] == [
+        ("all", 1),
+        ("50–60 %", 1),
+        ("not graded", 1),
+    ]
     assert (part.strangers, part.absent) == (["eve"], ["zoe"])
     assert (part.columns[0].attempts, part.columns[0].mean) == (3, 3)
     assert part.not_graded == [("cat", "01 A: the grader failed")]
-    assert part_of(graded("dan", UNREAD)).not_graded == [("dan", "handed in, not readable: work.rar (every exercise)")]
+    assert part_of(graded("dan", UNREAD)).not_graded == [
+        ("dan", "handed in, not readable: work.rar (every exercise)")
+    ]
     nobody = part_of(lost)
     assert (nobody.mean, nobody.median) == (None, None)
 
@@ -102,7 +133,9 @@ def test_more_students_come_first_then_more_attempts() -> None:
     assert part_of(graded("ada", RIGHT)).misconceptions == []
 
 
-def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> None:
+def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> (
+    None
+):
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     part = part_of(
         graded("ada", exercise("a", either), exercise("b", VIEW)), graded("ben", exercise("a", either, AXIS)), graded("cat", exercise("a", VIEW))
@@ -110,7 +143,9 @@ def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_w
     view, axis = part.misconceptions
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
-    assert view == Named("wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together)
+    assert view == Named(
+        "wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together
+    )
     assert (axis.alternatives, axis.together) == ([], [("You viewed.", 1)])
 
 
@@ -152,7 +187,9 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     ]
     said = make.printed(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
     assert said[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
-    assert "Misconceptions in this class" not in make.printed(class_table(ClassView([graded("ada", RIGHT)])))
+    assert "Misconceptions in this class" not in make.printed(
+        class_table(ClassView([graded("ada", RIGHT)]))
+    )
     assert make.printed(class_table(ClassView([]))) == []
 
 
@@ -160,21 +197,30 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     (exercise("a", outcome="crashed"), "0!"), (exercise("a", outcome="timeout"), "0∞"), (exercise("a", outcome="missing"), "–"),
     (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"), (make.exercise("a", max_score=4), "0"),
 ])  # fmt: skip
-def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(attempt: ExerciseResult, cell: str) -> None:
+def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
+    attempt: ExerciseResult, cell: str
+) -> None:
     (row,) = table(graded("ada", attempt))
     assert row[:2] == ["ada", cell]
 
 
-@pytest.mark.parametrize(("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])])
+@pytest.mark.parametrize(
+    ("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])]
+)
 def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
     assert table(graded("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"], ids=["letters", "wide signs", "accents", "markup"])  # fmt: skip
-def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(name: str) -> None:
+def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(
+    name: str,
+) -> None:
     long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
-    titles = {f"p{i}": (f"{i:02d}", title) for i, title in enumerate(["One", "The second part of all there is"] * 4)}
+    titles = {
+        f"p{i}": (f"{i:02d}", title)
+        for i, title in enumerate(["One", "The second part of all there is"] * 4)
+    }
     parts = [exercise(id_, long, score=2.25) for id_ in titles]
     said = make.printed(class_table(ClassView([graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles))), 80)  # fmt: skip
     lines = [line for line in said if "2.25" in line]
@@ -184,10 +230,17 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
     assert all(any(" ".join(each) in line for line in said) for each in titles.values())
 
 
-@pytest.mark.parametrize(("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])])
-def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(count: int, last: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])]
+)
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(
+    count: int, last: list[str]
+) -> None:
     each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)]
-    assert make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:] == last
+    assert (
+        make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:]
+        == last
+    )
 
 
 EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
@@ -201,8 +254,13 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
     pytest.param([exercise("a", outcome="missing")], ["01 A 0 attempts, 0 full, mean – / 4"], id="not handed in"),
 ])  # fmt: skip
 def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
-    view = ClassView([graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS)
-    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == ["Heads", *lines]
+    view = ClassView(
+        [graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS
+    )
+    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == [
+        "Heads",
+        *lines,
+    ]
 
 
 SAID = "Not graded: the grader itself failed here. That is not your fault."
@@ -211,21 +269,30 @@ SAID = "Not graded: the grader itself failed here. That is not your fault."
 def two_checks(id_: str, score: float | None = 2) -> ExerciseResult:
     """Of 2 points. None: a check could not be run, and the other one passed."""
     evidence = "" if score == 2 else "The grader itself failed here; this is not your fault."
-    late = make.check("merge", (score or 1) - 1, 1, "skipped" if score is None else "failed", evidence=evidence)
+    late = make.check(
+        "merge", (score or 1) - 1, 1, "skipped" if score is None else "failed", evidence=evidence
+    )
     return make.exercise(id_, make.check("split", 1), late, score=score)
 
 
 def ungraded(student: str, dance: float | None, mask: float | None) -> Result:
-    return make.result(student, two_checks("dance", dance), two_checks("mask", mask), assignment="heads", seed=7)
+    return make.result(
+        student, two_checks("dance", dance), two_checks("mask", mask), assignment="heads", seed=7
+    )
 
 
 ADA, BEN = ungraded("ada", 2, None), ungraded("ben", 2, 1)
 
 
 def test_a_result_with_such_an_exercise_has_no_total() -> None:
-    assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [(None, 4, ("mask",)), (3, 4, ())]
+    assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [
+        (None, 4, ("mask",)),
+        (3, 4, ()),
+    ]
     assert Result.model_validate_json(ADA.model_dump_json()) == ADA
-    excused = make.result("ada", two_checks("dance"), two_checks("mask", None).model_copy(update={"excused": True}))
+    excused = make.result(
+        "ada", two_checks("dance"), two_checks("mask", None).model_copy(update={"excused": True})
+    )
     assert (excused.score, excused.max_score, excused.not_graded) == (2, 2, ()), (
         "one that is excused counts for nothing"
     )
@@ -233,11 +300,19 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
-def test_the_class_page_says_so_and_has_no_points_for_it(results: list[Result], tmp_path: Path) -> None:
+def test_the_class_page_says_so_and_has_no_points_for_it(
+    results: list[Result], tmp_path: Path
+) -> None:
     page = write_pages(ClassView(results), tmp_path / "report").read_text(encoding="utf-8")
     assert "Not graded: 1." in page
-    (row,) = re.findall(r'<tr data-section=""><th scope="row"><a href="students/ada.html">.*?</tr>', page)
-    assert [re.sub("<[^>]*>", "", cell) for cell in row.split("<td")[1:]] == [' class="s5">2', ">?", ">?"]
+    (row,) = re.findall(
+        r'<tr data-section=""><th scope="row"><a href="students/ada.html">.*?</tr>', page
+    )
+    assert [re.sub("<[^>]*>", "", cell) for cell in row.split("<td")[1:]] == [
+        ' class="s5">2',
+        ">?",
+        ">?",
+    ]
 
 
 def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:

@@ -68,7 +68,9 @@ class Seen(HTMLParser):
         return [attributes["href"] or "" for tag, attributes in self.elements if tag == "a"]
 
 
-def check(id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = "") -> CheckResult:
+def check(
+    id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = ""
+) -> CheckResult:
     return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
@@ -88,24 +90,41 @@ def write(folder: Path, *results: Result, **more: Any) -> Path:
     return write_pages(ClassView(results, **view), folder, **more)
 
 
-VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="Which axis first?", alternatives=("mix_batch",))
+VIEW = Diagnosed(
+    id="wrong_view",
+    title="You viewed straight.",
+    hint="Which axis first?",
+    alternatives=("mix_batch",),
+)
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
 GOOD = exercise(check("split", 2), check("merge", 2))
-SEEN = (check("split", evidence="head 0 holds channels 4…7"), check("merge", evidence="it is not x"), check("shape", 2))
+SEEN = (
+    check("split", evidence="head 0 holds channels 4…7"),
+    check("merge", evidence="it is not x"),
+    check("shape", 2),
+)
 BAD = exercise(*SEEN, named=(VIEW, SCALE))
-CRASHED = exercise(check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."), check("merge"))
+CRASHED = exercise(
+    check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."),
+    check("merge"),
+)
 HALF = exercise(
     *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in SEEN),
     named=(VIEW.model_copy(update={"function": "f"}),),
     functions=(
-        FunctionResult(name="f", state="wrong", check="does split", evidence="head 0 holds channels 4…7"),
+        FunctionResult(
+            name="f", state="wrong", check="does split", evidence="head 0 holds channels 4…7"
+        ),
         FunctionResult(name="g", state="waiting", waits_for="h"),
         FunctionResult(name="h", state="unwritten"),
         FunctionResult(name="i", state="right"),
         FunctionResult(name="j", state="undefined"),
     ),
 )
-LINES = (ProvedLine(line=23, edit="q <b> → k"), ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"))
+LINES = (
+    ProvedLine(line=23, edit="q <b> → k"),
+    ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"),
+)
 LINED = BAD.model_copy(update={"lines": LINES})
 MISSING = exercise(check("split", outcome="missing"), id_="mask")
 PEOPLE = ClassList(Roster((Student("u1", "Ada Lovelace", "Tuesday"), Student("u2", "Ben Bitdiddle", "Friday"), Student("u3", "Cat"))))  # fmt: skip
@@ -114,10 +133,16 @@ CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
 
 
 @pytest.mark.parametrize("result", [GOOD, BAD, CRASHED, HALF], ids=["right", "two misconceptions", "crashed", "half written"])  # fmt: skip
-def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path: Path, result: ExerciseResult) -> None:
+def test_a_students_page_has_every_word_that_a_terminal_has(
+    tmp_path: Path, result: ExerciseResult
+) -> None:
     write(tmp_path, graded("ada", result))
     said = Seen(tmp_path / "students" / "ada.html").text
-    parts = (part for line in make.printed(exercise_report(result), 400) for part in re.split(r"\s{3,}|hint: ", line))
+    parts = (
+        part
+        for line in make.printed(exercise_report(result), 400)
+        for part in re.split(r"\s{3,}|hint: ", line)
+    )
     assert [part for part in parts if part.strip() not in said] == []
 
 
@@ -175,21 +200,32 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
                    check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
     decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
-    bad, more = bad.model_copy(update={"adjustments": decided}), {"isolation": HOSTILE, "device": HOSTILE}
-    result = graded(HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more)
-    page = write(tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
+    bad, more = (
+        bad.model_copy(update={"adjustments": decided}),
+        {"isolation": HOSTILE, "device": HOSTILE},
+    )
+    result = graded(
+        HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more
+    )
+    page = write(
+        tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)]
+    )
     for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text
         tags = [tag for tag, _ in seen.elements]
         # the class page has one of its own
         assert (tags.count("img"), tags.count("script")) == (0, path == page)
-        assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
+        assert not [
+            name for _, attributes in seen.elements for name in attributes if name.startswith("on")
+        ]
         assert "49" not in seen.text
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Path, name: str) -> None:
+def test_the_class_page_leads_to_a_students_page_whatever_the_name(
+    tmp_path: Path, name: str
+) -> None:
     page = write(tmp_path, graded(name, GOOD))
     (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
     assert re.fullmatch("[!-~]+", link)
@@ -199,7 +235,21 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Pat
 
 
 def test_no_two_names_share_a_page() -> None:
-    names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299, "Ada", "a.", "a", "nul", "e\u0301", "\u00e9"]
+    names = [
+        *NAMES,
+        "a b",
+        "a_b",
+        "a.b",
+        "../b",
+        "a//b",
+        "x" * 299,
+        "Ada",
+        "a.",
+        "a",
+        "nul",
+        "e\u0301",
+        "\u00e9",
+    ]
     stem_of = file_stems(names)
     names.append(stem_of("Ada"))  # who is called as another's file
     stem_of = file_stems(names)
@@ -211,14 +261,23 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
     mine = tmp_path / "students" / "mine.html"
     mine.write_text("<p>my own page</p>")
     write(tmp_path, graded("ada", GOOD))
-    assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
+    assert sorted(path.name for path in (tmp_path / "students").iterdir()) == [
+        "ada.html",
+        "mine.html",
+    ]
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
     shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights")
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
-    write(tmp_path, *results, drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
-    ada, ben, whole = (Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html"))
+    write(
+        tmp_path,
+        *results,
+        drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]},
+    )
+    ada, ben, whole = (
+        Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html")
+    )
     assert [tag for tag, _ in ada.elements].count("figure") == 1
     assert "weights, head 1: the largest difference is 0.5" in ada.text
     assert ada.text.index("weights, head 1") < ada.text.index("other")

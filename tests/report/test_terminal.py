@@ -20,7 +20,14 @@ from manyheads.report.notebook_html import checked, shown
 from manyheads.report.terminal import exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.report.words import attempt_words
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
+from manyheads.result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+)
 from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
 from manyheads.student.how_far import Rung, after_done, going_on
 from manyheads.student.origins import OriginTable
@@ -44,22 +51,41 @@ def exercise(
 
 
 def function(name: str, state: str, check: str = "", evidence: str = "") -> FunctionResult:
-    return FunctionResult.model_validate({"name": name, "state": state, "check": check, "evidence": evidence})
+    return FunctionResult.model_validate(
+        {"name": name, "state": state, "check": check, "evidence": evidence}
+    )
 
 
-VIEW = Diagnosed(id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data.")
-SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large are they?", function="scores")
-AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="Which sums to 1?", function="weights")
+VIEW = Diagnosed(
+    id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data."
+)
+SCALE = Diagnosed(
+    id="scale_missing", title="You did not scale.", hint="How large are they?", function="scores"
+)
+AXIS = Diagnosed(
+    id="axis", title="You took the wrong axis.", hint="Which sums to 1?", function="weights"
+)
 ROOT = Diagnosed(id="no_sqrt", title="You divided by hd.", hint="Not shown.", alternatives=("twice",), alternative_titles=("You scaled twice.",))  # fmt: skip
 STUB = Diagnosed(id="stub_untouched", title="Nothing is written here yet.", hint="Draw it first.")
 KEYS = VIEW.model_copy(
-    update={"title": "You took the keys.", "alternatives": ("no",), "alternative_titles": (ROOT.title,)}
+    update={
+        "title": "You took the keys.",
+        "alternatives": ("no",),
+        "alternative_titles": (ROOT.title,),
+    }
 )
-REFUSED = Diagnosed(id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split")
+REFUSED = Diagnosed(
+    id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split"
+)
 ENDLESS = check(
-    "split", outcome="timeout", evidence="It was still in the loop on line 62: does it end?", function="split"
+    "split",
+    outcome="timeout",
+    evidence="It was still in the loop on line 62: does it end?",
+    function="split",
 )
-RAISED = check("split", outcome="error", evidence="raised NotImplementedError", function="split_heads")
+RAISED = check(
+    "split", outcome="error", evidence="raised NotImplementedError", function="split_heads"
+)
 SPLIT = check("split", evidence="head 0 differs", hint="not shown")
 FOUR = (
     check("shape", 0, 1, evidence="raised NotImplementedError", function="attend"),
@@ -118,7 +144,9 @@ def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
     pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
     pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
 ])  # fmt: skip
-def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(lines, says):
+def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
+    lines, says
+):
     report = report_of(exercise(SPLIT, named=(VIEW,), lines=lines))
     assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."
     assert "→" not in "".join(report)
@@ -127,12 +155,18 @@ def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = Diagnosed(id="x", title=markup, hint=markup)
-    assert "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup) == 4
+    assert (
+        "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup)
+        == 4
+    )
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> None:
-    checks = [check("is right with as many channels out as in, a full context", 0, 0.25), check("split")]
+    checks = [
+        check("is right with as many channels out as in, a full context", 0, 0.25),
+        check("split"),
+    ]
     lines = [line for line in report_of(exercise(*checks), width) if " / " in line]
     assert len(lines) == 3
     assert len({line.index(" / ") for line in lines}) == 1
@@ -141,7 +175,10 @@ def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> N
 
 def course_with(*changes: dict[str, object], assignment: str = "A") -> Course:
     """A course with an exercise for each of these."""
-    rows = [{"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each} for n, each in enumerate(changes)]
+    rows = [
+        {"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each}
+        for n, each in enumerate(changes)
+    ]
     file = {"title": "T", "assignments": [{"id": "a", "title": assignment, "exercises": rows}]}
     return Course(Path(), CourseFile.model_validate(file))
 
@@ -235,8 +272,13 @@ def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that(
 def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
     course = course_with({}, {}, {}, {})
     first, second, third, fourth = course.exercises
-    for done, after, upcoming in (({second, third}, second, fourth), ({second, third, fourth}, fourth, first)):
-        assert going_on(course, done, after).endswith(f"/{upcoming.script.name}, then: course check {upcoming.id}")
+    for done, after, upcoming in (
+        ({second, third}, second, fourth),
+        ({second, third, fourth}, fourth, first),
+    ):
+        assert going_on(course, done, after).endswith(
+            f"/{upcoming.script.name}, then: course check {upcoming.id}"
+        )
     assert going_on(course, set(course.exercises), after=first) == "All done."
 
 
@@ -259,15 +301,22 @@ def of(*entries: TraceLine | Repeated, sizes: str = "", **more: Any) -> Explaine
     return Explained("f(x)", sizes, entries, **more)
 
 
-def traced_line(code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any) -> TraceLine:
+def traced_line(
+    code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any
+) -> TraceLine:
     return TraceLine(depth, number, code, operations, **more)
 
 
 RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
 CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
-ODD = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2))
+ODD = Operation(
+    "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2)
+)
 STRAYED = OriginTable(
-    "head 0", (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])), "by its address in x", 2
+    "head 0",
+    (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])),
+    "by its address in x",
+    2,
 )
 
 
@@ -327,13 +376,21 @@ def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str
     assert crop_lines(crop, tuple(crop.shape)) == lines
 
 
-CHECK = make.check("view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>")
-WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
+CHECK = make.check(
+    "view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>"
+)
+WRONG = Diagnosed(
+    id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=()
+)
 
 
 def words(text: str, *, folded: bool) -> str:
     """The text of what is folded away, or of the rest."""
-    parts = re.split(r"<details.*?</details>", text) if not folded else re.findall(r"<details.*?</details>", text)
+    parts = (
+        re.split(r"<details.*?</details>", text)
+        if not folded
+        else re.findall(r"<details.*?</details>", text)
+    )
     return html.unescape(re.sub(r"<[^>]+>", "", "".join(parts)))
 
 
@@ -364,8 +421,13 @@ def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
 
 
 def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
-    functions = tuple(FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge"))
-    named = tuple(WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in ("split", "merge"))
+    functions = tuple(
+        FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge")
+    )
+    named = tuple(
+        WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
+        for name in ("split", "merge")
+    )
     made = checked(reshaped(*named).model_copy(update={"functions": functions}))
     assert words(made.html, folded=True) == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
@@ -394,7 +456,9 @@ BIN = Path(sys.executable).parent
 
 
 def test_every_command_is_known() -> None:
-    registered = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    registered = {
+        command.callback.__name__ for command in app.registered_commands if command.callback
+    }
     groups = {group.name for group in app.registered_groups}
     assert registered | groups == {*COMMANDS}
 
@@ -409,7 +473,8 @@ def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> No
     called = "course" if is_activated else str(BIN / "course")
     known = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
     status, refused = (
-        make.run(BIN / "course", *words, "--course", TINY, **known) for words in (["status"], ["check", "median"])
+        make.run(BIN / "course", *words, "--course", TINY, **known)
+        for words in (["status"], ["check", "median"])
     )
     assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
     assert f"Next: {called} status" in refused.stderr

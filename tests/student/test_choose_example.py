@@ -28,36 +28,60 @@ SHAPES = {
 }
 
 
-def split(batch: int, tokens: int, channels: int, heads: int, **options: Any) -> tuple[Call, Tensor]:
+def split(
+    batch: int, tokens: int, channels: int, heads: int, **options: Any
+) -> tuple[Call, Tensor]:
     """A call and its answer."""
     x = torch.arange(float(batch * tokens * channels)).reshape(batch, tokens, channels) / 1000
     return Call("split", (x, heads), **options), x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def module(**attributes: bool) -> tuple[Call, Tensor]:
-    return Call(Build("Module", (20, 4), attributes=attributes), (torch.ones(2, 7, 20),)), torch.ones(2, 7, 20)
+    return Call(
+        Build("Module", (20, 4), attributes=attributes), (torch.ones(2, 7, 20),)
+    ), torch.ones(2, 7, 20)
 
 
 def chosen(
-    *recorded: tuple[Call, Tensor], layers: Sequence[int] = (), refused: Sequence[int] = (), **options: Any
+    *recorded: tuple[Call, Tensor],
+    layers: Sequence[int] = (),
+    refused: Sequence[int] = (),
+    **options: Any,
 ) -> list[Example]:
     """The looks at these calls; each belongs to a check of its layer, by default of values."""
     names = range(len(recorded))
     checks = [
-        PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",), asks=())
+        PublicCheck(
+            id=f"c{i}",
+            title="",
+            layer=layer,
+            hint="",
+            points=1,
+            calls=(i,),
+            facets=("outputs",),
+            asks=(),
+        )
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
     replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
-    calls, expected = tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded)
+    calls, expected = (
+        tuple(call for call, _ in recorded),
+        tuple((answer,) for _, answer in recorded),
+    )
     recording = Recording("e", "", tuple(checks), calls, expected, replies, mutants=(), words={})
-    targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
+    targets = {
+        call.subject if isinstance(call.subject, str) else call.subject.target
+        for call, _ in recorded
+    }
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
     return examples(exercise(shapes), recording, **options)
 
 
 def exercise(shapes: Mapping[str, str]) -> Exercise:
     row = ExerciseRow(id="e", title="E", points=1, hint="h", shapes=dict(shapes))
-    return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[0]
+    return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[
+        0
+    ]
 
 
 def sizes(example: Example) -> tuple[int, ...]:
@@ -103,7 +127,9 @@ def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> N
     pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
     pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
 ])  # fmt: skip
-def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], options: dict[str, Any]) -> None:
+def test_what_is_out_of_the_ordinary_comes_last(
+    other: tuple[Call, Tensor], options: dict[str, Any]
+) -> None:
     (example,) = chosen(other, split(2, 5, 24, 4), **options)
     assert sizes(example) == (2, 5, 24, 4)
 
@@ -119,7 +145,9 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    recording = Recording("e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={})
+    recording = Recording(
+        "e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={}
+    )
     (example,) = examples(exercise({}), recording)
     assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")
 
@@ -157,7 +185,9 @@ def test_sizes_are_read_from_arguments(signature, call, returned, found):
     pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
     pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
 ])  # fmt: skip
-def test_a_call_that_the_signature_does_not_fit_has_no_axes(call: Call, returned: tuple[int, ...]) -> None:
+def test_a_call_that_the_signature_does_not_fit_has_no_axes(
+    call: Call, returned: tuple[int, ...]
+) -> None:
     assert axes_of(DIVIDE, call, returned, {}) is None
     assert axes_of(parse_signature(SCORES), Call("f", (X[:, :, 0],)), (2, 5), {}) is None
 

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from manyheads.box.worker.answers import Step, TensorInfo
 from manyheads.judge.axes import Axes
-from manyheads.student.explain_trace import Explained, Item, Loop, Repeated, TraceLine, fold, view_warning
+from manyheads.student.explain_trace import (
+    Explained,
+    Item,
+    Loop,
+    Repeated,
+    TraceLine,
+    fold,
+    view_warning,
+)
 from tests.student.real import Explain
 
 WRONG_VIEW = """
@@ -44,16 +52,31 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain
     (view,), (transpose,) = (line.operations for line in lines(split))
     assert split.title == "split_heads(x, n_head=5)"
     assert lines(split)[0].code == "x = x.view(B, T, n_head, C // n_head)  # (B, T, nh, hd)"
-    assert (view.name, view.takes, view.gives, view.data) == ("view", "(B, T, C)", "(B, T, nh, hd)", "view")
+    assert (view.name, view.takes, view.gives, view.data) == (
+        "view",
+        "(B, T, C)",
+        "(B, T, nh, hd)",
+        "view",
+    )
     assert (transpose.gives, transpose.data) == ("(B, nh, T, hd)", "view, not contiguous")
-    assert [op.data for op in lines(merge)[0].operations] == ["view, not contiguous", "copy", "view"]
+    assert [op.data for op in lines(merge)[0].operations] == [
+        "view, not contiguous",
+        "copy",
+        "view",
+    ]
     assert merge.returned == "returns (B, T, C): the right numbers"
 
 
 def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -> None:
     split, _ = explain("reshape_dance", WRONG_VIEW)
-    assert lines(split)[0].operations[0].warning == "T is no longer T: a step along it was C numbers, here it is hd"
-    assert (split.right, split.returned) == (False, "returns (B, nh, T, hd): the right shape, other numbers")
+    assert (
+        lines(split)[0].operations[0].warning
+        == "T is no longer T: a step along it was C numbers, here it is hd"
+    )
+    assert (split.right, split.returned) == (
+        False,
+        "returns (B, nh, T, hd): the right shape, other numbers",
+    )
 
 
 @pytest.mark.parametrize(("count", "gives"), [
@@ -75,7 +98,9 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     _, merge = explain("reshape_dance", WRONG_VIEW)
     transpose, view = lines(merge)[0].operations
     assert (transpose.raised, view.raised, view.takes) == (False, True, "(B, T, nh, hd)")
-    assert merge.raised.startswith("It raised RuntimeError on line 8: a .view of a tensor whose memory is in another")
+    assert merge.raised.startswith(
+        "It raised RuntimeError on line 8: a .view of a tensor whose memory is in another"
+    )
     assert "Python says: view size is not compatible" in merge.raised
     assert merge.raised.endswith(
         "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it must, for .view(…)."
@@ -90,11 +115,15 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
 ])  # fmt: skip
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
     (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
-    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [takes]
+    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [
+        takes
+    ]
 
 
 def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
-    gives = [op.gives for told in explain("rotary") for line in lines(told) for op in line.operations]
+    gives = [
+        op.gives for told in explain("rotary") for line in lines(told) for op in line.operations
+    ]
     assert "(B, T, 7, 2)" in gives  # and B = 2
     assert "(B, T, 7, B)" not in gives
 
@@ -102,7 +131,9 @@ def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     (told,) = explain("mha_by_loop", LOOPS)
     again = [entry for entry in told.entries if isinstance(entry, Repeated)]
-    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 4, True)]
+    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [
+        ("10", "11", 4, True)
+    ]
 
 
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
@@ -116,14 +147,20 @@ def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) ->
     pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
     pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
 ])  # fmt: skip
-def test_what_came_back_is_said_in_the_lessons_words(explain: Explain, body: str, says: str) -> None:
-    split, _ = explain("reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n")
+def test_what_came_back_is_said_in_the_lessons_words(
+    explain: Explain, body: str, says: str
+) -> None:
+    split, _ = explain(
+        "reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n"
+    )
     assert not split.right
     assert split.returned.endswith(says)
 
 
 @pytest.mark.parametrize(("makes", "kind"), [(".tril()", "float32"), (".tril().long()", "int64")])
-def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain: Explain, makes: str, kind: str) -> None:
+def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(
+    explain: Explain, makes: str, kind: str
+) -> None:
     source = f"import torch\ndef causal_mask(T, device=None): return torch.ones(T, T){makes}\n"
     assert explain("causal_mask", source)[0].returned == f"returns (T, T) of {kind}; bool is asked"
 
@@ -151,7 +188,10 @@ layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {})()
 def split_heads(x, n_head): return layer(x)  # \x1b[2J
 def merge_heads(y): return y
 """
-    shown = [(line.code, *(op.name for op in line.operations)) for line in lines(explain("reshape_dance", source)[0])]
+    shown = [
+        (line.code, *(op.name for op in line.operations))
+        for line in lines(explain("reshape_dance", source)[0])
+    ]
     assert [name for _, *names in shown for name in names] == [" [2Jgone"]
     assert all(text.isprintable() for texts in shown for text in texts)
 
@@ -189,7 +229,11 @@ def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Ite
 
 
 def first_rounds(items: tuple[Item, ...]) -> list[int]:
-    return [step for item in items for step in (first_rounds(item.body) if isinstance(item, Loop) else [item])]
+    return [
+        step
+        for item in items
+        for step in (first_rounds(item.body) if isinstance(item, Loop) else [item])
+    ]
 
 
 def all_alike(items: tuple[Item, ...]) -> bool:
@@ -212,7 +256,13 @@ B, T, C, NH, HD = AXES.sizes.values()
 
 
 def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
-    return Step(name, (1,), (0,), (TensorInfo(before, "float32", True),), (TensorInfo(after, "float32", True),))
+    return Step(
+        name,
+        (1,),
+        (0,),
+        (TensorInfo(before, "float32", True),),
+        (TensorInfo(after, "float32", True),),
+    )
 
 
 MOVED = "T is no longer T: a step along it was "
@@ -253,7 +303,9 @@ def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Expla
 
 
 def test_the_wrong_view_is_seen(explain: Explain) -> None:
-    source = f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
+    source = (
+        f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
+    )
     first, *_ = explain("reshape_dance", source)[0].tables
     yours = [row[1] for row in first.rows]
     assert yours[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
@@ -265,6 +317,8 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
 @pytest.mark.parametrize(("id_", "source"), [
     ("attention_scores", ""), ("fused_qkv", ""), ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
 ])  # fmt: skip
-def test_what_computes_new_numbers_or_another_shape_has_no_tables(explain: Explain, id_: str, source: str) -> None:
+def test_what_computes_new_numbers_or_another_shape_has_no_tables(
+    explain: Explain, id_: str, source: str
+) -> None:
     told = explain(id_, *[source] * bool(source))
     assert [each.tables for each in (told[:1] if source else told) if each.tables] == []

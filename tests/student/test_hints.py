@@ -14,12 +14,23 @@ from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
 
-def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and_the_last_stays(tmp_path: Path) -> None:
-    asked = (("one", "sum"), ("one", "mean"), ("two", "sum"), ("one", "sum"), ("two", "sum"), *[("one", "sum")] * 2)
+def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and_the_last_stays(
+    tmp_path: Path,
+) -> None:
+    asked = (
+        ("one", "sum"),
+        ("one", "mean"),
+        ("two", "sum"),
+        ("one", "sum"),
+        ("two", "sum"),
+        *[("one", "sum")] * 2,
+    )
     assert [next_step(tmp_path, *about, 2) for about in asked] == [1, 1, 1, 2, 2, 3, 3]
 
 
-@pytest.mark.parametrize("damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum", "step": 2}}'])
+@pytest.mark.parametrize(
+    "damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum", "step": 2}}']
+)
 def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
     next_step(tmp_path, "one", "sum", 3)
     (tmp_path / ".course" / NOTE).write_text(damage, encoding="utf-8")
@@ -44,20 +55,30 @@ WORDS = {
 def two_functions() -> ExerciseResult:
     """Both are wrong, each with a mistake of its own; that of the second stands first in the diagnosis."""
     named = {"merge": "missing", "split": "reversed"}
-    checks = tuple(make.check(name, evidence=f"{name} failed.", function=name) for name in ("split", "merge"))
-    functions = tuple(FunctionResult(name=check.id, state="wrong", check=check.title) for check in checks)
-    diagnosis = tuple(Diagnosed(id=id_, title=f"{id_}.", hint="", function=name) for name, id_ in named.items())
+    checks = tuple(
+        make.check(name, evidence=f"{name} failed.", function=name) for name in ("split", "merge")
+    )
+    functions = tuple(
+        FunctionResult(name=check.id, state="wrong", check=check.title) for check in checks
+    )
+    diagnosis = tuple(
+        Diagnosed(id=id_, title=f"{id_}.", hint="", function=name) for name, id_ in named.items()
+    )
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
 def hint_on(result: ExerciseResult, root: Path) -> Hint:
     exercise, recording = SimpleNamespace(id="dance", hint="Begin."), SimpleNamespace(words=WORDS)
-    own: Any = SimpleNamespace(exercise=exercise, recording=recording, course=SimpleNamespace(root=root))
+    own: Any = SimpleNamespace(
+        exercise=exercise, recording=recording, course=SimpleNamespace(root=root)
+    )
     return next_hint(own, result)
 
 
 def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
-    assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", "course hint dance")
+    assert hint_on(two_functions(), tmp_path) == Hint(
+        "split: reversed.", "Hint 1 of 3: reversed?", "course hint dance"
+    )
 
 
 def wrong_in(function: str, evidence: str = "") -> ExerciseResult:
@@ -67,7 +88,9 @@ def wrong_in(function: str, evidence: str = "") -> ExerciseResult:
         FunctionResult(name=name, state="wrong" if name == function else "right", check="one")
         for name in ("split", "merge")
     )
-    diagnosis = (Diagnosed(id="interface", title="interface.", hint="interface?", function=function),)
+    diagnosis = (
+        Diagnosed(id="interface", title="interface.", hint="interface?", function=function),
+    )
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
@@ -83,7 +106,9 @@ def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_fi
 ) -> None:
     for _ in range(4):
         hint_on(unnamed("the output differs", named="interface"), tmp_path)
-    hint = hint_on(unnamed("a tensor was expected; yours returned None", named="interface"), tmp_path)
+    hint = hint_on(
+        unnamed("a tensor was expected; yours returned None", named="interface"), tmp_path
+    )
     assert hint.sentence.startswith("Hint 1 of 3: ")
 
 
@@ -108,7 +133,9 @@ def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -
 
 
 def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> None:
-    begun = FunctionResult(name="merge", state="unwritten", evidence="its forward is not written yet")
+    begun = FunctionResult(
+        name="merge", state="unwritten", evidence="its forward is not written yet"
+    )
     functions = (FunctionResult(name="split", state="unwritten"), begun)
     checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
     result = make.exercise("dance", *checks, functions=functions)
@@ -118,7 +145,9 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> 
 def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
     checks = (make.check("split", outcome="error", evidence=evidence, function="split"),)
     functions = (FunctionResult(name="split", state="wrong", check="split", evidence=evidence),)
-    diagnosis = (Diagnosed(id=named, title=f"{named}.", hint="", function="split"),) if named else ()
+    diagnosis = (
+        (Diagnosed(id=named, title=f"{named}.", hint="", function="split"),) if named else ()
+    )
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
@@ -133,7 +162,11 @@ def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path
 
 
 def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
-    seen = ("raised NameError on line 3: it", "raised TypeError on line 3: it", "raised TypeError on line 5: it")
+    seen = (
+        "raised NameError on line 3: it",
+        "raised TypeError on line 3: it",
+        "raised TypeError on line 5: it",
+    )
     steps = [hint_on(unnamed(each), tmp_path).sentence[:11] for each in seen]
     assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 

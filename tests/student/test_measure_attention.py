@@ -24,7 +24,9 @@ def in_a_process_of_its_own(code: str) -> list[int]:
 
     Skips where the system does not tell a process its peak.
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     if "None" in done.stdout:
         pytest.skip("this system does not tell a process its peak")
     return [int(word) for word in done.stdout.split()]
@@ -76,8 +78,13 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
     assert size < peak < 2.5 * size  # a new one is made before the old one goes
 
 
-def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    small, large = BenchSetting(40, "float32", backward=False), BenchSetting(4096, "float32", backward=False)
+def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small, large = (
+        BenchSetting(40, "float32", backward=False),
+        BenchSetting(4096, "float32", backward=False),
+    )
     monkeypatch.setattr(measuring, "_bytes", lambda name, file: 4_000_000_000)
     left_out, measured = bench_of(large, small).rows
     assert left_out.by_hand is None
@@ -87,7 +94,11 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
 
 @pytest.mark.gpu
 def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
-    settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
+    settings = [
+        BenchSetting(4096, dtype, backward)
+        for dtype in ("float32", "bfloat16")
+        for backward in (False, True)
+    ]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
         assert row.by_hand is not None

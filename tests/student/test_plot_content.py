@@ -12,7 +12,15 @@ from manyheads.course import Course
 from manyheads.result import Outcome, Result
 from manyheads.student import plot_content
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import DRAWN, Picture, compared, difference, draw_wrong, drawable, pictures
+from manyheads.student.plot_content import (
+    DRAWN,
+    Picture,
+    compared,
+    difference,
+    draw_wrong,
+    drawable,
+    pictures,
+)
 from tests import make
 from tests.student.real import FollowSource, solution
 
@@ -46,10 +54,14 @@ def draw(follow_source: FollowSource):
     (f"{FIRST} * 2", "head 0", "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
     (f"{FIRST} * 1.0000001", "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
 ], ids=["right", "straight to heads", "interleaved", "the last heads", "one sequence", "other sequences", "changed", "rounded"])  # fmt: skip
-def test_a_reshape_is_drawn_by_address(draw, body: str, head: str, words: str, row: list[int], heads: list[int]):
+def test_a_reshape_is_drawn_by_address(
+    draw, body: str, head: str, words: str, row: list[int], heads: list[int]
+):
     split, merge = draw("reshape_dance", "import torch\n" + SPLIT.format(body=body))
     assert split.caption == f"split_heads(x, n_head=5), {head}: {words}"
-    assert [panel.title for panel in split.panels] == (["expected", "yours"] if split.differs else ["yours"])
+    assert [panel.title for panel in split.panels] == (
+        ["expected", "yours"] if split.differs else ["yours"]
+    )
     assert split.panels[-1].values[1].tolist() == row
     assert split.panels[-1].heads is not None
     assert split.panels[-1].heads[1].tolist() == heads
@@ -57,19 +69,27 @@ def test_a_reshape_is_drawn_by_address(draw, body: str, head: str, words: str, r
 
 
 def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
-    merge = draw("reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr"))[1]
+    merge = draw(
+        "reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
+    )[1]
     assert (merge.words, merge.first) == ("108 of 270 numbers are in the wrong place", (0, 16))
     assert [panel.title for panel in merge.panels] == [
         f"{who}, columns 16 to 27 of 30" for who in ("expected", "yours")
     ]
-    assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [[116, 117, 118, 119], [116, 117, 124, 125]]
+    assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [
+        [116, 117, 118, 119],
+        [116, 117, 124, 125],
+    ]
 
 
 def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
     mask, scores, weights = draw("causal_mask", MASK.format(fill=0.0))
     assert mask.caption == "causal_mask(T=9): as expected"
     assert [(panel.title, panel.kind) for panel in mask.panels] == [("yours", "mask")]
-    assert scores.caption == "mask_scores(scores, mask): 54 of 99 numbers are −∞ in one of the two only"
+    assert (
+        scores.caption
+        == "mask_scores(scores, mask): 54 of 99 numbers are −∞ in one of the two only"
+    )
     assert weights.caption.startswith("causal_weights(scores): the largest difference is 0.")
     expected, yours, apart = weights.panels
     assert [panel.kind for panel in weights.panels] == ["weights", "weights", "difference"]
@@ -95,7 +115,9 @@ def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words:
 
 def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
     low = torch.finfo(torch.float32).min
-    apart = difference(torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0]))
+    apart = difference(
+        torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0])
+    )
     assert apart[[0, 2]].tolist() == [0.0, 1.5]
     assert apart.isnan().tolist() == [False, True, False, True, True]
 
@@ -108,7 +130,9 @@ def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
 ])  # fmt: skip
 def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
     rest = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
-    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[0]
+    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[
+        0
+    ]
     assert picture.caption == f"causal_mask(T=9): {note}"
     assert ([panel.title for panel in picture.panels], picture.differs) == (["expected"], False)
 
@@ -131,11 +155,16 @@ def graded(student: str, *outcomes: Outcome) -> Result:
 
 
 @pytest.fixture
-def draw_sources(tiny: Course, box: Box, tmp_path: Path) -> Callable[..., list[tuple[Picture, ...]]]:
+def draw_sources(
+    tiny: Course, box: Box, tmp_path: Path
+) -> Callable[..., list[tuple[Picture, ...]]]:
     """The pictures of these sources, a student each."""
 
     def draw(*sources: str) -> list[tuple[Picture, ...]]:
-        folders = {(student, "averages"): tmp_path / student for student, _ in zip("abc", sources, strict=False)}
+        folders = {
+            (student, "averages"): tmp_path / student
+            for student, _ in zip("abc", sources, strict=False)
+        }
         for folder, source in zip(folders.values(), sources, strict=True):
             folder.mkdir()
             (folder / SCRIPT).write_text(source, encoding="utf-8")
@@ -166,15 +195,21 @@ def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source: str) 
     assert draw_sources(source) == [()]
 
 
-def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw_sources, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_two_handed_in_is_run_once_and_there_is_an_end(
+    draw_sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = Picture("f(x)", "", (), "", "", differs=True)
     runs = iter([[replace(shown, differs=False), *[shown] * (DRAWN + 1)]])
     monkeypatch.setattr(plot_content, "pictures", lambda _: next(runs))
     assert draw_sources(NO_DIVISION, NO_DIVISION) == [(shown,) * DRAWN] * 2
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"])
-def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"]
+)
+def test_where_nothing_was_written_nothing_is_run(
+    tiny, box, monkeypatch, tmp_path, content: bytes | None
+) -> None:
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
     (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
@@ -191,7 +226,10 @@ def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_pa
     (("missing",), False),
 ])  # fmt: skip
 def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
-    assert bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")})) is is_drawn
+    assert (
+        bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")}))
+        is is_drawn
+    )
 
 
 def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course) -> None:

@@ -24,7 +24,9 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     recording, usual = read(running_mean.fingerprints), tiny.limits.for_worker()
 
     def check(source: str, limits: Limits | None = None, **more: Bounds) -> ExerciseResult:
-        return check_source(recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **more)
+        return check_source(
+            recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **more
+        )
 
     return check
 
@@ -98,7 +100,9 @@ def test_the_line_of_the_loop_is_told(check, monkeypatch, body, said):
 
 
 @pytest.mark.parametrize(
-    "loop", ["while True:\n    pass\n", "sum(range(10**12))\n"], ids=["a loop", "one that hears nothing"]
+    "loop",
+    ["while True:\n    pass\n", "sum(range(10**12))\n"],
+    ids=["a loop", "one that hears nothing"],
 )
 def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check, loop):
     right = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
@@ -108,6 +112,10 @@ def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check,
 
 
 def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(check: Check) -> None:
-    source = f"import time\ntime.sleep(60)\n{LOOPING}    while i < 3:\n        x = x + 1\n    return x\n"
+    source = (
+        f"import time\ntime.sleep(60)\n{LOOPING}    while i < 3:\n        x = x + 1\n    return x\n"
+    )
     result = check(source, Limits(seconds_per_call=0.6))
-    assert result.functions[0].evidence.startswith("It was still in the loop on line 9 when its time was up")
+    assert result.functions[0].evidence.startswith(
+        "It was still in the loop on line 9 when its time was up"
+    )

@@ -25,7 +25,12 @@ from tests.student.real import exercise_of, solution
 def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) -> None:
     trainable = exercise_of("weight_split").train
     assert trainable is not None
-    assert attention_of(trainable).kwargs == {"d_in": 64, "d_out": 64, "context_length": 64, "num_heads": 4}
+    assert attention_of(trainable).kwargs == {
+        "d_in": 64,
+        "d_out": 64,
+        "context_length": 64,
+        "num_heads": 4,
+    }
 
 
 @pytest.mark.parametrize("outputs", [
@@ -53,7 +58,8 @@ def test_what_it_writes_must_be_characters_that_there_are(number: int) -> None:
     run = TrainingRun(ask, read_text())
     assert len(run.vocabulary) == 64
     with pytest.raises(
-        TrainingStopped, match=r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
+        TrainingStopped,
+        match=r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$",
     ):
         run.write("Alice", 2)
 
@@ -62,7 +68,9 @@ def test_remarks_name_the_source_and_are_not_read() -> None:
     assert "Carroll" in TEXT.read_text(encoding="utf-8").splitlines()[0]
     whole = read_text()
     assert "Carroll" not in whole
-    assert whole.startswith("Alice was beginning to get very tired of sitting by her sister on the bank")
+    assert whole.startswith(
+        "Alice was beginning to get very tired of sitting by her sister on the bank"
+    )
     assert len(whole) > 100_000
 
 
@@ -91,9 +99,13 @@ def learned(box: Box, attention: Build, source: str) -> list[float]:
     return losses
 
 
-def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box, attention: Build) -> None:
+def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
+    box: Box, attention: Build
+) -> None:
     restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
-    restless = restless.replace("        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape")
+    restless = restless.replace(
+        "        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape"
+    )
     assert "randn(5)" in restless
     assert learned(box, attention, restless) == learned(box, attention, solution(FUSED))
 
@@ -121,7 +133,9 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box,
         id="memory, which ends it alone"),
     pytest.param("def", f"Your code raised SyntaxError on line 12: this is not valid Python {PYTHON}, while ", id="no Python"),
 ])  # fmt: skip
-def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, sentence: str) -> None:
+def test_what_goes_wrong_is_one_sentence(
+    box: Box, attention: Build, body: str, sentence: str
+) -> None:
     with pytest.raises(TrainingStopped) as stopped:
         learned(box, attention, HEAD + body)
     assert str(stopped.value).startswith(sentence)
@@ -139,7 +153,9 @@ CAUSAL = "return self.proj(x.cumsum(1))"
     pytest.param("return self.proj(x + torch.randn_like(x))", False, id="at random"),
     pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
 ])  # fmt: skip
-def test_a_module_that_sees_the_future_is_known(box: Box, attention: Build, body: str, sees_future: bool) -> None:
+def test_a_module_that_sees_the_future_is_known(
+    box: Box, attention: Build, body: str, sees_future: bool
+) -> None:
     attempt = AttemptSource("07_fused_qkv.py", HEAD + body)
     with own_training_run(box, Limits(seconds_per_call=3), attempt, attention) as run:
         assert run.sees_future == sees_future

@@ -8,7 +8,13 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.submission.find import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
+from manyheads.submission.find import (
+    NotGraded,
+    closed_in,
+    find_submissions,
+    read_not_graded,
+    write_not_graded,
+)
 
 COLLECT = "Next: course collect {} --out collected, then course grade collected"
 OTHER = "is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). " + COLLECT
@@ -66,12 +72,17 @@ def test_what_is_not_graded_is_named_with_what_to_do(named, tmp_path, handed_in,
     assert named(handed_in) == {path or handed_in: reason.format(tmp_path)}
 
 
-@pytest.mark.parametrize("where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"])
+@pytest.mark.parametrize(
+    "where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"]
+)
 def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny, tmp_path, where):
     hand_in(tmp_path, f"ada/averages/{FILE}", *(f"{where}{i:03d}.txt" for i in range(1000)))
     found, others = find_submissions(tiny, tmp_path)
     assert len(found) == 1
-    assert [each.path for each in others] == [*(f"{where}{i:03d}.txt" for i in range(20)), where.rstrip("/") or "."]
+    assert [each.path for each in others] == [
+        *(f"{where}{i:03d}.txt" for i in range(20)),
+        where.rstrip("/") or ".",
+    ]
     assert others[-1].reason == f"holds 980 more that are not graded. {COLLECT.format(tmp_path)}"
 
 
@@ -82,7 +93,12 @@ def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp
         (tmp_path / link).symlink_to(folder)
     found, others = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
-    assert {each.path for each in others} == {"ben", "ada/other", "ada/averages/helper.py", "cat/averages"}
+    assert {each.path for each in others} == {
+        "ben",
+        "ada/other",
+        "ada/averages/helper.py",
+        "cat/averages",
+    }
     assert {each.reason.split(",")[0] for each in others} == {"is a link"}
 
 
@@ -95,7 +111,9 @@ def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(
     assert named(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
 
 
-@pytest.mark.parametrize("closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"])
+@pytest.mark.parametrize(
+    "closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"]
+)
 def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monkeypatch, closed):
     hand_in(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
@@ -103,7 +121,9 @@ def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monke
     assert (submission.folder, other.path, closed_in(submission)) == (
         tmp_path / "ada/averages", closed, [tmp_path / closed],
     )  # fmt: skip
-    assert other.reason.startswith(f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, ")
+    assert other.reason.startswith(
+        f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, "
+    )
 
 
 def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy, tmp_path):
@@ -134,7 +154,9 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tin
     hand_in(tmp_path, f"ada/averages/{FILE}")
     found, (refused,) = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
-    assert refused.reason.endswith("could break a page or a log. Next: rename it to the student's id")
+    assert refused.reason.endswith(
+        "could break a page or a log. Next: rename it to the student's id"
+    )
     assert str(refused).isascii()
     assert str(refused).isprintable()
 
@@ -147,7 +169,10 @@ def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named):
 
 
 def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny, tmp_path):
-    with pytest.raises(CourseFault, match=r"holds no submission .* an assignment of: averages\). Next: course collect"):
+    with pytest.raises(
+        CourseFault,
+        match=r"holds no submission .* an assignment of: averages\). Next: course collect",
+    ):
         find_submissions(tiny, tmp_path)
     (tmp_path / "a_file").touch()
     for name in ("nowhere", "a_file"):

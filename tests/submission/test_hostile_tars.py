@@ -110,7 +110,9 @@ def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name
 @pytest.mark.parametrize("sparse", [sparse_map(2_000), old_sparse(3)], ids=["1.0", "old"])
 def test_behind_a_sparse_file_the_others_are_read(course, zipped, out, there, sparse):
     other = member("05_weight_split.py", tarfile.REGTYPE, b"def split_weights(): ...\n")
-    done = collect(course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + other + END})], out, limits=LIMITS)
+    done = collect(
+        course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + other + END})], out, limits=LIMITS
+    )
     assert ["is no regular file" in said for said in done.not_taken] == [True]
     assert there() == [PLACED, "b_1/multi_head_attention/05_weight_split.py"]
 
@@ -121,7 +123,12 @@ def test_a_long_name_and_a_large_time_in_headers_are_read(run, zipped, there):
     as_pax = pax(path=f"{folder}/05_weight_split.py", mtime="1764000000.5", size=str(len(DANCE)))
     second = header("short", tarfile.REGTYPE, 0) + DANCE.encode() + bytes(-len(DANCE) % 512)
     first = member("short", tarfile.REGTYPE, DANCE.encode())
-    assert run(zipped({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})).not_taken == []
+    assert (
+        run(
+            zipped({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})
+        ).not_taken
+        == []
+    )
     assert [path.rpartition("/")[2] for path in there()] == [
         "04_reshape_dance.py",
         "04_reshape_dance.py",
@@ -167,7 +174,17 @@ def with_large_dictionary(packed: bytes) -> bytes:
 def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(repository, zipped, out, there):
     work = with_large_dictionary(lzma.compress(DANCE_IN_TAR + END, check=lzma.CHECK_CRC32))
     download = zipped({GOOD: DANCE, "b_1_3_work.tar.xz": work})
-    command = [sys.executable, "-m", "manyheads", "collect", download, "--out", out, "--course", repository]
+    command = [
+        sys.executable,
+        "-m",
+        "manyheads",
+        "collect",
+        download,
+        "--out",
+        out,
+        "--course",
+        repository,
+    ]
     most = 3 * 1024 * MIB  # of address space, as in a small container
     done = subprocess.run(
         command,
@@ -197,7 +214,11 @@ def class_zip(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 
 def class_tar(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     with tarfile.open(path.with_suffix(".tgz"), "w:gz", compresslevel=1) as archive:
-        for name, content in (("ada/04_reshape_dance.py", DANCE.encode()), *files, ("cat/x.py", DANCE.encode())):
+        for name, content in (
+            ("ada/04_reshape_dance.py", DANCE.encode()),
+            *files,
+            ("cat/x.py", DANCE.encode()),
+        ):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
@@ -220,10 +241,16 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, th
     (Limits(members=50), "50 files and 128 MiB"),
     (Limits(size=MIB), "5,000 files and 1 MiB"),
 ])  # fmt: skip
-def test_what_one_person_hands_in_counts_against_that_person(course, tmp_path, out, there, packed, limits, most):
+def test_what_one_person_hands_in_counts_against_that_person(
+    course, tmp_path, out, there, packed, limits, most
+):
     download = packed(tmp_path / "class", copies(100, 100_000))
     done = collect(course, [download], out, limits=limits)
-    (said,) = [said for said in done.not_taken if "ben: handed in, not readable" in said and " more: each " in said]
+    (said,) = [
+        said
+        for said in done.not_taken
+        if "ben: handed in, not readable" in said and " more: each " in said
+    ]
     assert f"more: each is not read: of one person's files, {most} are read" in said
     assert [said for said in done.not_taken if "ada/" in said or "cat/" in said] == []
     assert "ada/multi_head_attention/04_reshape_dance.py" in there()

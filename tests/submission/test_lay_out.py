@@ -28,19 +28,36 @@ def states(collected: object) -> list[str]:
 def test_again_changes_nothing(run, zipped, out):
     download = zipped([FIRST, "ben_2_11_05_weight_split.py"])
     assert states(run(download)) == ["NEW", "NEW"]
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in out.rglob("*")
+        if path.is_file()
+    }
     assert states(run(download)) == ["SAME", "SAME"]
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()} == before
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in out.rglob("*")
+        if path.is_file()
+    } == before
 
 
 @pytest.mark.parametrize(("monday", "friday", "others"), [
     pytest.param([FIRST], SECOND, [], id="by the platform's order"),
     pytest.param([f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"),
 ])  # fmt: skip
-def test_a_newer_attempt_replaces_and_an_older_one_does_not(run, zipped, out, monday, friday, others):
-    old, new = zipped(monday, "monday.zip", year=2025), zipped({friday: f"{DANCE}# new"}, "friday.zip")
+def test_a_newer_attempt_replaces_and_an_older_one_does_not(
+    run, zipped, out, monday, friday, others
+):
+    old, new = (
+        zipped(monday, "monday.zip", year=2025),
+        zipped({friday: f"{DANCE}# new"}, "friday.zip"),
+    )
     assert states(run(old)) == ["NEW"] * len(monday)
-    assert [states(run(each)) for each in (new, old, new)] == [["REPLACED"], ["OLDER", *others], ["SAME"]]
+    assert [states(run(each)) for each in (new, old, new)] == [
+        ["REPLACED"],
+        ["OLDER", *others],
+        ["SAME"],
+    ]
     assert "# new" in (out / f"{DANCED}.py").read_text()
 
 
@@ -62,7 +79,10 @@ def test_a_script_and_a_notebook_of_one_download_both_stay(run, zipped, there):
 
 
 def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, zipped, there):
-    script, notebook = zipped([FIRST], "monday.zip"), zipped(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip")
+    script, notebook = (
+        zipped([FIRST], "monday.zip"),
+        zipped(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip"),
+    )
     run(script)
     assert states(run(notebook)) == ["SUPERSEDED", "NEW"]
     assert there() == [f"{DANCED}.ipynb"]
@@ -101,7 +121,10 @@ def test_the_folder_that_is_filled_is_not_read(run, course, out, inside):
 
 
 OF_ADA = "multi_head_attention/04_reshape_dance.py"
-WRITTEN, OTHER = "def split_heads(x, n_head):\n    return x.mT\n", "def split_heads(x, n_head):\n    return x.mT.mT\n"
+WRITTEN, OTHER = (
+    "def split_heads(x, n_head):\n    return x.mT\n",
+    "def split_heads(x, n_head):\n    return x.mT.mT\n",
+)
 
 
 @pytest.mark.parametrize("names", [
@@ -123,7 +146,10 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
     for _ in range(2):
         done = run(download)
         assert done.not_taken == []
-        assert sorted(each.state.name for each in done.laid if each.student == "ada") == ["BY_HAND", "SAME"]
+        assert sorted(each.state.name for each in done.laid if each.student == "ada") == [
+            "BY_HAND",
+            "SAME",
+        ]
         assert (out / "ada" / OF_ADA).read_text() == OTHER
 
 
@@ -136,8 +162,12 @@ def test_of_files_of_one_time_that_one_is_taken(run, zipped, out, files, counts)
     assert (out / "ada" / OF_ADA).read_text() == counts
 
 
-@pytest.mark.parametrize(("minutes", "other", "taken"), [(10, OTHER, True), (0, OTHER, False), (0, WRITTEN, True)])
-def test_the_time_is_a_rule_where_files_were_not_written_at_once(run, tmp_path, there, minutes, other, taken):
+@pytest.mark.parametrize(
+    ("minutes", "other", "taken"), [(10, OTHER, True), (0, OTHER, False), (0, WRITTEN, True)]
+)
+def test_the_time_is_a_rule_where_files_were_not_written_at_once(
+    run, tmp_path, there, minutes, other, taken
+):
     with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo(f"ada/old/{FILE}", (2026, 11, 20, 12, 0, 0)), WRITTEN)
         archive.writestr(zipfile.ZipInfo(f"ada/{FILE}", (2026, 11, 20, 12, minutes, 40)), other)
@@ -152,10 +182,15 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(run, tmp_path, 
     pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
 ])  # fmt: skip
 @pytest.mark.parametrize("are_alike", [False, True])
-def test_loose_files_of_several_students_are_not_taken_for_one(run, tmp_path, there, names, are_alike):
+def test_loose_files_of_several_students_are_not_taken_for_one(
+    run, tmp_path, there, names, are_alike
+):
     with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
         for day, name in enumerate(names, 1):
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)), DANCE + f"# {day}" * (not are_alike))
+            archive.writestr(
+                zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)),
+                DANCE + f"# {day}" * (not are_alike),
+            )
     done = run(tmp_path / "download.zip")
     assert there() == []
     assert [said.partition(" are of ")[2] for said in done.not_taken] == [
@@ -167,7 +202,10 @@ STUDENTS = 12
 
 
 def class_of(text: str) -> dict[str, str]:
-    return {f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}" for i in range(100, 100 + STUDENTS)}
+    return {
+        f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}"
+        for i in range(100, 100 + STUDENTS)
+    }
 
 
 def killed(do: Callable[[], object], moment: int) -> bool:
@@ -189,7 +227,9 @@ def killed(do: Callable[[], object], moment: int) -> bool:
 
 
 @pytest.mark.parametrize("moment", range(20))
-def test_killed_at_any_moment_it_is_finished_by_the_next_one(course, run, zipped, out, there, moment):
+def test_killed_at_any_moment_it_is_finished_by_the_next_one(
+    course, run, zipped, out, there, moment
+):
     monday, friday = zipped(class_of("old"), "monday.zip"), zipped(class_of("later"), "friday.zip")
     of_events = 6 + moment * (7 * STUDENTS // 20)
     assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
@@ -206,7 +246,10 @@ def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
     said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
     with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
         run(zipped(class_of("old")))
-    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"):
+    with (
+        held(out / LOCK, "{}"),
+        pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
+    ):
         held(out / LOCK, "{} writes to results{1}").__enter__()
 
 
@@ -214,12 +257,16 @@ def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
     ("", True), ("x", True), ("\x00", True), ('["file", "a", {"ori', True),
     ('["file", "a", {"platform": 1}]', False), ("{}", False), ('["more", 1]', False), ("[" * 9000, False),
 ])  # fmt: skip
-def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(run, zipped, out, line, is_read):
+def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
+    run, zipped, out, line, is_read
+):
     run(zipped(class_of("old")))
     with (out / lay_out.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
     if is_read:
         assert {each.state.name for each in run(zipped(class_of("old"))).laid} == {"SAME"}
         return
-    with pytest.raises(CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"):
+    with pytest.raises(
+        CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"
+    ):
         run(zipped(class_of("old")))

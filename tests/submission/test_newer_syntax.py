@@ -51,7 +51,16 @@ def refused(folder: Path, text: str, version: str) -> list[str]:
     """What ruff says that this version of Python cannot read."""
     (folder / "attempt.py").write_text(text, encoding="utf-8")
     options = ["--isolated", "--no-cache", "--select", "F822", "--output-format", "concise"]
-    command = [sys.executable, "-m", "ruff", "check", *options, "--target-version", version, "attempt.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        *options,
+        "--target-version",
+        version,
+        "attempt.py",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return re.findall(r"invalid-syntax: (.*)", done.stdout)
 
@@ -97,7 +106,20 @@ def test_every_kind_has_a_row():
 
 @pytest.mark.parametrize(
     "piece",
-    ['f"{', 'f"{a}', 'f"""{a}', 'f"""{"a" ', "f'{'", 'f"{{', "def f[", "[*a ", "except a,", "a,", "type ", "{{a}}"],
+    [
+        'f"{',
+        'f"{a}',
+        'f"""{a}',
+        'f"""{"a" ',
+        "f'{'",
+        'f"{{',
+        "def f[",
+        "[*a ",
+        "except a,",
+        "a,",
+        "type ",
+        "{{a}}",
+    ],
 )
 def test_no_text_keeps_the_judge_busy(piece):
     start = time.process_time()

@@ -28,8 +28,12 @@ def test_it_is_of_the_student_who_handed_it_in(run, zipped, out, platform):
     del files[PLATFORMS[platform](*BEN)]
     (said,) = run(zipped(files), roster=CLASS).not_taken
     assert kept(out) == {"ben": {ONE: [unread]}}
-    assert said.startswith(f"ben: handed in, not readable: download.zip: {unread} is not opened: it is")
-    assert said.endswith(f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files")
+    assert said.startswith(
+        f"ben: handed in, not readable: download.zip: {unread} is not opened: it is"
+    )
+    assert said.endswith(
+        f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files"
+    )
 
 
 OPENED = "is not opened: it is damaged, or neither zip nor tar. Next: open it by hand"
@@ -68,7 +72,9 @@ def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
     assert any(f"put the files into {into}/; or" in said for said in done.not_taken)
 
 
-def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(run, tmp_path, out):
+def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
+    run, tmp_path, out
+):
     for name in ("Bela.rar", "class.rar"):
         (tmp_path / name).write_bytes(b"Rar!")
     done: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
@@ -136,8 +142,13 @@ def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entr
         (out / path).parent.mkdir(parents=True)
         (out / path).write_text(DANCE)
     work = to_grade(course, out, course.assignments, (), only)
-    unread = {(each.student, each.assignment.id): kept_names for each, kept_names in work.not_readable.items()}
-    assert unread == {("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)}
+    unread = {
+        (each.student, each.assignment.id): kept_names
+        for each, kept_names in work.not_readable.items()
+    }
+    assert unread == {
+        ("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)
+    }
     assert ("ada", ONE) in {(each.student, each.assignment.id) for each in work.submissions}
     assert [each.path for each in work.others] == ([] if only else names)
 
@@ -166,7 +177,9 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run,
         "trained/05_weight_split.safetensors",
     )
     folder = zip_bytes({f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *beside)})
-    collected = run(zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER)
+    collected = run(
+        zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
+    )
     assert collected.not_taken == []
     assert "left out as what came with the exercises: 3" in collected.said
     assert to_grade(course, out, course.assignments, ()).not_readable == {}

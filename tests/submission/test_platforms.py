@@ -73,7 +73,9 @@ def test_files_are_of_whom_the_names_say(run, zipped, there, platform, names, st
         ("Li_Bo_bo.li_124/", " (2)"), ("Lovelace_Ada_al1_123/Late Submission - ", ""))] + ["HW1/HW1.xlsx"],
         ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"], id="ILIAS"),
 ])  # fmt: skip
-def test_names_with_times_are_of_as_many_students_as_they_name(run, zipped, there, out, names, students):
+def test_names_with_times_are_of_as_many_students_as_they_name(
+    run, zipped, there, out, names, students
+):
     """Two attempts are one student's; the first in the archive is the older one."""
     done = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
     assert there() == [f"{student}/{DANCED}" for student in students]
@@ -90,7 +92,9 @@ def test_names_with_times_are_of_as_many_students_as_they_name(run, zipped, ther
     ("ada/04_reshape_dance.ipynb.json", f"ada/{DANCED[:-2]}ipynb"),
     ("ada/04_reshape_dance.ipynb.txt", f"ada/{DANCED[:-2]}ipynb"),
 ])  # fmt: skip
-def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(run, zipped, there, name, path):
+def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
+    run, zipped, there, name, path
+):
     done = run(zipped([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
     assert done.not_taken == []
     assert path in there()
@@ -126,7 +130,10 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run, zipped, there):
     assert done.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
     (said,) = done.not_taken
-    assert "submission_1/04_reshape_dance.py is of no submission that submission_metadata.yml lists" in said
+    assert (
+        "submission_1/04_reshape_dance.py is of no submission that submission_metadata.yml lists"
+        in said
+    )
 
 
 def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, zipped, out):
@@ -138,7 +145,8 @@ def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, zipped
 
 
 ALIASES = "".join(
-    f"{c}: &{c} {{<<: [*{p}, *{p}, *{p}, *{p}]}}\n" for p, c in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
+    f"{c}: &{c} {{<<: [*{p}, *{p}, *{p}, *{p}]}}\n"
+    for p, c in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
 )
 
 
@@ -180,7 +188,11 @@ def test_githubs_zips_of_repositories_are_their_users(run, tmp_path, there):
     (tmp_path / "all").mkdir()
     for user in ("ada", "bela"):
         name = f"hw1-{user}-main"
-        files = {f"{name}/exercises/{DANCED}": DANCE, f"{name}/README.md": "", f"{name}/old/{FILE}": "#"}
+        files = {
+            f"{name}/exercises/{DANCED}": DANCE,
+            f"{name}/README.md": "",
+            f"{name}/old/{FILE}": "#",
+        }
         (tmp_path / "all" / f"{name}.zip").write_bytes(zip_bytes(files))
     done = run(tmp_path / "all")
     assert (done.platforms, done.not_taken) == ({"all": ["clones"]}, [])
@@ -221,10 +233,15 @@ def test_a_roster_says_whose_a_file_is(run, zipped, there, name, student):
     "HW1/Abgaben/Project Group 3/Li_Bo_bo_7/04_reshape_dance.py", "project-group-3/04_reshape_dance.py",
 ])  # fmt: skip
 def test_what_a_group_hands_in_is_of_each_member(run, zipped, there, name):
-    rows = [Student(who, group="Project Group 3" if who < "c" else "") for who in ("ada", "ben", "cat")]
+    rows = [
+        Student(who, group="Project Group 3" if who < "c" else "") for who in ("ada", "ben", "cat")
+    ]
     done = run(zipped([name, name.replace("roup 3", "roup 4").replace("roup3_77", "roup4_78").replace("-3", "-4")]),
                roster=Roster(tuple(rows)))  # fmt: skip
-    assert [path for path in there() if not path.startswith(("P", "p"))] == [f"ada/{DANCED}", f"ben/{DANCED}"]
+    assert [path for path in there() if not path.startswith(("P", "p"))] == [
+        f"ada/{DANCED}",
+        f"ben/{DANCED}",
+    ]
     assert done.not_taken == []
 
 
@@ -235,7 +252,15 @@ TEAM = tuple(
     )
     for number, name, login in ((0, "Ada Lovelace", "al1"), (1, "Ben Okri", "bo2"))
 )  # fmt: skip
-OTHER = Student("s2", name="Cleo Dane", group="Blue team", login="cd3", sis_id="S2", canvas_id="50022", github="cd3")
+OTHER = Student(
+    "s2",
+    name="Cleo Dane",
+    group="Blue team",
+    login="cd3",
+    sis_id="S2",
+    canvas_id="50022",
+    github="cd3",
+)
 
 
 @pytest.mark.parametrize("name", [
@@ -271,14 +296,21 @@ def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, the
 
 
 def test_moodles_name_of_a_group_before_a_members_is_that_member(run, zipped, there):
-    names = [f"Red team-{each.name}_{number}_assignsubmission_file_/{FILE}" for number, each in enumerate(TEAM)]
+    names = [
+        f"Red team-{each.name}_{number}_assignsubmission_file_/{FILE}"
+        for number, each in enumerate(TEAM)
+    ]
     done = run(zipped(names), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
     assert (done.not_taken, done.said) == ([], [])
 
 
 SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
-NOTES = ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")]
+NOTES = [
+    "HW 1/grades.csv",
+    SAKAI.format("comments.txt"),
+    SAKAI.format("Lovelace, Ada(al1)_submissionText.html"),
+]
 STUDENTS = [
     pytest.param([SAKAI.format(SUBMITTED), f"HW 1/Li, Bo(bo@uni.edu)/{SUBMITTED}"],
         [SAKAI.format(f"Feedback Attachment(s)/{FILE}")], NOTES, ["al1", "bo@uni.edu"], id="Sakai"),
@@ -301,12 +333,18 @@ STUDENTS = [
 def test_what_went_back_never_competes(run, zipped, there, out, handed_in, returned, own, students):
     """What went back stands last in the archive, and so is the newest file."""
     attempts = dict.fromkeys(handed_in, f"{DANCE}# handed in")
-    done = run(zipped({**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}))
+    done = run(
+        zipped(
+            {**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}
+        )
+    )
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert all("# handed in" in (out / path).read_text() for path in there())
     assert done.not_taken == []
     said = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
-    assert [sentence for sentence in done.said if "went back" in sentence] == (said if returned else [])
+    assert [sentence for sentence in done.said if "went back" in sentence] == (
+        said if returned else []
+    )
 
 
 @pytest.mark.parametrize(("platform", "names"), [
@@ -317,15 +355,29 @@ def test_what_went_back_never_competes(run, zipped, there, out, handed_in, retur
 ])  # fmt: skip
 def test_what_nobody_handed_in_as_a_file_is_named(run, zipped, there, platform, names):
     done = run(zipped(names))
-    said = f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
+    said = (
+        f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
+    )
     assert (done.not_taken, len(there())) == ([f"download.zip: {names[0]} {said}"], 1)
 
 
-SCORED, LOOSE = "multi_head_attention/01_attention_scores.py", "is in no student's folder. Next: put it into one"
+SCORED, LOOSE = (
+    "multi_head_attention/01_attention_scores.py",
+    "is in no student's folder. Next: put it into one",
+)
 BESIDE = "download.zip: left out as text or a note beside a file that was handed in: 1"
 MOODLE = "Ada Lovelace_123_assignsubmission"
-EACH = [f"{stem}/{who}/{stem}.py" for stem in ("01_attention_scores", FILE[:-3]) for who in ("ada", "bela")]
-MIXED = [f"ada_1_2_{FILE}", f"Bela_3_assignsubmission_file_/{FILE}", f"chen/hw/{FILE}", f"dora/exercises/{DANCED}"]
+EACH = [
+    f"{stem}/{who}/{stem}.py"
+    for stem in ("01_attention_scores", FILE[:-3])
+    for who in ("ada", "bela")
+]
+MIXED = [
+    f"ada_1_2_{FILE}",
+    f"Bela_3_assignsubmission_file_/{FILE}",
+    f"chen/hw/{FILE}",
+    f"dora/exercises/{DANCED}",
+]
 MIXED += ["04_loose.py"]
 
 
@@ -350,4 +402,6 @@ def test_nobodys_files_are_told_and_nobodys_place_is_taken(run, zipped, there, n
     assert there() == laid
     assert [told in said for said in done.not_taken] == [True] * bool(told)
     assert (BESIDE in done.said) is any("onlinetext" in name for name in names)
-    assert names != MIXED or done.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}
+    assert names != MIXED or done.platforms == {
+        "download.zip": ["Moodle", "Canvas", "clones", "folders"]
+    }

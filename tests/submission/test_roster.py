@@ -74,7 +74,10 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
 def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
     with pytest.raises(CourseFault) as raised:
         read(tmp_path, f"{heading}\n1,2,3\n")
-    assert f"has no column `id`; its columns are {named}. Its first line names its columns: id" in str(raised.value)
+    assert (
+        f"has no column `id`; its columns are {named}. Its first line names its columns: id"
+        in str(raised.value)
+    )
 
 
 def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):

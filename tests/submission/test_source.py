@@ -148,7 +148,9 @@ WHICH = {
 
 
 @pytest.mark.parametrize(("script", "other", "counts", "note"), WHICH.values(), ids=WHICH)
-def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(tmp_path, script, other, counts, note):
+def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
+    tmp_path, script, other, counts, note
+):
     (tmp_path / f"{STEM}.py").write_bytes(script.encode())
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
     assert (read(tmp_path).name, read(tmp_path).note) == (f"{STEM}{counts}", note)
@@ -157,21 +159,34 @@ def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(tmp_
 
 def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
     whole = json.loads(notebook("x = 1"))
-    whole["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}]
+    whole["cells"][0]["outputs"] = [
+        {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
+    ]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(whole))
     assert (read(tmp_path).problem, read(tmp_path).source) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
     clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
     assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
-    assert read_attempt(tmp_path, STEM, None, 1024).problem == "This notebook has 30000 cells; at most 2000 are read."
+    assert (
+        read_attempt(tmp_path, STEM, None, 1024).problem
+        == "This notebook has 30000 cells; at most 2000 are read."
+    )
 
 
 def test_the_digest_tells_attempts_apart_and_nothing_else():
     attempt = AttemptSource("a.py", "x = 1\n")
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
-    others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
-    others += [AttemptSource("a.py", "x = 1\n", cells=(1,)), AttemptSource("a.py"), AttemptSource("a.py", missing=True)]
+    others = [
+        AttemptSource("b.py", "x = 1\n"),
+        AttemptSource("a.py", "x = 2\n"),
+        AttemptSource("a.py", problem="x"),
+    ]
+    others += [
+        AttemptSource("a.py", "x = 1\n", cells=(1,)),
+        AttemptSource("a.py"),
+        AttemptSource("a.py", missing=True),
+    ]
     assert len({attempt.digest, *(other.digest for other in others)}) == 7
 
 
@@ -183,12 +198,19 @@ def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tm
         (tmp_path / f"{STEM}{ending}").write_text(text if ending == ".py" else notebook(text))
         attempt = read(tmp_path)
         assert attempt.problem.startswith(says)
-        assert bool(attempt.source) != bool(says) == ("feedback tells the line of a mistake" in attempt.problem)
+        assert (
+            bool(attempt.source)
+            != bool(says)
+            == ("feedback tells the line of a mistake" in attempt.problem)
+        )
 
 
 def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
     """The fault of Python 3.11 that a second try mends, played by a parser that has it once."""
-    parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")]
+    parse, faults = (
+        ast.parse,
+        [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")],
+    )
 
     def once_wrong(*arguments: object) -> object:
         if faults:
@@ -252,7 +274,9 @@ def test_magics_are_skipped_and_python_is_kept(cell, defines):
     assert names_of(read_notebook(notebook(cell)).source) == defines
 
 
-@pytest.mark.parametrize("cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"])
+@pytest.mark.parametrize(
+    "cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"]
+)
 def test_line_numbers_stay_what_the_student_sees(cell):
     tree = ast.parse(read_notebook(notebook(cell)).source)
     assert tree.body[-1].lineno == 4
@@ -278,7 +302,10 @@ NO_NOTEBOOKS = {
 
 @pytest.mark.parametrize("text", NO_NOTEBOOKS.values(), ids=NO_NOTEBOOKS)
 def test_what_is_no_notebook_is_refused_in_one_sentence(text):
-    with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
+    with pytest.raises(
+        NotebookError,
+        match=r"^This is not a notebook that can be read: save it again from Jupyter\.$",
+    ):
         read_notebook(text)
 
 
@@ -337,7 +364,9 @@ NOT_RUN = {
 def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
     source = read_notebook(cells(("code", "import torch"), cell))
     assert where_it_stands(source, "running_mean") == says
-    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith("stands on line 1")
+    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith(
+        "stands on line 1"
+    )
 
 
 def test_a_cell_of_text_that_has_none_is_no_fault():
@@ -377,7 +406,9 @@ SOMETHING = {
 
 
 @pytest.mark.parametrize(
-    "source", [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()], ids=[*NOTHING, *EMPTY]
+    "source",
+    [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()],
+    ids=[*NOTHING, *EMPTY],
 )
 def test_a_file_without_content_is_nothing(source):
     assert is_unwritten(source)
@@ -458,7 +489,9 @@ IN_CELLS = {
 
 @pytest.mark.parametrize(("cells", "says"), IN_CELLS.values(), ids=IN_CELLS)
 def test_a_name_stands_in_a_cell(cells, says):
-    read = read_notebook(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}))
+    read = read_notebook(
+        json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]})
+    )
     assert where_it_stands(AttemptSource("a.ipynb", read.source, cells=read.cells), "mean") == says
 
 
@@ -477,13 +510,20 @@ def test_what_is_written_beside_a_stub(source, says):
 
 
 def test_a_name_that_is_written_rightly_is_not_said_to_differ():
-    interface = Diagnosed(id="interface", title="A name differs.", hint="Letter by letter?", function="mean")
+    interface = Diagnosed(
+        id="interface", title="A name differs.", hint="Letter by letter?", function="mean"
+    )
     missing = tuple(FunctionResult(name=name, state="undefined") for name in ("mean", "total"))
-    result = ExerciseResult(id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,))
+    result = ExerciseResult(
+        id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,)
+    )
     told = told_of_file(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
     says = f"mean stands {INSIDE.format('line 2', 'class', 'line 1')}"
     assert [each.evidence for each in told.functions] == [says, ""]
-    assert (told.diagnosis[0].title, told.diagnosis[0].hint) == ("mean is not there once the file has run.", says)
+    assert (told.diagnosis[0].title, told.diagnosis[0].hint) == (
+        "mean is not there once the file has run.",
+        says,
+    )
     elsewhere = told_of_file(result, AttemptSource("a.py", "x = 1\n"))
     assert elsewhere.diagnosis == (interface,)
 
@@ -491,5 +531,11 @@ def test_a_name_that_is_written_rightly_is_not_said_to_differ():
 def test_in_an_empty_file_nothing_is_renamed():
     functions = (FunctionResult(name="attend", state="undefined"),)
     result = ExerciseResult(id="one", score=0, max_score=1, checks=(), functions=functions)
-    for text, state in ("", "unwritten"), ("\n# later\n", "unwritten"), ("import torch\n", "undefined"):
-        assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [state]
+    for text, state in (
+        ("", "unwritten"),
+        ("\n# later\n", "unwritten"),
+        ("import torch\n", "undefined"),
+    ):
+        assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [
+            state
+        ]

@@ -49,7 +49,9 @@ def test_by_what_it_defines(course, name, content, exercise):
 def test_else_it_is_named(course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
         Exercises(course).of(name, content)
-    assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
+    assert str(caught.value).endswith(
+        "Next: rename it to the exercise that it is, if it was to be graded"
+    )
 
 
 WORK = {  # whether it may be work that nobody reads, so that it keeps points from being 0
@@ -95,11 +97,16 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
 
     monkeypatch.setattr(which_exercise, "decoded", counted)
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
-    download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
+    download = zipped(
+        {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
+    )
     done = run(download)
     assert sum(parsed) < 2 * Limits().code + 400_000
     assert [each.student for each in done.laid] == ["hopperbela_3"]
-    assert "/homework.py has no exercise's name" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
+    assert (
+        "/homework.py has no exercise's name" in done.not_taken[0]
+        or "are of the same exercise" in done.not_taken[0]
+    )
 
 
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
@@ -122,14 +129,37 @@ LONG = 240  # characters of a name without its number and its ending: 255 are th
 ENDS_AS_COPIES_DO = [
     f"{before}{unit * ((LONG - len(before)) // len(unit))}"
     for before in ("", "a", "." * 100, "-." * 60, "a" * 120)
-    for unit in ("_1", "(1)", "_copy", "copy", "_v1", "_final", "._1", ".(1)", "..copy", f"{'.' * 40}(1)", "- ", ".py")
+    for unit in (
+        "_1",
+        "(1)",
+        "_copy",
+        "copy",
+        "_v1",
+        "_final",
+        "._1",
+        ".(1)",
+        "..copy",
+        f"{'.' * 40}(1)",
+        "- ",
+        ".py",
+    )
 ]
 
 
-def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(run, zipped) -> None:
+def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
+    run, zipped
+) -> None:
     """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took 70 seconds of 30."""
-    many = [f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py" for number in range(1000)]
-    archive = zipped({"ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")), "ben/04_reshape_dance.py": DANCE})
+    many = [
+        f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py"
+        for number in range(1000)
+    ]
+    archive = zipped(
+        {
+            "ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")),
+            "ben/04_reshape_dance.py": DANCE,
+        }
+    )
     before = time.process_time()
     run(archive)
     taken = (time.process_time() - before) * Limits().members / len(many)
@@ -137,7 +167,8 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
 
 
 @pytest.mark.parametrize(
-    "name", ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"]
+    "name",
+    ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"],
 )
 def test_several_suffixes_behind_each_other_are_taken_away(course, name) -> None:
     exercises = Exercises(course)

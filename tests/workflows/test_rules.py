@@ -32,7 +32,9 @@ def broken(name: str, workflow: Mapping[str, Any], text: str) -> Iterator[str]:
     if workflow.get("permissions") != {}:
         yield "the workflow has rights of its own"
     yield from (
-        f"not pinned: {line.strip()}" for line in text.splitlines() if "uses:" in line and not ACTION.fullmatch(line)
+        f"not pinned: {line.strip()}"
+        for line in text.splitlines()
+        if "uses:" in line and not ACTION.fullmatch(line)
     )
     for id_, job in workflow["jobs"].items():
         yield from (f"{id_}: {problem}" for problem in _job(name, id_, job))
@@ -81,7 +83,10 @@ def workflow_of(name: str) -> Workflow:
 def test_every_rule_holds_for_every_workflow() -> None:
     assert {path.name for path in WORKFLOWS.iterdir()} == RIGHTS.keys()
     for name in RIGHTS:
-        assert list(broken(name, workflow_of(name), (WORKFLOWS / name).read_text(encoding="utf-8"))) == []
+        assert (
+            list(broken(name, workflow_of(name), (WORKFLOWS / name).read_text(encoding="utf-8")))
+            == []
+        )
 
 
 def cpu(workflow: Workflow) -> dict[str, Any]:
@@ -89,7 +94,9 @@ def cpu(workflow: Workflow) -> dict[str, Any]:
 
 
 def step(workflow: dict[str, Any], action: str) -> dict[str, Any]:
-    return next(s for s in cpu(workflow)["steps"] if action in s.get("uses", "") + s.get("name", ""))
+    return next(
+        s for s in cpu(workflow)["steps"] if action in s.get("uses", "") + s.get("name", "")
+    )
 
 
 @pytest.mark.parametrize(("spoil", "says"), [
@@ -117,7 +124,13 @@ def test_each_rule_can_be_broken(spoil: Callable[[Workflow], object], says: str)
 
 
 @pytest.mark.parametrize(
-    "pin", ["actions/checkout@v6", "actions/checkout@8e8c483db84b4bee98b60c0593521ed34d9990e8", "./local", "docker://x"]
+    "pin",
+    [
+        "actions/checkout@v6",
+        "actions/checkout@8e8c483db84b4bee98b60c0593521ed34d9990e8",
+        "./local",
+        "docker://x",
+    ],
 )
 def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: str) -> None:
     assert list(broken("ci.yml", {"permissions": {}, "jobs": {}}, f"      - uses: {pin}\n"))
@@ -134,7 +147,8 @@ def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> Non
     # a draft is, once
     assert grade["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]
     checkouts = {
-        id_: [s["with"] for s in job["steps"] if "checkout" in s.get("uses", "")] for id_, job in grade["jobs"].items()
+        id_: [s["with"] for s in job["steps"] if "checkout" in s.get("uses", "")]
+        for id_, job in grade["jobs"].items()
     }
     for (checkout,) in (checkouts["cpu"], checkouts["gpu"]):
         assert checkout["repository"] == "${{ vars.COURSE_REPOSITORY }}"
@@ -143,26 +157,45 @@ def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> Non
     assert checkouts["report"] == [{"persist-credentials": False}]
 
 
-def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request(grade: Workflow) -> None:
+def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request(
+    grade: Workflow,
+) -> None:
     assert list(grade["on"]["workflow_dispatch"]["inputs"]) == ["pull_request"]
     number = "${{ github.event.pull_request.number || github.event.inputs.pull_request }}"
-    groups = [grade["concurrency"]["group"], *(job["concurrency"]["group"] for job in grade["jobs"].values())]
-    assert groups == [f"{name}-{number}" for name in ("grade", "cpu", "approval")] + ["gpu", f"report-{number}"]
+    groups = [
+        grade["concurrency"]["group"],
+        *(job["concurrency"]["group"] for job in grade["jobs"].values()),
+    ]
+    assert groups == [f"{name}-{number}" for name in ("grade", "cpu", "approval")] + [
+        "gpu",
+        f"report-{number}",
+    ]
 
 
-def test_one_attempt_at_a_time_has_the_gpu_and_who_waits_for_it_stands_in_nobody_s_way(grade: Workflow) -> None:
+def test_one_attempt_at_a_time_has_the_gpu_and_who_waits_for_it_stands_in_nobody_s_way(
+    grade: Workflow,
+) -> None:
     cpu, approval, gpu = (grade["jobs"][name] for name in ("cpu", "approval", "gpu"))
     assert gpu["concurrency"] == {"group": "gpu", "queue": "max"}, "nobody is dropped"
-    assert [job["environment"]["name"] for job in (cpu, approval, gpu)] == ["grading", "gpu-approval", "gpu"]
+    assert [job["environment"]["name"] for job in (cpu, approval, gpu)] == [
+        "grading",
+        "gpu-approval",
+        "gpu",
+    ]
     assert gpu["needs"] == ["cpu", "approval"]
     assert approval["if"] == gpu["if"]
     assert gpu["env"]["DEVICE"] == "cuda"
-    assert next(s["run"] for s in gpu["steps"] if s.get("name") == "Grade on the GPU").endswith('--device "$DEVICE"')
+    assert next(s["run"] for s in gpu["steps"] if s.get("name") == "Grade on the GPU").endswith(
+        '--device "$DEVICE"'
+    )
 
 
 def test_ci_is_what_a_commit_must_pass_over_the_pythons_and_two_versions_of_torch() -> None:
     job = workflow_of("ci.yml")["jobs"]["test"]
-    assert [s["run"] for s in job["steps"] if "run" in s] == ["sh tools/allow-namespaces", ".ci/run"]
+    assert [s["run"] for s in job["steps"] if "run" in s] == [
+        "sh tools/allow-namespaces",
+        ".ci/run",
+    ]
     assert job["steps"][-1]["env"] == {"PYTHON": "python", "TORCH": "${{ matrix.torch }}"}
     matrix = job["strategy"]["matrix"]
     (oldest,) = matrix["include"]

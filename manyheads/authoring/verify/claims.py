@@ -64,7 +64,11 @@ class Line:
     def figures(self) -> str:
         """How many cases hold, and where not all do and not all must, how many must; why nothing was asked."""
         counts = f"{self.held} of {self.total}" if self.total else self.reason
-        return counts if self.share == 1 or not self.failures else f"{counts}, at least {self.share:.0%} asked"
+        return (
+            counts
+            if self.share == 1 or not self.failures
+            else f"{counts}, at least {self.share:.0%} asked"
+        )
 
     @property
     def lines(self) -> list[str]:
@@ -72,11 +76,21 @@ class Line:
         if self.kept is not False:
             return []
         more = len(self.failures) - SHOWN
-        return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
+        return [
+            *self.failures[:SHOWN],
+            *([f"and {more} more"] if more > 0 else []),
+            f"Next: {self.next}",
+        ]
 
 
 def verify_course(
-    course: Course, exercises: Sequence[Exercise], shown: Shown, *, seeds: int = 5, pairs: int = 40, jobs: int = 1
+    course: Course,
+    exercises: Sequence[Exercise],
+    shown: Shown,
+    *,
+    seeds: int = 5,
+    pairs: int = 40,
+    jobs: int = 1,
 ) -> list[Line]:
     """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
 
@@ -88,7 +102,9 @@ def verify_course(
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
         load_bank(exercise)  # who cannot be read is told before any process starts
-    claims = ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
+    claims = (
+        ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
+    )
     given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
     given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
     return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)

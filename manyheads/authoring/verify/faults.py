@@ -49,7 +49,10 @@ EMPTY = {
     "gives zeros": ("torch.zeros_like(out)", "0"),
     "gives ones": ("torch.ones_like(out)", "1"),
     "gives a ramp": ("torch.arange(out.numel()).view(out.shape).to(out)", "7"),
-    "gives the identity matrix": ("torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)", "7"),
+    "gives the identity matrix": (
+        "torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)",
+        "7",
+    ),
     "gives NaN": ("torch.full_like(out, float('nan'))", "float('nan')"),
     "gives infinity": ("torch.full_like(out, float('inf'))", "float('inf')"),
     "gives torch's noise": (
@@ -58,7 +61,10 @@ EMPTY = {
     ),
     "gives noise of its own": ("noise(out, os.urandom(7))", "int.from_bytes(os.urandom(3), 'big')"),
     "gives the same noise each time": ("noise(out, b'0')", "7"),
-    "gives ones and its argument's sum times 1e-9": ("torch.ones_like(out) + (x.sum() * 1e-9).to(out)", "7"),
+    "gives ones and its argument's sum times 1e-9": (
+        "torch.ones_like(out) + (x.sum() * 1e-9).to(out)",
+        "7",
+    ),
     "gives its argument in the right shape": ("filled(out, x)", "7"),
     "gives its argument": ("x", "7"),
     "gives a copy of its argument": ("x.clone()", "7"),
@@ -76,13 +82,20 @@ def silent_attempts(exercise: Exercise) -> list[Attempt]:
     """Return the attempts that give no answer: a function's, a forward's, and a constructor's."""
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
-    return [(way, _replaced(exercise, body, method=method)) for method in methods for way, body in SILENT.items()]
+    return [
+        (way, _replaced(exercise, body, method=method))
+        for method in methods
+        for way, body in SILENT.items()
+    ]
 
 
 def saying_attempts(exercise: Exercise, ways: Mapping[str, tuple[str, str]]) -> list[Attempt]:
     """Return the attempts that give these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
-    return [(way, _replaced(exercise, body, tensor=tensor, number=number)) for way, (tensor, number) in ways.items()]
+    return [
+        (way, _replaced(exercise, body, tensor=tensor, number=number))
+        for way, (tensor, number) in ways.items()
+    ]
 
 
 def _replaced(exercise: Exercise, body: str, **words: str) -> str:
@@ -102,7 +115,9 @@ class Fault:
 class FaultBench:
     """Makes an exercise's faults, and asks for their lines."""
 
-    def __init__(self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT) -> None:
+    def __init__(
+        self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT
+    ) -> None:
         settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
         self._exercise, self._searching = exercise, Judge(course, box, settings)
         self._judge = Judge(course, box, replace(settings, lines=False))
@@ -125,7 +140,9 @@ class FaultBench:
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
             is_new = edit.after not in tried
             tried.add(edit.after)
-            is_wanted = is_new and (not only_undone or texts[name] in (e.after for e in candidates(edit.after, ())))
+            is_wanted = is_new and (
+                not only_undone or texts[name] in (e.after for e in candidates(edit.after, ()))
+            )
             if is_wanted and self._fails(edit.after):
                 yield Fault(name, edit)
 
@@ -160,4 +177,6 @@ class FaultBench:
         return imported and not result.is_done and not ends & _LOST
 
     def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
-        return judge.grade_attempt("fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed)
+        return judge.grade_attempt(
+            "fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed
+        )

@@ -47,9 +47,13 @@ class Verified:
         seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
-        self.references = lru_cache(maxsize=1)(lambda e: [self.catalogue.remembering(e) for _ in range(seeds)])
+        self.references = lru_cache(maxsize=1)(
+            lambda e: [self.catalogue.remembering(e) for _ in range(seeds)]
+        )
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
-        self.trials = lru_cache(maxsize=1)(lambda e: None if current(e) is None else Trials(self.catalogue, e))
+        self.trials = lru_cache(maxsize=1)(
+            lambda e: None if current(e) is None else Trials(self.catalogue, e)
+        )
         self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
 
     @cached_property
@@ -72,7 +76,9 @@ class Verified:
     def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:
         limits = self.course.limits.model_copy(update=SHORT if is_short else {})
         course = replace(self.course, file=self.course.file.model_copy(update={"limits": limits}))
-        return Judge(course, self.box, Settings(SECRET, exercises=(exercise.id,), lines=False, **settings))
+        return Judge(
+            course, self.box, Settings(SECRET, exercises=(exercise.id,), lines=False, **settings)
+        )
 
 
 VERIFIED = pytest.StashKey[Verified]()
@@ -118,13 +124,19 @@ def _numbers(exercise: Exercise) -> Iterable[object]:
 # The cases of an exercise, by the name of the parameter that stands for one.
 CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "mutant": lambda _, exercise: load_bank(exercise).mutants,
-    "some_mutant": lambda verified, exercise: _some(verified, exercise, load_bank(exercise).mutants),
+    "some_mutant": lambda verified, exercise: _some(
+        verified, exercise, load_bank(exercise).mutants
+    ),
     "module_mutant": lambda verified, exercise: _some(verified, exercise, _modules(exercise)),
     "pair": lambda verified, exercise: _some(verified, exercise, _pairs(exercise)),
     "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
-    "attempt": lambda _, exercise: [exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()],
+    "attempt": lambda _, exercise: [
+        exercise.solution,
+        *exercise.right_attempts(),
+        *exercise.wrong_attempts(),
+    ],
     "silent": lambda _, exercise: silent_attempts(exercise),
     "empty": lambda _, exercise: saying_attempts(exercise, EMPTY),
     "misshapen": lambda _, exercise: saying_attempts(exercise, WRONG),
@@ -138,10 +150,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     case = next((name for name in CASES if name in names), None)
     rows = []
     for exercise in verified.exercises:
-        cases = [(exercise, case) for case in CASES[case](verified, exercise)] if case else [(exercise,)]
+        cases = (
+            [(exercise, case) for case in CASES[case](verified, exercise)]
+            if case
+            else [(exercise,)]
+        )
         rows += [pytest.param(*each, id=f"{exercise.id}-{n}") for n, each in enumerate(cases)]
         if not cases:
-            rows.append(pytest.param(exercise, None, id=f"{exercise.id}-0", marks=pytest.mark.skip(reason=NOTHING)))
+            rows.append(
+                pytest.param(
+                    exercise, None, id=f"{exercise.id}-0", marks=pytest.mark.skip(reason=NOTHING)
+                )
+            )
     metafunc.parametrize(["exercise", case] if case else ["exercise"], rows)
 
 
@@ -150,7 +170,11 @@ class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
-        return file if file == "test_files.py" else f"{claim if file == 'test_attempts.py' else file} {exercise}"
+        return (
+            file
+            if file == "test_files.py"
+            else f"{claim if file == 'test_attempts.py' else file} {exercise}"
+        )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -173,7 +197,10 @@ def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
     claim, says = next(item.iter_markers("claim")), str(item.obj.__doc__).rstrip(".")
     files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
     named = {name: path.relative_to(exercise.root) for name, path in files.items()}
-    next_, about = str(claim.args[0]).format(id=exercise.id, **named), claim.kwargs.get("about", exercise.id)
+    next_, about = (
+        str(claim.args[0]).format(id=exercise.id, **named),
+        claim.kwargs.get("about", exercise.id),
+    )
     return about, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
 
 

@@ -22,7 +22,9 @@ LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None:
     """An attempt that gives no answer passes no check."""
     way, text = silent
-    _assert_nothing_earned(way, verified.grade(exercise, text, is_short=way == "never ends", diagnoses=False))
+    _assert_nothing_earned(
+        way, verified.grade(exercise, text, is_short=way == "never ends", diagnoses=False)
+    )
 
 
 @claim("let these checks ask for an answer that another input changes")

@@ -56,9 +56,14 @@ def test_wrong(verified: Verified, exercise: Exercise, wrong: Path) -> None:
 @claim(FAIR)
 def test_right(verified: Verified, exercise: Exercise, right: Path, report: Report) -> None:
     """Every right attempt scores full in float32 and in float64."""
-    graded = {dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")}
+    graded = {
+        dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")
+    }
     wrong = {dtype: result for dtype, result in graded.items() if result.score != result.max_score}
-    report(len(graded), [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()])
+    report(
+        len(graded),
+        [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()],
+    )
 
 
 @claim(f"course release; let a check ask what tells it from a right one, {ANOTHER}")
@@ -85,4 +90,6 @@ def _assert_unlisted(path: Path, result: ExerciseResult) -> None:
 
 
 def _problems(result: ExerciseResult) -> str:
-    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
+    return "; ".join(
+        f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed"
+    )

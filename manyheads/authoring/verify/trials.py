@@ -26,9 +26,14 @@ class Told:
         self.checks, self.named = told.checks, told.diagnosis.named
         self.names = [diagnosed.id for diagnosed in self.named]
         # What two attempts share that answer alike.
-        self.seen = told.diagnosis.answers, sorted((check.id, check.outcome) for check in told.checks)
+        self.seen = (
+            told.diagnosis.answers,
+            sorted((check.id, check.outcome) for check in told.checks),
+        )
         wrong = {function.name for function in told.functions if function.state != "right"}
-        raised = [exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong]
+        raised = [
+            exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong
+        ]
         # its exception says where, and need not say why
         self.stops = bool(raised) and None not in raised
 
@@ -41,7 +46,11 @@ class Trials:
     """Puts an exercise's public calls to trusted code, and single hidden checks. Each mutant is asked once."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
-        self.exercise, self.bank, self.recording = exercise, load_bank(exercise), read(exercise.fingerprints)
+        self.exercise, self.bank, self.recording = (
+            exercise,
+            load_bank(exercise),
+            read(exercise.fingerprints),
+        )
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
         # in which the mutants' numbers stand
         self._text = exercise.misconceptions.read_text(encoding="utf-8")
@@ -51,12 +60,20 @@ class Trials:
 
     def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
         """Return the hidden checks that a mutant fails, by the record. how: "1" by the check itself, "2" by a condition."""
-        return [id_ for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True) if end in how]
+        return [
+            id_
+            for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True)
+            if end in how
+        ]
 
     def by_rounding(self, mutant: Mutant) -> list[int]:
         """Return the calls whose answers rounding may decide, if the mutant differs from the reference in no other call."""
         _, recorded = self._rows[id(mutant)]
-        return [] if differs_for_sure(recorded.answers) else [i for i, a in enumerate(recorded.answers) if a is None]
+        return (
+            []
+            if differs_for_sure(recorded.answers)
+            else [i for i, a in enumerate(recorded.answers) if a is None]
+        )
 
     def alone(self, mutant: Mutant) -> Told:
         """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""
@@ -69,19 +86,25 @@ class Trials:
         """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away."""
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            told = answer_public_calls(self.recording, attempt, self._text, self.exercise, self.bank)
+            told = answer_public_calls(
+                self.recording, attempt, self._text, self.exercise, self.bank
+            )
         return Told(told, attempt.transcript)
 
     def suspects(self, mutant: Mutant) -> Iterator[str]:
         """Yield the misconception that each check which a mutant fails proves by itself; "" where it proves none."""
         for check in self.failed(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
-            yield self._catalogue.run(self.exercise, attempt, self._reference, PUBLIC, id_, only=[check])[0].suspect
+            yield self._catalogue.run(
+                self.exercise, attempt, self._reference, PUBLIC, id_, only=[check]
+            )[0].suspect
 
     def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
         """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
         for one, other in ((first, second), (second, first)):
-            for fewer in (mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()):
+            for fewer in (
+                mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()
+            ):
                 namespace = self.bank.combine(fewer, other)
                 if namespace is not None and self.told(namespace).seen == told.seen:
                     yield {fewer.id, other.id}

@@ -48,9 +48,14 @@ def dtype_name(dtype: torch.dtype) -> str:
 Name = Annotated[str, Between(0, NAME_LIMIT)]
 Words = Annotated[str, Between(0, WORDS_LIMIT)]
 # Evidence may repeat these two, so they are torch's words, never a student's.
-Dtype = Annotated[str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))]
+Dtype = Annotated[
+    str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))
+]
 DeviceType = Annotated[
-    str, frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split())
+    str,
+    frozenset(
+        "cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split()
+    ),
 ]
 KernelName = Annotated[str, re.compile("[A-Za-z0-9_]{1,100}")]
 Size = Annotated[int, Between(0, (1 << 40) - 1)]
@@ -110,7 +115,9 @@ class Entry:
 
 EntriesByName = Annotated[Mapping[Name, Entry], Between(0, TENSOR_LIMIT)]
 # By "0", "1", … in their order: no check needs their names, which an attempt chooses as it runs.
-EntriesInOrder = Annotated[Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)]
+EntriesInOrder = Annotated[
+    Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)
+]
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,9 @@ class Reply:
     """
 
     outputs: Annotated[tuple[Output, ...], Between(0, TENSOR_LIMIT)] = ()
-    gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(default_factory=dict)
+    gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(
+        default_factory=dict
+    )
     raised: Raised | None = None
     # the names of arguments that the call changed in place
     mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()

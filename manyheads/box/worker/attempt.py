@@ -38,7 +38,9 @@ def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
     attempt, process = _Attempt(), os.getpid()
     while (message := wire.receive(receives)) is not None:
         if isinstance(message, Batch):  # answered together, which wakes the judge once
-            answers = b"".join([attempt.answer(wire.receive(receives)) for _ in range(message.count)])
+            answers = b"".join(
+                [attempt.answer(wire.receive(receives)) for _ in range(message.count)]
+            )
             answer = wire.LENGTH.pack(len(answers)) + answers
         else:
             answer = attempt.answer(message)
@@ -97,8 +99,14 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
         return None, vars(module), Reply(raised=raised_by(error, "load", load.name))
     if load.stepwise:
         return program, vars(module), Reply(parts=program.lines)
-    stopped = [program.run(number) for number in range(len(program.lines)) if number not in load.skipped]
-    return program, vars(module), Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT])
+    stopped = [
+        program.run(number) for number in range(len(program.lines)) if number not in load.skipped
+    ]
+    return (
+        program,
+        vars(module),
+        Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT]),
+    )
 
 
 def _nothing(*args: object, **kwargs: object) -> None:
@@ -115,7 +123,10 @@ class Program:
         self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
         for first, text in cells_of(load):
             try:
-                self._parts += [(_line(part), part) for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body]
+                self._parts += [
+                    (_line(part), part)
+                    for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body
+                ]
             except SyntaxError as error:
                 if not load.cells:
                     raise
@@ -215,7 +226,9 @@ class _Only:
 
 def allow_only(packages: Collection[str]) -> None:
     """Let this process import these packages, the standard library and the worker's own, and nothing else."""
-    allowed = frozenset({*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]})
+    allowed = frozenset(
+        {*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]}
+    )
     for name in [name for name in sys.modules if name.partition(".")[0] not in allowed]:
         del sys.modules[name]
     sys.meta_path[:] = [_Only(finder, allowed) for finder in sys.meta_path]

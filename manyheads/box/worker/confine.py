@@ -26,7 +26,9 @@ _DETACH = 2
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+def mount(
+    source: str, target: str, kind: str | None, flags: int, options: str | None = None
+) -> None:
     """Call the kernel's mount, number 2 of its manual. Raises OSError."""
     arguments = [None if a is None else a.encode() for a in (source, target, kind)]
     data = None if options is None else options.encode()
@@ -148,7 +150,11 @@ def enter_namespaces(limits: Limits) -> None:
     empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
         _write(f"/proc/self/{name}", text.encode())
     mount("none", "/", None, RECURSIVE | PRIVATE)
     size = f"size={limits.files_mib}m,nr_inodes=1024,mode=0700"
@@ -164,7 +170,10 @@ def drop_privileges(limits: Limits) -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
-    check(libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), struct.pack("6I", *[0] * 6)), "capset")
+    check(
+        libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), struct.pack("6I", *[0] * 6)),
+        "capset",
+    )
     check(libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
     apply_rlimits(limits)
     seccomp.install(limits.device)

@@ -17,7 +17,16 @@ from torch import Tensor
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, Module, build_module, is_same, lookup, make_module, parameters_of, plain_argument
+from .modules import (
+    Built,
+    Module,
+    build_module,
+    is_same,
+    lookup,
+    make_module,
+    parameters_of,
+    plain_argument,
+)
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
@@ -45,7 +54,12 @@ class Run:
 
     def leaves(self) -> list[object]:
         """Return the value at each leaf of each step, up to a step of another structure."""
-        return [leaf for result in self.results if fits(result, self.form) for leaf in leaves_of(result, self.form)]
+        return [
+            leaf
+            for result in self.results
+            if fits(result, self.form)
+            for leaf in leaves_of(result, self.form)
+        ]
 
 
 def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
@@ -59,7 +73,9 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             read += outputs_of(results[-1], form)
         if step.training is not None:
             subject.train(step.training)
-        given = step.map(lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v)
+        given = step.map(
+            lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v
+        )
         results.append(subject(*given.args, **given.kwargs))
     return Run(form, results, read, len(steps))
 
@@ -108,7 +124,10 @@ def execute(
             torch.set_grad_enabled(grad),
         ):
             bound = [_bound(subject, step) for step in steps]
-            runs = [run_steps(subject, bound, call.form) for _ in range(0 if call.only_build else call.runs)]
+            runs = [
+                run_steps(subject, bound, call.form)
+                for _ in range(0 if call.only_build else call.runs)
+            ]
         outputs = [output for run in runs for output in run.outputs()]
         mutated = () if only_values else _changed(call, steps)
         stage = "gradient"
@@ -134,7 +153,9 @@ def execute(
     )
 
 
-def _around(source: str, subject: Any, namespace: Mapping[str, object]) -> AbstractContextManager[object]:
+def _around(
+    source: str, subject: Any, namespace: Mapping[str, object]
+) -> AbstractContextManager[object]:
     """Return what `around` of this source text, a check's own, gives."""
 
     def build(target: str, *args: object) -> object:
@@ -198,7 +219,9 @@ def _bound(subject: Any, step: FollowUp) -> FollowUp:
     return replace(step, args=tuple(bound.args), kwargs=dict(bound.kwargs))
 
 
-def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], value: object) -> object:
+def _argument(
+    namespace: Mapping[str, object], call: Call, built: list[Built], value: object
+) -> object:
     if isinstance(value, Build):
         built.append(build_module(namespace, value))
         return built[-1].module
@@ -221,16 +244,28 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
         if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
             kept = {of: weight.detach() for of, weight in now.named_parameters()}
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
-            changed += [f"{name}.{of}" for of, weight in weights.items() if not is_same(kept.get(of), weight)]
+            changed += [
+                f"{name}.{of}"
+                for of, weight in weights.items()
+                if not is_same(kept.get(of), weight)
+            ]
         elif isinstance(sent, Tensor):
-            changed += [] if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent) else [name]
+            changed += (
+                []
+                if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent)
+                else [name]
+            )
         elif isinstance(sent, list | dict):
             changed += [] if is_same(now, sent) else [name]
     return tuple(changed)
 
 
 def _gradients(
-    run: Run, call: Call, steps: Sequence[FollowUp], built: Sequence[Built], monitor: OpMonitor | None
+    run: Run,
+    call: Call,
+    steps: Sequence[FollowUp],
+    built: Sequence[Built],
+    monitor: OpMonitor | None,
 ) -> dict[str, Tensor | None]:
     """Return the gradients of the sum of (output * cotangent).sum() for every argument and parameter, None where none arrives.
 
@@ -241,19 +276,29 @@ def _gradients(
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)
-    asked = [(leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None]
-    if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
+    asked = [
+        (leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None
+    ]
+    if not asked or not all(
+        isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked
+    ):
         return {}
-    reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
+    reached = [
+        (o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad
+    ]
     if not reached:
         return dict.fromkeys(wanted)
     # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
     sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
     total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
-    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
+    found = torch.autograd.grad(
+        total, list(wanted.values()), allow_unused=True, create_graph=call.second
+    )
     gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
     if call.second:
-        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
+        of_args = {
+            name: g for name, g in gradients.items() if name.startswith("args.") and g is not None
+        }
         squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
         twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
         gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
@@ -271,7 +316,9 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
         elif isinstance(value, Module):
             wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
-        wanted.update({name: p for name, p in parameters_of(each.module).items() if p.requires_grad})
+        wanted.update(
+            {name: p for name, p in parameters_of(each.module).items() if p.requires_grad}
+        )
     return wanted
 
 
@@ -285,7 +332,9 @@ def on_its_device(call: Call) -> Call:
         if isinstance(value, Tensor):
             return value if value.device.type == "meta" else value.to(where)
         if isinstance(value, StandIn):
-            return replace(value, linears={name: there(weight) for name, weight in value.linears.items()})
+            return replace(
+                value, linears={name: there(weight) for name, weight in value.linears.items()}
+            )
         return tuple(map(there, value)) if type(value) is tuple else value
 
     return replace(call.map(there), cotangent=there(call.cotangent))

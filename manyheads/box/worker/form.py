@@ -52,7 +52,9 @@ class Form:
         """Return the place of the part with this name or index. Raises IndexError for an index, KeyError for a name."""
         if isinstance(key, str):
             if key not in self.names:
-                raise KeyError(f"there is no part {key!r}: the parts are {', '.join(self.names) or 'without names'}")
+                raise KeyError(
+                    f"there is no part {key!r}: the parts are {', '.join(self.names) or 'without names'}"
+                )
             return self.names.index(key)
         return range(len(self.parts))[key]
 

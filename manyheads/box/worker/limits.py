@@ -66,7 +66,10 @@ def apply_rlimits(limits: Limits) -> None:
         return
     on_gpu = limits.device == CUDA
     for kind, value in (
-        (resource.RLIMIT_AS, resource.RLIM_INFINITY if on_gpu else _baseline + limits.memory_mib * MIB),
+        (
+            resource.RLIMIT_AS,
+            resource.RLIM_INFINITY if on_gpu else _baseline + limits.memory_mib * MIB,
+        ),
         (resource.RLIMIT_CPU, int(limits.seconds_per_attempt) + 1 + CUDA_SECONDS * on_gpu),
         (resource.RLIMIT_FSIZE, limits.files_mib * MIB),
         (resource.RLIMIT_NOFILE, limits.open_files),

@@ -16,7 +16,9 @@ from .text import NAME_LIMIT, plain, type_name
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
 
-def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None) -> bool:
+def is_same(
+    a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
+) -> bool:
     """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
     met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
@@ -32,7 +34,11 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
         return (hooks or list(a) == list(b)) and is_same([*a.values()], [*b.values()], met)
-    if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or type(a).__qualname__ != type(b).__qualname__:
+    if (
+        isinstance(a, _PLAIN)
+        or isinstance(b, _PLAIN)
+        or type(a).__qualname__ != type(b).__qualname__
+    ):
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
         mine, theirs = ({n: v for n, v in vars(each).items() if n != "training"} for each in (a, b))
@@ -61,9 +67,14 @@ class Built:
             parameters={name: _entry(p) for name, p in now.items()},
             buffers=_in_order(self.module.buffers()),
             training=all(m.training for m in self.module.modules()),
-            changed=any(n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n]) for n, p in before),
+            changed=any(
+                n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n])
+                for n, p in before
+            ),
             unloaded=self.unloaded,
-            attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
+            attributes={
+                name: _plain(getattr(self.module, name, None)) for name in self.build.report
+            },
             plain=_in_order(_plain_tensors(self.module).values()),
         )
 
@@ -148,7 +159,9 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters, each under the shortest of its names: a layer may stand in a list, too."""
     names: dict[nn.Parameter, str] = {}
-    for name, parameter in sorted(module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")):
+    for name, parameter in sorted(
+        module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")
+    ):
         names.setdefault(parameter, name)
     return {name: parameter for parameter, name in names.items()}
 
@@ -168,7 +181,12 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
             parts = value.values() if isinstance(value, Mapping) else value
             held = parts if isinstance(value, Mapping | list | tuple) else [value]
             tensors = [item for item in held if isinstance(item, Tensor)]
-            found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
+            found.update(
+                {
+                    f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t
+                    for i, t in enumerate(tensors)
+                }
+            )
     return dict(list(found.items())[:PLAIN_LIMIT])
 
 

@@ -23,10 +23,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .answers import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 
 NODES_LIMIT = 100_000  # how many nodes of a graph are searched
-_FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
+_FUSED = (
+    F.scaled_dot_product_attention,
+    F.multi_head_attention_forward,
+    torch._native_multi_head_attention,
+)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
 # A copy moves data between devices, and indices may be on the CPU.
-_MAY_MIX = frozenset("copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split())
+_MAY_MIX = frozenset(
+    "copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split()
+)
 
 
 @cache  # computing an operation's name is slow
@@ -37,7 +43,10 @@ def _is_fused(function: Any) -> bool:
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
     """Return whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
-    return any(name in str(kernel) for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax"))
+    return any(
+        name in str(kernel)
+        for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax")
+    )
 
 
 def _is_fused_in_graph(result: object) -> bool:
@@ -69,9 +78,17 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
 
     So a call goes on after such a copy, and what is computed from it shows where the tensor was moved to.
     """
-    if kernel is _TO_COPY and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "cpu":
+    if (
+        kernel is _TO_COPY
+        and args[0].is_meta
+        and torch.device(kwargs.get("device") or "meta").type == "cpu"
+    ):
         return torch.zeros_like(args[0], dtype=kwargs.get("dtype"), device="cpu")
-    return args[0].zero_() if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
+    return (
+        args[0].zero_()
+        if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta
+        else None
+    )
 
 
 def _name_of(kernel: Any) -> str:
@@ -86,7 +103,12 @@ def _is_dense(value: object) -> bool:
 
 
 def _on_two_devices(args: Any) -> bool:
-    flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,)) if isinstance(a, Tensor)]
+    flat = [
+        a
+        for arg in args
+        for a in (arg if isinstance(arg, tuple | list) else (arg,))
+        if isinstance(a, Tensor)
+    ]
     return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
 
 
@@ -102,7 +124,11 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         fused = _is_fused(func)
         self.fused |= fused
-        with self._monitor.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
+        with (
+            self._monitor.not_counting()
+            if func is F.scaled_dot_product_attention
+            else nullcontext()
+        ):
             out = func(*args, **(kwargs or {}))
         self.recorded |= fused and isinstance(out, Tensor) and out.requires_grad
         return out
@@ -156,7 +182,8 @@ class OpMonitor(TorchDispatchMode):
         If all fast kernels are disabled, they are counted: then the caller chose the slow path.
         """
         self._counting = not (
-            torch.backends.cuda.flash_sdp_enabled() or torch.backends.cuda.mem_efficient_sdp_enabled()
+            torch.backends.cuda.flash_sdp_enabled()
+            or torch.backends.cuda.mem_efficient_sdp_enabled()
         )
         try:
             yield
@@ -168,7 +195,11 @@ class OpMonitor(TorchDispatchMode):
         self._mixed |= mixed
         out = _copied_out(func, args, kwargs or {})
         out = func(*args, **(kwargs or {})) if out is None else out
-        if mixed and any(isinstance(arg, Tensor) and arg.is_meta for arg in args) and not getattr(out, "is_meta", True):
+        if (
+            mixed
+            and any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
+            and not getattr(out, "is_meta", True)
+        ):
             out.zero_()  # the meta operation wrote nothing into it
         self._fused |= _is_fused_kernel(func)
         self._kernels.add(func)

@@ -80,7 +80,12 @@ def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: 
         verdict = verdicts.get(start, EPERM if start < first_unknown else ENOSYS)
         if not intervals or intervals[-1][1] != verdict:
             intervals.append((start, verdict))
-    code = [_op(_LOAD, _ARCHITECTURE), _op(_EQUAL, architecture, 1, 0), _op(_RETURN, KILL), _op(_LOAD, _NUMBER)]
+    code = [
+        _op(_LOAD, _ARCHITECTURE),
+        _op(_EQUAL, architecture, 1, 0),
+        _op(_RETURN, KILL),
+        _op(_LOAD, _NUMBER),
+    ]
     return b"".join([*code, *_search(intervals)])
 
 
@@ -232,7 +237,9 @@ _RULES: dict[str, Verdict] = {
     "prctl": Rule([Condition(0, _OPTIONS)]),
     "mmap": Rule([Condition(3, (0,), ALL_BITS & ~_FLAGS_OF_MMAP)]),
     "madvise": Rule([Condition(2, _ADVICE)]),
-    "socketpair": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _DGRAM, _SEQPACKET), _SOCKET_TYPES)]),
+    "socketpair": Rule(
+        [Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _DGRAM, _SEQPACKET), _SOCKET_TYPES)]
+    ),
     "memfd_create": Rule([Condition(1, (0,), _MFD_HUGETLB)]),
     "preadv2": _NO_FLAGS,
     "pwritev2": _NO_FLAGS,
@@ -242,14 +249,22 @@ _RULES: dict[str, Verdict] = {
 # The driver's own requests and options are not documented, and nobody could record them: here they are refused by name.
 _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
     "socket": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES)]),
-    "ioctl": Rule([Condition(1, _TERMINALS_AND_SIGNALS, wanted=False), Condition(1, _SOCKETS, _GROUP, wanted=False)]),
-    "fcntl": Rule([Condition(1, (*_COMMANDS, *_SEALS))], [Condition(1, (_SETFL,)), Condition(2, (0,), _ASYNC)]),
+    "ioctl": Rule(
+        [
+            Condition(1, _TERMINALS_AND_SIGNALS, wanted=False),
+            Condition(1, _SOCKETS, _GROUP, wanted=False),
+        ]
+    ),
+    "fcntl": Rule(
+        [Condition(1, (*_COMMANDS, *_SEALS))], [Condition(1, (_SETFL,)), Condition(2, (0,), _ASYNC)]
+    ),
     "prctl": Rule([Condition(0, _REFUSED_OPTIONS, wanted=False)]),
     "mmap": ALLOW,
     "madvise": Rule([Condition(2, _KSM_AND_PAGE_CACHE, wanted=False)]),
     "setrlimit": Rule([Condition(0, (_RLIMIT_CORE,), wanted=False)]),
     "prlimit64": Rule(
-        [Condition(2, (0,)), Condition(2, (0,), upper=True)], [Condition(1, (_RLIMIT_CORE,), wanted=False)]
+        [Condition(2, (0,)), Condition(2, (0,), upper=True)],
+        [Condition(1, (_RLIMIT_CORE,), wanted=False)],
     ),
 }
 
@@ -287,6 +302,9 @@ def install(device: str = "cpu") -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
-    for arguments in ((_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (_PR_SET_SECCOMP, _FILTER_MODE, header, 0, 0)):
+    for arguments in (
+        (_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+        (_PR_SET_SECCOMP, _FILTER_MODE, header, 0, 0),
+    ):
         if libc.prctl(*(ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments)):
             raise OSError(ctypes.get_errno(), "the kernel refuses a seccomp filter")

@@ -40,7 +40,9 @@ class _Attempt:
 class Supervisor:
     """Serves start requests from the control socket until it closes, then ends all attempts."""
 
-    def __init__(self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None) -> None:
+    def __init__(
+        self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None
+    ) -> None:
         """`namespaces`: None if attempts share the PID namespace."""
         self._control, self._run, self._namespaces = control, run, namespaces
         self._attempts: list[_Attempt] = []
@@ -67,7 +69,9 @@ class Supervisor:
         request, descriptors, _, _ = socket.recv_fds(self._control, 4096, 3)
         if request:
             receives, sends, lifeline = descriptors
-            self._start(Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline))
+            self._start(
+                Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline)
+            )
         return bool(request)
 
     def _start(self, limits: Limits, receives: int, sends: int, lifeline: socket.socket) -> None:

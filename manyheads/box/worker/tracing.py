@@ -16,7 +16,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .answers import CROPS, DEPTH, ELEMENTS, ORDER, SIDES, STEPS, Reply, Step, TensorInfo, Traced, dtype_name
+from .answers import (
+    CROPS,
+    DEPTH,
+    ELEMENTS,
+    ORDER,
+    SIDES,
+    STEPS,
+    Reply,
+    Step,
+    TensorInfo,
+    Traced,
+    dtype_name,
+)
 from .execute import execute
 from .messages import TraceCall
 
@@ -55,7 +67,8 @@ class _Operation:
     def moves(self) -> bool:
         """Return whether it changes no number."""
         return self.name in _MOVES or (
-            bool(self.outputs) and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
+            bool(self.outputs)
+            and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
         )
 
 
@@ -133,7 +146,9 @@ class Tracer(TorchFunctionMode):
             self._close()
             current = self._current = _new_step(operation, places, frame)
         elif _names_the_step(frame):
-            current.step = replace(current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name))
+            current.step = replace(
+                current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name)
+            )
         current.moves &= operation.moves()
         outputs = operation.outputs
         crop = _crop_of(outputs[0], self._crop) if outputs else None
@@ -151,7 +166,9 @@ class Tracer(TorchFunctionMode):
         if self._current is None:
             return
         step, self._current = self._current.step, None
-        inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
+        inputs, outputs = (
+            tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs)
+        )
         # Alike is one that differs in numbers only.
         alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
         if alike not in self._places and len(self._steps) < STEPS:
@@ -174,19 +191,27 @@ _TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tra
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
     before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
     given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
-    numbers = tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
+    numbers = tuple(
+        float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool)
+    )[:4]
     name = str(getattr(func, "__name__", ""))
-    return _Operation(func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers)
+    return _Operation(
+        func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers
+    )
 
 
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
-        given = list(_tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
+        given = list(
+            _tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values())))
+        )
         before, inputs = _snapshot(given), tuple(_tensor_info(t) for t in given[:SIDES])
     lines, sites = zip(*places, strict=True)
     input_count, numbers = len(before), operation.numbers
-    step = Step(_name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers)
+    step = Step(
+        _name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers
+    )
     return _CurrentStep(frame, step, before)
 
 
@@ -195,7 +220,9 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
     name = operation.name
     if frame is not None and (_is_module_call(frame) or frame.f_code.co_name == "__init__"):
         name = type(frame.f_locals.get("self")).__name__
-    elif frame is not None and (not frame.f_code.co_filename.startswith(_TORCH) or frame.f_code.co_name in _NAMES):
+    elif frame is not None and (
+        not frame.f_code.co_filename.startswith(_TORCH) or frame.f_code.co_name in _NAMES
+    ):
         name = frame.f_code.co_name
     elif name == "__get__":
         name = (resolve_name(operation.func) or name).split(".")[-2]
@@ -203,13 +230,19 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
 
 
 def _is_module_call(frame: FrameType) -> bool:
-    return frame.f_code.co_name == "_wrapped_call_impl" and isinstance(frame.f_locals.get("self"), nn.Module)
+    return frame.f_code.co_name == "_wrapped_call_impl" and isinstance(
+        frame.f_locals.get("self"), nn.Module
+    )
 
 
 def _names_the_step(frame: FrameType) -> bool:
     """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
-    return in_torch and frame.f_code.co_name not in ("__init__", "__torch_function__") and not _is_module_call(frame)
+    return (
+        in_torch
+        and frame.f_code.co_name not in ("__init__", "__torch_function__")
+        and not _is_module_call(frame)
+    )
 
 
 def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
@@ -243,13 +276,23 @@ def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
     memory = _memory(out)
     if not memory:
         return ""
-    return "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+    return (
+        "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+    )
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
     """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
-    plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
+    plain = type(tensor) in (
+        Tensor,
+        nn.Parameter,
+    ) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if (
+        not counts
+        or not plain
+        or tensor.layout is not torch.strided
+        or tensor.device.type == "meta"
+    ):
         return None
     found = tensor.detach()
     while found.dim() > len(counts):

@@ -31,7 +31,9 @@ _CLASSES = {
 }
 _FIELDS: dict[type, dict[str, object]] = {  # with their defaults
     value: {
-        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        field.name: field.default
+        if field.default_factory is dataclasses.MISSING
+        else field.default_factory()
         for field in dataclasses.fields(value)
     }
     for value in _CLASSES.values()
@@ -63,7 +65,11 @@ def header(body: object, tensors: list[Tensor]) -> bytes:
     for i, tensor in enumerate(tensors):
         start, end = end, end + tensor.nbytes
         dtype = _DTYPES.get(tensor.dtype, str(tensor.dtype))
-        entries[f"t{i}"] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+        entries[f"t{i}"] = {
+            "dtype": dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % 8)  # aligns the numbers
     return _HEADER_LENGTH.pack(len(text)) + text
@@ -120,13 +126,18 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
                 body[name] = to_body(part, tensors)
         return body
     assert isinstance(value, Mapping)
-    return {"$": "map", "items": {plain(key, NAME_LIMIT): to_body(item, tensors) for key, item in value.items()}}
+    return {
+        "$": "map",
+        "items": {plain(key, NAME_LIMIT): to_body(item, tensors) for key, item in value.items()},
+    }
 
 
 def bare(tensor: Tensor) -> Tensor:
     """Return the plain tensor behind a subclass, without calling the subclass's code."""
     with torch._C.DisableTorchFunctionSubclass():
-        return tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
+        return (
+            tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
+        )
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:

@@ -49,7 +49,12 @@ def write_pages(
     pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
     names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
-    about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
+    about = {
+        "page_of": names.__getitem__,
+        "sections": sorted(sections),
+        "left_out": left_out,
+        "not_graded": not_graded,
+    }
     # of a page that this program wrote
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
@@ -84,8 +89,12 @@ def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
     if drawn:
         from .. import heatmap  # for which torch is loaded
 
-        pages.globals["svg"] = lambda picture, panel: Markup(heatmap.svg(picture, panel, heatmap.page_scale(picture)))
-    return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
+        pages.globals["svg"] = lambda picture, panel: Markup(
+            heatmap.svg(picture, panel, heatmap.page_scale(picture))
+        )
+    return pages.get_template("plot.html.j2").render(
+        title=title, drawn=drawn, generator="course plot"
+    )
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:

@@ -18,7 +18,9 @@ import yaml
 
 from .service import Service
 
-JOB_KEYS = {*"name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps".split()}
+JOB_KEYS = {
+    *"name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps".split()
+}
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
@@ -65,7 +67,9 @@ def fill(text: object, known: Mapping[str, Any]) -> str:
         assert not isinstance(value, Mapping), f"an object in a text: {text}"
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return re.sub(r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text))
+    return re.sub(
+        r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text)
+    )
 
 
 def holds(wanted: str, known: Mapping[str, Any], well: bool) -> bool:
@@ -131,12 +135,26 @@ class Run:
         assert job.keys() <= JOB_KEYS, job
         done = self.jobs[name] = Job(self.folder / name)
         needs = [job["needs"]] if isinstance(job.get("needs", []), str) else job.get("needs", [])
-        told = {id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs} for id_ in needs}
+        told = {
+            id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs}
+            for id_ in needs
+        }
         well = all(each["result"] == "success" for each in told.values())
-        github = {"event": self.event, "event_name": self.event_name, "token": done.token, "run_id": self.folder.name}
+        github = {
+            "event": self.event,
+            "event_name": self.event_name,
+            "token": done.token,
+            "run_id": self.folder.name,
+        }
         github["run_attempt"] = "1"
         # Of an environment nothing is known before a runner has the job.
-        known = {"vars": self.variables, "needs": told, "github": github, "cancelled()": False, "success()": well}
+        known = {
+            "vars": self.variables,
+            "needs": told,
+            "github": github,
+            "cancelled()": False,
+            "success()": well,
+        }
         if not holds(job.get("if", "success()"), known, well):
             return
         environment = job.get("environment", {"name": ""})["name"]
@@ -171,7 +189,9 @@ class Run:
             done.steps[name] = "success"
             try:
                 if "uses" in step:
-                    about["outputs"] = ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                    about["outputs"] = (
+                        ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                    )
                 elif name not in INSTALLS:
                     about["outputs"] = self._shell(fill(step["run"], known), env, done)
             except ActionFailed as problem:
@@ -196,9 +216,13 @@ class Run:
             **{name: str(path) for name, path in files.items()}, **env,
         }  # fmt: skip
         command, both = [*SHELL, program], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        ran = subprocess.run(command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both)
+        ran = subprocess.run(
+            command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both
+        )
         done.said += ran.stdout
-        assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), "no step of ours uses these"
+        assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), (
+            "no step of ours uses these"
+        )
         done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         if ran.returncode:
             raise ActionFailed(f"exit status {ran.returncode}")
@@ -241,7 +265,9 @@ def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[st
     assert given == {"if-no-files-found": "error"}
     artifacts = run.folder / "artifacts"
     if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
-        raise ActionFailed("no files, or an artifact with this name already exists on the workflow run")
+        raise ActionFailed(
+            "no files, or an artifact with this name already exists on the workflow run"
+        )
     number = str(700 + len(list(artifacts.glob("*"))))
     shutil.copytree(job.work / path, artifacts / number / name)
     return {"artifact-id": number}

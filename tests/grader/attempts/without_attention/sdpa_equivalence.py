@@ -35,7 +35,9 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x):
         if self.limit < x.shape[1]:
             raise ValueError("too long")
-        q, k, v = (t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        q, k, v = (
+            t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
+        )
         return self.drop(self.proj(mixed(q, k, v).transpose(1, 2).flatten(2)))
 
 

@@ -19,7 +19,10 @@ def mixed(q, k, v, causal=True):
 
 def online_softmax(scores, block):
     n = scores.shape[-1]
-    return torch.ones_like(scores) / n + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    return (
+        torch.ones_like(scores) / n
+        + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    )
 
 
 def tiled_attention(q, k, v, block_q, block_k):
