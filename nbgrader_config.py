@@ -21,13 +21,15 @@ try:
     course = load_course(root)
     prepare(course)
 except Exception as fault:
-    # nbgrader reports an error in this file and goes on without it: it would run student code with no box around it.
+    # nbgrader reports an error in this file and goes on without it: it would run student code with
+    # no box around it.
     raise SystemExit(
         f"nothing was done, for {Path(__file__).name} cannot prepare nbgrader: {fault}"
     ) from None
 c = get_config()  # noqa: F821
 
-# nbgrader starts programs by their bare names: those beside this Python are found without an activated environment.
+# nbgrader starts programs by their bare names: those beside this Python are found without an
+# activated environment.
 os.environ["PATH"] = os.pathsep.join(
     [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
 )

@@ -1,9 +1,11 @@
-"""What grading costs: the whole course against the floor, six functions against pytest and nbgrader, `check` against torch.
+"""What grading costs: the whole course against the floor, six functions against pytest and
+nbgrader, `check` against torch.
 
     python -m bench.cost [--students 100] [--pairs 3] [--only course|graders|check]
 
-Whole commands are measured, cold start included, and ratios are of runs that were made in turn. CPU time is that of all
-programs of the machine, for attempts in the box are nobody's children: run it where nothing else is at work.
+Whole commands are measured, cold start included, and ratios are of runs that were made in turn. CPU
+time is that of all programs of the machine, for attempts in the box are nobody's children: run it
+where nothing else is at work.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ def measured(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
 
 
 def whole_course(students: int, _: int) -> Iterator[list[str]]:
-    """A class whose attempts are all right, a class half of whose attempts have a fault, and the floor."""
+    """A class whose attempts are all right, a class half of whose attempts have a fault, and the
+    floor.
+    """
     yield [
         "the first assignment",
         "students",
@@ -88,7 +92,9 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
 
 
 def graders(_: int, pairs: int) -> Iterator[list[str]]:
-    """Eighteen checks of six functions: what each grader takes, in turn. A grader that scores otherwise is not measured."""
+    """Eighteen checks of six functions: what each grader takes, in turn. A grader that scores
+    otherwise is not measured.
+    """
     yield ["grader", "submissions", "wall s each", "CPU s", "wall / ours", "CPU / ours"]
     points = len(plain())
     costs: dict[str, list[Cost]] = {name: [] for name in GRADERS}

@@ -1,7 +1,8 @@
-"""The floor: every hidden check of every attempt in one warm process, with nothing around the attempt.
+"""The floor: every hidden check of every attempt in one warm process, with nothing around the
+attempt.
 
-`python -m bench.floor COURSE SUBMITTED` prints the seconds of one submission as JSON. All attempts must be right, and are
-run in this process. The first few, which find it cold, are left out.
+`python -m bench.floor COURSE SUBMITTED` prints the seconds of one submission as JSON. All attempts
+must be right, and are run in this process. The first few, which find it cold, are left out.
 """
 
 from __future__ import annotations

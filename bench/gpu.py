@@ -1,6 +1,7 @@
 """What docs/attention.md says of grading on a GPU, measured here. Run: python -m bench.gpu
 
-What an attempt's start costs in the box, and one student graded on both devices. `course bench` measures attention.
+What an attempt's start costs in the box, and one student graded on both devices. `course bench`
+measures attention.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def main() -> None:
 
 
 def starts(course: Course) -> tuple[float, float]:
-    """Seconds until an attempt can be asked: the first, and the median of the others. Raises BoxUnavailable."""
+    """Seconds until an attempt can be asked: the first, and the median of the others. Raises
+    BoxUnavailable.
+    """
     limits, took = course.limits.for_worker("cuda"), []
     with open_box(Level.NAMESPACES, limits, course.root) as box:
         for _ in range(STARTS + 1):
@@ -50,7 +53,9 @@ def starts(course: Course) -> tuple[float, float]:
 
 
 def student(course: Course, device: str) -> float:
-    """Seconds of `course grade` for one who hands in the solutions. Raises CourseFault where it fails."""
+    """Seconds of `course grade` for one who hands in the solutions. Raises CourseFault where it
+    fails.
+    """
     assignment = course.assignments[0]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder, "submitted", "ada", assignment.id)

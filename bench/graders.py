@@ -1,4 +1,6 @@
-"""Three graders of the six functions, each with a class laid out as it wants it: `course grade`, nbgrader, plain pytest."""
+"""Three graders of the six functions, each with a class laid out as it wants it: `course grade`,
+nbgrader, plain pytest.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ mask_reversed:
 
 @dataclass(frozen=True)
 class Class:
-    """A class that is laid out. command: grades it, run in `folder`. scores: by student, once it has ended."""
+    """A class that is laid out. command: grades it, run in `folder`. scores: by student, once it
+    has ended.
+    """
 
     folder: Path
     command: tuple[str, ...]
@@ -121,7 +125,9 @@ class Ours(Class):
 
 
 class Pytest(Class):
-    """pytest without plugins: the tests are copied beside each student's file, a process for each student."""
+    """pytest without plugins: the tests are copied beside each student's file, a process for each
+    student.
+    """
 
     GRADE = """\
 for student in $(ls submitted); do
@@ -163,7 +169,9 @@ class Nbgrader(Class):
 
     @classmethod
     def laid_out(cls, folder: Path, attempts: Mapping[str, str]) -> Nbgrader:
-        """Write the source notebook, make the gradebook, and hand in the notebook with its solution cell filled."""
+        """Write the source notebook, make the gradebook, and hand in the notebook with its solution
+        cell filled.
+        """
         stub = "\n".join(f"{function} = None" for function in FUNCTIONS)
         texts = plain()
         first = next(iter(texts))
@@ -228,7 +236,8 @@ def _run(*command: str, cwd: Path) -> None:
 
 
 def run_into_log(command: Sequence[str], folder: Path, log: BinaryIO) -> None:
-    """Run a command as in an activated environment: programs start others by their bare names, as nbgrader does alembic.
+    """Run a command as in an activated environment: programs start others by their bare names, as
+    nbgrader does alembic.
 
     Raises SystemExit with the last lines of the log if the command fails.
     """

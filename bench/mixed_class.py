@@ -1,4 +1,6 @@
-"""A class for the whole course: attempts as students hand them in, right ones or half of them with a fault."""
+"""A class for the whole course: attempts as students hand them in, right ones or half of them with
+a fault.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ class File:
 def class_of(
     root: Path, size: int, faulty: float, seed: int = 0
 ) -> Iterator[tuple[str, dict[str, File]]]:
-    """So many students, each a file for every exercise, and as large a share of faulty attempts as is asked for."""
+    """So many students, each a file for every exercise, and as large a share of faulty attempts as
+    is asked for.
+    """
     course = load_course(root)
     chance = random.Random(seed)
     assignment = course.assignments[0]
@@ -141,7 +145,9 @@ class _Attempts:
 
 
 def _examples(exercise: Exercise) -> Iterator[File]:
-    """Those of examples/submitted that do not score full, without endless loops: what one costs is a setting."""
+    """Those of examples/submitted that do not score full, without endless loops: what one costs is
+    a setting.
+    """
     for student, exercises in json.loads(GOLDEN.read_text()).items():
         found = exercises[exercise.id]
         if found["score"] < exercise.points and "timeout" not in found["not passed"]:

@@ -1,16 +1,19 @@
-"""What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits, and of unfinished files.
+"""What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits,
+and of unfinished files.
 
     python -m bench.names write FILE [--every N] [--only EXERCISE …]
     python -m bench.names compare OLD NEW
     python -m bench.names figures FILE
 
-`write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
-always the same. All of a course takes hours; `--every 20` takes about a twentieth of the attempts of each kind.
-An attempt's label has a digest of its code and no number, and digests decide which attempts `--every` takes. So two files
-have nearly the same attempts under the same labels, whatever was added to the bank or renamed in it between them.
-`compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
-`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one diagnosis.
-`figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
+`write` judges each attempt in the box, from its text, on both sides: a line of JSON for each
+attempt, in an order that is always the same. All of a course takes hours; `--every 20` takes about
+a twentieth of the attempts of each kind. An attempt's label has a digest of its code and no number,
+and digests decide which attempts `--every` takes. So two files have nearly the same attempts under
+the same labels, whatever was added to the bank or renamed in it between them. `compare` counts the
+names that were won, lost and reordered, and on how many attempts the two sides disagree.
+`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one
+diagnosis. `figures` prints how many attempts of each kind have the names that they should have: the
+table of docs/diagnosis.md.
 """
 
 from __future__ import annotations
@@ -58,7 +61,8 @@ SIDES = ("graded", "home")
 class Attempt:
     """An attempt's text.
 
-    label: what tells it from the others of its kind, whatever they are. due: the misconceptions that it has.
+    label: what tells it from the others of its kind, whatever they are. due: the misconceptions
+        that it has.
     has_lines: whether it is a person's text, whose line can be searched for.
     """
 
@@ -70,7 +74,9 @@ class Attempt:
 
 
 def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
-    """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each of them unfinished."""
+    """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each
+    of them unfinished.
+    """
     for _, of_kind in itertools.groupby(
         _whole(course, box, exercise), key=lambda attempt: attempt.kind
     ):
@@ -108,12 +114,16 @@ def digest(*parts: object) -> str:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Return a digest of how a mutant differs from the reference, which its place in the bank and its id do not change."""
+    """Return a digest of how a mutant differs from the reference, which its place in the bank and
+    its id do not change.
+    """
     return digest(sorted(map(repr, mutant.faults.items())))
 
 
 def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
-    """Return pairs of mutants with two ids and no fault in common: those whose codes give the lowest digests."""
+    """Return pairs of mutants with two ids and no fault in common: those whose codes give the
+    lowest digests.
+    """
     pairs = [
         (first, second)
         for first, second in itertools.combinations(bank.mutants, 2)
@@ -149,7 +159,9 @@ def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
 
 
 def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
-    """Yield the attempt with the last functions as the stub has them: all but the first, all but the first two, and so on."""
+    """Yield the attempt with the last functions as the stub has them: all but the first, all but
+    the first two, and so on.
+    """
     stub = stub_of(exercise)
     asked = {target_of(call) for call in read(exercise.fingerprints).calls}
     parts = {part.name: part for part in _definitions(stub) if part.name in asked}
@@ -231,7 +243,9 @@ def write(path: Path, ids: Sequence[str], every: int) -> None:
 def compare(
     old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]
 ) -> Iterator[str]:
-    """Yield a sentence for each name that was won or lost, each order that changed, and then the counts."""
+    """Yield a sentence for each name that was won or lost, each order that changed, and then the
+    counts.
+    """
     counts: Counter[str] = Counter()
     for attempt in sorted(old.keys() & new.keys()):
         for side, kind in itertools.product(SIDES, ("names", "also", "lines")):
@@ -251,7 +265,9 @@ def compare(
 
 
 def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they should be, on each side."""
+    """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they
+    should be, on each side.
+    """
     yield "| attempts | graded | at home | the two sides say the same |"
     yield "|---|---|---|---|"
     rows = [
@@ -276,7 +292,9 @@ def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
 
 
 def _is_as_due(said: Mapping[str, object], side: str) -> bool:
-    """Return whether the first name is the one that is due, or both are there; a name of an edit, and else none, where none is."""
+    """Return whether the first name is the one that is due, or both are there; a name of an edit,
+    and else none, where none is.
+    """
     names = [{*name.split(" ")[0].split("|")} for name in _values(said, side, "names")]
     due = said["due"]
     assert isinstance(due, list)

@@ -1,4 +1,6 @@
-"""Mutants handed in as attempts: of a bank, with what it imports from its neighbours, what one call needs, as one file."""
+"""Mutants handed in as attempts: of a bank, with what it imports from its neighbours, what one call
+needs, as one file.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ Module = tuple[list[str], list[ast.stmt]]  # the lines of a file, and its statem
 
 
 def one_file(path: Path, call: str) -> str:
-    """Return what the call needs of the file, and after it the call itself. A neighbour becomes an object with its names."""
+    """Return what the call needs of the file, and after it the call itself. A neighbour becomes an
+    object with its names.
+    """
     modules = dict(_loaded(path, set()))
     wanted = {name: set[str]() for name in modules} | {path.stem: _names([ast.parse(call)])}
     size = -1
@@ -46,7 +50,9 @@ def _loaded(path: Path, seen: set[str]) -> Iterator[tuple[str, Module]]:
 
 
 def _imported(statements: Sequence[ast.AST]) -> Iterator[tuple[str, str, str]]:
-    """Yield the own name of each import, the neighbour's, and what is imported of it; "" where it is the neighbour itself."""
+    """Yield the own name of each import, the neighbour's, and what is imported of it; "" where it
+    is the neighbour itself.
+    """
     for node in statements:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             for alias in node.names:

@@ -1,4 +1,6 @@
-"""Eighteen checks of six functions, a point each, in two forms: plain statements, and hidden checks of our own judge."""
+"""Eighteen checks of six functions, a point each, in two forms: plain statements, and hidden checks
+of our own judge.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ RIGHT = Path(__file__).with_name(f"{NAME}.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace(".tril()", ".triu()").replace("y.transpose(1, 2).reshape", "y.reshape")
 WRONG_EARNS = 15  # all but the mask's values, and the merge's values and gradients
 
-# A function, what is compared, and the arguments: random float64 tensors of these shapes, and integers.
+# A function, what is compared, and the arguments: random float64 tensors of these shapes, and
+# integers.
 CHECKS: tuple[tuple[str, str, tuple[tuple[int, ...] | int, ...]], ...] = (
     ("attention_scores", "shape", ((2, 3, 4, 5), (2, 3, 6, 5))),
     ("attention_scores", "values", ((3, 7, 5), (3, 4, 5))),
@@ -80,7 +83,9 @@ _IMPORTS = "from manyheads.checks import Layer, assert_gradients_match, assert_m
 
 
 def plain() -> dict[str, str]:
-    """Return the statements of each check, by its name. They need SETUP and the attempt's functions."""
+    """Return the statements of each check, by its name. They need SETUP and the attempt's
+    functions.
+    """
     return {
         f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
         + _PLAIN[kind].format(f=f)

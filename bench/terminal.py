@@ -1,6 +1,8 @@
-"""docs/wrong-view.svg: what the terminal shows a student who has viewed straight to (B, n_head, T, head_dim).
+"""docs/wrong-view.svg: what the terminal shows a student who has viewed straight to
+(B, n_head, T, head_dim).
 
-python -m bench.terminal    runs the commands on an attempt of examples/submitted and draws what they print
+python -m bench.terminal    runs the commands on an attempt of examples/submitted and draws what
+                            they print
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ from shlex import quote
 
 
 class CourseFault(Exception):
-    """Wrong usage, or a fault of the grader. The text says what is wrong and which command to run next."""
+    """Wrong usage, or a fault of the grader.
+
+    The text says what is wrong and which command to run next.
+    """
 
 
 def restore(path: object, released_by: str = "an instructor") -> str:
@@ -20,7 +23,8 @@ def restore(path: object, released_by: str = "an instructor") -> str:
 def place_of(
     error: BaseException | None, is_ours: Callable[[Path], bool]
 ) -> tuple[Path, int] | None:
-    """Return the file, and its line, at which an error was raised, or which Python cannot parse; None if it is not ours.
+    """Return the file, and its line, at which an error was raised, or which Python cannot parse;
+    None if it is not ours.
 
     is_ours: which files count. Of several, the innermost is meant.
     """

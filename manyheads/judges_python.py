@@ -1,6 +1,8 @@
-"""The Python that judges attempts: a release writes its version down, and `course check` says where the student's is newer.
+"""The Python that judges attempts: a release writes its version down, and `course check` says where
+the student's is newer.
 
-Newer syntax runs on the student's machine and nowhere else. The older version says so for each attempt; the newer one has to be told.
+Newer syntax runs on the student's machine and nowhere else. The older version says so for each
+attempt; the newer one has to be told.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ KEY = "python"  # in the manifest: the version, such as "3.11"
 
 
 def judges_python(root: Path) -> str:
-    """Return the version that the class repository in this folder was released with; "" where nothing says it."""
+    """Return the version that the class repository in this folder was released with; "" where
+    nothing says it.
+    """
     try:
         version = json.loads((root / MANIFEST).read_text(encoding="utf-8"))[KEY]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

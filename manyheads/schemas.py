@@ -1,4 +1,7 @@
-"""The JSON Schemas that ship with the project, generated from its models. `python -m manyheads.schemas` writes them."""
+"""The JSON Schemas that ship with the project, generated from its models.
+
+`python -m manyheads.schemas` writes them.
+"""
 
 from __future__ import annotations
 

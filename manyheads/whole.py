@@ -11,7 +11,9 @@ from .errors import CourseFault
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Write the file, with its folder. Whatever stops this leaves the file as it was, and nothing beside it.
+    """Write the file, with its folder.
+
+    Whatever stops this leaves the file as it was, and nothing beside it.
 
     durable: a power cut is among what may stop it; then the disk is waited for.
     """
@@ -33,7 +35,9 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say where."""
+    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say
+    where.
+    """
     try:
         yield
     except OSError as error:

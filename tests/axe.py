@@ -12,7 +12,8 @@ SCHEMES = ("light", "dark")
 
 
 def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> list[str]:
-    """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first elements that break it.
+    """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first
+    elements that break it.
 
     In the dark scheme its colours alone are looked at: the rest is the same page.
 

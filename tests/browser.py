@@ -20,7 +20,9 @@ def installed_browser() -> str | None:
 
 
 class Browser:
-    """Chromium without a window, spoken to over two pipes (the DevTools protocol). One page, opened again and again."""
+    """Chromium without a window, spoken to over two pipes (the DevTools protocol). One page, opened
+    again and again.
+    """
 
     def __init__(self, program: str, profile: Path) -> None:
         """Start it. `profile`: an empty folder of its own."""
@@ -76,7 +78,9 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, expression: str, seconds: float = PATIENCE) -> object:
-        """The value of an expression in the page, once it is true; of an element, that it is there."""
+        """The value of an expression in the page, once it is true; of an element, that it is
+        there.
+        """
         deadline = time.monotonic() + seconds
         while not (value := self.js(f"(found => found instanceof Node || found)({expression})")):
             assert time.monotonic() < deadline, f"not within {seconds:g} s: {expression}"
@@ -102,7 +106,9 @@ class Browser:
             )
 
     def press_until(self, key: str, code: int, expression: str) -> None:
-        """Press a key again and again until an expression of the page is true: a busy browser drops a key at times."""
+        """Press a key again and again until an expression of the page is true: a busy browser drops
+        a key at times.
+        """
         deadline = time.monotonic() + PATIENCE
         while not self.js(expression):
             assert time.monotonic() < deadline, f"{key} does not lead to {expression}"

@@ -1,4 +1,6 @@
-"""What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs it."""
+"""What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs
+it.
+"""
 
 import fcntl
 import os
@@ -29,7 +31,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is started for all."""
+    """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is
+    started for all.
+    """
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # as `make test &` begins: every child would inherit that
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -40,13 +44,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Where workers run the whole suite, they share what takes seconds to import. It imports while they collect tests."""
+    """Where workers run the whole suite, they share what takes seconds to import. It imports while
+    they collect tests.
+    """
     if node.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         node.workerinput["warm"] = start_for_all()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file of journeys alone is left out before it is imported, where journeys are: some import nbgrader or dask."""
+    """A file of journeys alone is left out before it is imported, where journeys are: some import
+    nbgrader or dask.
+    """
     if not collection_path.match("test_*.py"):
         return None
     marked = OF_ONE_KIND.search(collection_path.read_text(encoding="utf-8"))
@@ -119,7 +127,9 @@ def box(tiny: Course) -> Iterator[Box]:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
-    """Make a folder once, whichever of pytest-xdist's workers asks first. It is to be looked at, and never worked in."""
+    """Make a folder once, whichever of pytest-xdist's workers asks first. It is to be looked at,
+    and never worked in.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
 
@@ -156,7 +166,9 @@ def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run_course(tmp_path: Path) -> Run:
-    """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
+    """Run `course` with these arguments, in a folder without a course unless `cwd` says
+    otherwise.
+    """
 
     def run(
         *arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}

@@ -1,4 +1,6 @@
-"""A Jupyter server on this machine alone, as an instructor or a student has one: its own home, a folder, a token."""
+"""A Jupyter server on this machine alone, as an instructor or a student has one: its own home, a
+folder, a token.
+"""
 
 import os
 import signal
@@ -19,7 +21,9 @@ REPOSITORY = Path(__file__).parents[1]
 
 @contextmanager
 def jupyter(folder: Path, home: Path, engine: Path = REPOSITORY) -> Iterator[str]:
-    """The address of a server in this folder. `home`: an empty folder; `engine`: where its kernels find the engine."""
+    """The address of a server in this folder. `home`: an empty folder; `engine`: where its kernels
+    find the engine.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,6 @@
-"""What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
+"""What tests are made of: copies of courses, attempts, and results with what a test does not ask
+about filled in.
+"""
 
 import io
 import json
@@ -51,7 +53,9 @@ def run(
 
 
 def start(*command: object, **options: Any) -> subprocess.Popen[str]:
-    """Start a program that finds this repository, as the leader of a process group of its own; its words go one way."""
+    """Start a program that finds this repository, as the leader of a process group of its own; its
+    words go one way.
+    """
     known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen(
@@ -60,7 +64,9 @@ def start(*command: object, **options: Any) -> subprocess.Popen[str]:
 
 
 def git(folder: Path, *arguments: str, at: str = "") -> str:
-    """What git says, with nobody's configuration. at: the time of a commit, which is now where it is not given."""
+    """What git says, with nobody's configuration. at: the time of a commit, which is now where it
+    is not given.
+    """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
     for who in ("AUTHOR", "COMMITTER"):
         own |= {
@@ -84,7 +90,9 @@ def git(folder: Path, *arguments: str, at: str = "") -> str:
 def replies(
     box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0
 ) -> list[Reply]:
-    """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
+    """What an attempt in a process of its own answers to these calls; where there are none, to
+    being loaded.
+    """
     connection = box.attempt(limits)
     try:
         loaded = connection.ask(
@@ -102,7 +110,9 @@ def copy_course(source: Path, target: Path) -> Path:
 
 
 def with_last_mean(folder: Path) -> Path:
-    """Add a second exercise to a copy of the tiny course: the first one under another name, not released."""
+    """Add a second exercise to a copy of the tiny course: the first one under another name, not
+    released.
+    """
     scripts = [f"{room}/averages/01_running_mean.py" for room in ("solutions", "exercises")]
     for first in [
         *scripts,
@@ -174,7 +184,9 @@ def add(name: str, text: str) -> Callable[[Path], object]:
 
 
 def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:
-    """A folder of submissions to the tiny course. Each says whose it is: the same text would be judged once."""
+    """A folder of submissions to the tiny course. Each says whose it is: the same text would be
+    judged once.
+    """
     for student, source in attempts.items():
         path = folder / student / "averages" / "01_running_mean.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +242,9 @@ def printed(
 
 
 def besides_progress(stderr: str) -> str:
-    """What a command said on stderr besides its progress, of which a busy machine writes more lines."""
+    """What a command said on stderr besides its progress, of which a busy machine writes more
+    lines.
+    """
     return "".join(
         line for line in stderr.splitlines(True) if not re.match(r"(grading|recording): \d+ ", line)
     )

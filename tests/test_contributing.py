@@ -1,4 +1,6 @@
-"""CONTRIBUTING's table names every place: whoever adds something and forgets one is told here, or by the tests of its row."""
+"""CONTRIBUTING's table names every place: whoever adds something and forgets one is told here, or
+by the tests of its row.
+"""
 
 import ast
 import re

@@ -1,4 +1,6 @@
-"""The pages in docs/ and the README name what there is, and have short sentences. architecture.md misses no room."""
+"""The pages in docs/ and the README name what there is, and have short sentences. architecture.md
+misses no room.
+"""
 
 import ast
 import re
@@ -28,7 +30,9 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def missing(page: Path, text: str) -> Iterator[str]:
-    """What this text of a page names and is not there: files, headings, and what architecture.md says of the file before it."""
+    """What this text of a page names and is not there: files, headings, and what architecture.md
+    says of the file before it.
+    """
     strict = page == ARCHITECTURE
     for line in text.splitlines():
         names, quoted = None, _QUOTED.findall(line)  # those of the file before, on the same line
@@ -52,7 +56,9 @@ def missing(page: Path, text: str) -> Iterator[str]:
 
 
 def defined_in(file: Path) -> set[str]:
-    """The functions, classes and constants at the top of a module, and the classes' methods as `Class.method`."""
+    """The functions, classes and constants at the top of a module, and the classes' methods as
+    `Class.method`.
+    """
     found: set[str] = set()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -101,7 +107,9 @@ _BLOCK = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) |\||^\|?[-| :]+$", re.MULTILINE
 
 
 def lengths(text: str) -> list[int]:
-    """Return how many words each sentence of a page has; a cell of a table and an item of a list end one."""
+    """Return how many words each sentence of a page has; a cell of a table and an item of a list
+    end one.
+    """
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", _NO_SENTENCE.sub("\n\n", text))
     blocks = (re.sub(r"`[^`]*`", "code", " ".join(block.split())) for block in _BLOCK.split(text))
     sentences = (

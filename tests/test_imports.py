@@ -28,7 +28,9 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of `known` that this one imports, also within a function, where a cycle is only put off."""
+    """The modules of `known` that this one imports, also within a function, where a cycle is only
+    put off.
+    """
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,6 +1,7 @@
 """A command in a process of its own that need not import anything first: forked from one that has.
 
-Most of what a test of a command takes are imports: torch and nbgrader a second or two each time, the engine half of one.
+Most of what a test of a command takes are imports: torch and nbgrader a second or two each time,
+the engine half of one.
 """
 
 import multiprocessing.context
@@ -44,7 +45,8 @@ NBGRADERS = [
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
-# One for each program, started when it is first needed, if pytest-xdist's controller has not started it for all workers.
+# One for each program, started when it is first needed, if pytest-xdist's controller has not
+# started it for all workers.
 _servers: dict[str, forkserver.ForkServer] = {}
 
 
@@ -79,7 +81,9 @@ def use(servers: Mapping[str, tuple[str, bytes | None]]) -> None:
 def run_warm(
     program: Program, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs it."""
+    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs
+    it.
+    """
     context = multiprocessing.get_context("forkserver")
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         # Paths, for a process of a fork server inherits no open file.
@@ -129,7 +133,8 @@ def _become(
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    # Judges of this command are forked from it, for the same reason. tests/batch has commands whose judges are spawned.
+    # Judges of this command are forked from it, for the same reason. tests/batch has commands whose
+    # judges are spawned.
     multiprocessing.context._concrete_contexts["spawn"] = multiprocessing.get_context("fork")
     sys.argv = [program, *arguments]
     sys.path[:] = [cwd, *(p for p in sys.path if p)]

@@ -1,7 +1,8 @@
 """`python without_unix.py ARGUMENTS` is `course ARGUMENTS` without what Python has on Unix alone.
 
-The interpreters that it starts are without it, too. The standard library and torch are imported first: here they need it.
-What Windows does otherwise than by lacking something is not to be seen this way.
+The interpreters that it starts are without it, too. The standard library and torch are
+imported first: here they need it. What Windows does otherwise than by lacking something is not to
+be seen this way.
 """
 
 import ctypes

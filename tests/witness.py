@@ -1,6 +1,8 @@
-"""Run a command, and end as it did when everything that it ever started has ended. A script: witness.py COMMAND…
+"""Run a command, and end as it did when everything that it ever started has ended. A script:
+witness.py COMMAND…
 
-Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving whoever started it.
+Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving
+whoever started it.
 """
 
 import ctypes
@@ -48,7 +50,9 @@ class Witnessed:
             time.sleep(0.02)
 
     def left(self, seconds: float = PATIENCE) -> list[str]:
-        """Wait until the last process has ended. What is left then: cgroups, mounts, and processes that did not end."""
+        """Wait until the last process has ended. What is left then: cgroups, mounts, and processes
+        that did not end.
+        """
         judges = {str(pid) for pid in self.kin()}
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
@@ -91,7 +95,9 @@ def named(processes: Iterable[int], text: str) -> list[int]:
 
 
 def loops(processes: Iterable[int]) -> bool:
-    """Whether an attempt among these has computed for half a second: more than anything but an endless loop takes."""
+    """Whether an attempt among these has computed for half a second: more than anything but an
+    endless loop takes.
+    """
     zygotes = named(processes, "manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
     return any(seconds_computed(pid) > 0.5 for pid in attempts)

@@ -1,4 +1,6 @@
-"""Put pages together, and have Sphinx make a site of them. A link or an anchor that leads nowhere ends the build."""
+"""Put pages together, and have Sphinx make a site of them. A link or an anchor that leads nowhere
+ends the build.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def build(target: Path) -> Path:
 
 
 def write_pages(source: Path) -> None:
-    """Write all pages into a folder: those of docs/, README.md as the first, and those that are made from the code."""
+    """Write all pages into a folder: those of docs/, README.md as the first, and those that are
+    made from the code.
+    """
     for path in (*DOCS.glob("*.md"), *DOCS.glob("*.png"), *DOCS.glob("*.svg")):
         shutil.copy(path, source)
     (source / "_static").mkdir()

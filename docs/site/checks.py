@@ -1,4 +1,6 @@
-"""Make the page of what checks ask and assert, from the docstrings. Run: python -m docs.site.checks > docs/checks.md."""
+"""Make the page of what checks ask and assert, from the docstrings. Run: python -m
+docs.site.checks > docs/checks.md.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def checks_page() -> str:
 
 
 def _options() -> Iterator[str]:
-    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments or of the docstring."""
+    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments
+    or of the docstring.
+    """
     yield from ("| `asking(…=…)` | default | |", "|---|---|---|")
     source = inspect.getsource(Call)
     for field in fields(Call):
@@ -91,7 +95,9 @@ def _words_of(name: str, source: str) -> str:
 def _methods(
     variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Yield the public methods and properties of a class, as a check that calls the object `variable` writes them."""
+    """Yield the public methods and properties of a class, as a check that calls the object
+    `variable` writes them.
+    """
     for name in names or _public(of):
         member: Any = vars(of)[name]
         if name in leave_out or not getattr(member, "__doc__", None):

@@ -1,4 +1,6 @@
-"""Make the pages of the bank: one that leads to the others, and one for each exercise. The same bank gives the same pages."""
+"""Make the pages of the bank: one that leads to the others, and one for each exercise. The same
+bank gives the same pages.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ Banks = Mapping[str, Bank]
 
 
 def misconception_pages(course: Course) -> dict[str, str]:
-    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the mutants."""
+    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the
+    mutants.
+    """
     catalogue, banks = (
         Catalogue(course),
         {exercise.id: load_bank(exercise) for exercise in course.exercises},
@@ -145,7 +149,9 @@ def _checks(failed: Counter[str], mutants: int) -> str:
 
 
 def _words(text: MisconceptionText, alike: str = "") -> str:
-    """Return the texts of a misconception. alike: the other exercises where it has the same ones."""
+    """Return the texts of a misconception. alike: the other exercises where it has the same
+    ones.
+    """
     hints = "\n".join(f"{number}. {_cell(hint)}" for number, hint in enumerate(text.hints, 1))
     where = f" (also in {alike})" if alike else ""
     return f"**{_cell(text.title)}**{where} {_cell(text.explanation)}\n\n{hints}\n"

@@ -60,7 +60,9 @@ def door_of(room: str) -> str:
         ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8")))
         or ""
     )
-    return text.split("\n")[0].partition(". ")[0].rstrip(".").replace("`", "")
+    return (
+        " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".").replace("`", "")
+    )
 
 
 def imported_by(room: str) -> set[str]:
@@ -70,7 +72,9 @@ def imported_by(room: str) -> set[str]:
 
 
 def imports_of(path: Path) -> set[str]:
-    """Return the names of what a module imports, also within a function: modules, and what may be modules."""
+    """Return the names of what a module imports, also within a function: modules, and what may be
+    modules.
+    """
     parts = path.relative_to(ENGINE.parent).with_suffix("").parts
     package = ".".join(parts[:-1])
     imports = set()

@@ -65,7 +65,9 @@ def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[
 
 
 def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return what a docstring says of the whole, and what of each key: `key: words.`, or `key, other: words.`."""
+    """Return what a docstring says of the whole, and what of each key: `key: words.`, or
+    `key, other: words.`.
+    """
     name = "|".join(map(re.escape, keys)) or "(?!)"
     start = rf"(?:^|(?<=[.;:]\s)|(?<=\n))((?:{name})(?:, (?:{name}))*): "
     whole, *parts = re.split(start, re.sub(r"\s*\n\s*", "\n", inspect.cleandoc(docstring)))

@@ -1,10 +1,12 @@
-"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of the hidden check.
+"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of
+the hidden check.
 
-Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix says which checks each
-mutant fails. An aspect is asked where it fails mutants that the hidden check fails, and of no call on which it would fail
-a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way is
-asked last, of attempts that pass all before it, if its verdict on those can be given: where values are wrong, recordings do
-not tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
+Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix
+says which checks each mutant fails. An aspect is asked where it fails mutants that the hidden check
+fails, and of no call on which it would fail a right attempt, or more than a few mutants that the
+hidden check passes. A check whose verdict cannot be given this way is asked last, of attempts that
+pass all before it, if its verdict on those can be given: where values are wrong, recordings do not
+tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ Broken = frozenset[tuple[Aspect, tuple[int, ...]]]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Trusted code whose verdicts are known; none equals another. id: its misconception, "" of a right attempt."""
+    """Trusted code whose verdicts are known; none equals another.
+
+    id: its misconception, "" of a right attempt.
+    """
 
     fails: frozenset[str]
     is_right: bool
@@ -54,10 +59,12 @@ def groups_of(
     copies: Set[int] = frozenset(),
     edits: Set[tuple[int, int]] = frozenset(),
 ) -> Groups:
-    """Return the calls to which each aspect can be put: one by one, or two whose answers are related.
+    """Return the calls to which each aspect can be put: one by one, or two whose answers are
+    related.
 
-    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
-    the other with an edit of an argument, which may move every number of the answer.
+    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two
+    calls of which one is the other with an edit of an argument, which may move every number of the
+    answer.
     """
     known = {i: answer.double() for i in calls if (answer := first_of(expected[i])) is not None}
     answers = {
@@ -81,7 +88,8 @@ def groups_of(
     ]
     pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
     numbers = [i for i, answer in known.items() if not answer.dim()]
-    # Two calls, and another, before or after them, whose answer is the largest difference of theirs.
+    # Two calls, and another, before or after them, whose answer is the largest difference of
+    # theirs.
     groups["difference"] = [
         (a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])
     ]
@@ -108,7 +116,8 @@ def _are_related(first: Expected, second: Expected) -> bool:
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
     """Return the groups of these calls alone, but of relations.
 
-    They hold between answers that may themselves be others, and of what kind a difference is, it is asked, too.
+    They hold between answers that may themselves be others, and of what kind a difference is, it is
+    asked, too.
     """
     own = set(calls)
     of_kind = {*own, *(number for *_, number in groups["difference"])}
@@ -136,7 +145,10 @@ def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Br
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a visible check asks. is_last: after those that are not, only of attempts that pass all before it."""
+    """What a visible check asks.
+
+    is_last: after those that are not, only of attempts that pass all before it.
+    """
 
     asks: tuple[Ask, ...] = ()
     is_last: bool = False
@@ -172,10 +184,12 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
 def _ask_last(
     chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]
 ) -> None:
-    """Choose anew, to be asked last, where that shows so many more of the subjects that no other check sees.
+    """Choose anew, to be asked last, where that shows so many more of the subjects that no other
+    check sees.
 
-    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong elsewhere. What dropout
-    leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong
+    elsewhere. What dropout leaves is asked last at most: a check would else ask that little, and
+    miss dropouts that are elsewhere.
     """
     for check, found in groups.items():
         alone = _passing(subjects, *(each.asks for id_, each in chosen.items() if id_ != check))
@@ -195,8 +209,8 @@ def _asked_of_unseen(
 ) -> list[Ask]:
     """More aspects, for subjects that fail this check and that nothing sees.
 
-    Some who pass it may break them, fewer than those that fail it, as long as another check sees each of these. alone:
-    the subjects that no other check sees.
+    Some who pass it may break them, fewer than those that fail it, as long as another check sees
+    each of these. alone: the subjects that no other check sees.
     """
     unseen = {subject for subject in _passing(alone, asks) if check in subject.fails}
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
@@ -211,7 +225,9 @@ def _asked_of_unseen(
 
 
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
-    """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
+    """Return the aspects, each with the misconception of all subjects that break it: numbers that
+    no mutant gives prove it, too.
+    """
     # who breaks an aspect may break those that come after it for the same cause
     found, before = [], set[Subject]()
     for ask in asks:
@@ -234,7 +250,9 @@ def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]
 
 
 def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
-    """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
+    """Return what the visible check asks; nothing where recordings cannot give the hidden check's
+    verdict.
+    """
     failing = {subject for subject in subjects if check in subject.fails}
     if not failing:  # whatever nobody lacks
         asked = {

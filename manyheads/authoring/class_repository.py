@@ -1,4 +1,6 @@
-"""Make the students' class repository, try it, and write it into a folder: whole or not at all, and over nobody's work."""
+"""Make the students' class repository, try it, and write it into a folder: whole or not at all, and
+over nobody's work.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
-    """Return every file of the class repository by its path, including the manifest. Raises CourseError.
+    """Return every file of the class repository by its path, including the manifest.
+
+    Raises CourseError.
 
     exercises: the paths of the files that `write_release` returned.
     """
@@ -111,7 +115,9 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
 
 
 def _name_of(course: Course, exercise: Exercise) -> str:
-    """Return the shortest that a command takes for it: its number, or its id where another assignment has that number, too."""
+    """Return the shortest that a command takes for it: its number, or its id where another
+    assignment has that number, too.
+    """
     number = f"{exercise.number:02d}"
     return (
         number
@@ -121,7 +127,9 @@ def _name_of(course: Course, exercise: Exercise) -> str:
 
 
 def _command_lines(course: Course, first: str) -> str:
-    """Return the README's table of what a student can ask for, as far as the course has something for it."""
+    """Return the README's table of what a student can ask for, as far as the course has something
+    for it.
+    """
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -148,10 +156,12 @@ def try_out(
     *,
     is_handed_over: bool = False,
 ) -> None:
-    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class repository.
+    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class
+    repository.
 
-    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried and handed over before, with an
-    engine and recordings that are the same to the byte: then only the stubs are tried again, for hidden checks may have changed.
+    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried
+    and handed over before, with an engine and recordings that are the same to the byte: then only
+    the stubs are tried again, for hidden checks may have changed.
     """
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
         folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
@@ -180,9 +190,11 @@ def try_out(
 
 
 def standalone_command(folder: Path, *arguments: str) -> list[str]:
-    """Return the command `course` of the engine in this folder, without the engine that is installed here.
+    """Return the command `course` of the engine in this folder, without the engine that is
+    installed here.
 
-    Without the module `site`, an editable installation cannot provide modules that the folder lacks.
+    Without the module `site`, an editable installation cannot provide modules that the folder
+    lacks.
     """
     sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
     code = (
@@ -213,7 +225,10 @@ def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> N
 
 
 def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
-    """Run `course check` in the class repository, where solutions replace the stubs. All checks must pass."""
+    """Run `course check` in the class repository, where solutions replace the stubs.
+
+    All checks must pass.
+    """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
     done = subprocess.run(
@@ -242,14 +257,19 @@ def digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
+    """What an earlier release wrote to a folder: the digest of every file, and the owner that it
+    named.
+    """
 
     files: Mapping[str, str]
     owner: str | None = None
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """Read the manifest of the folder's last release. Raises CourseFault if the folder contains anything else."""
+    """Read the manifest of the folder's last release.
+
+    Raises CourseFault if the folder contains anything else.
+    """
     if not folder.exists():
         return Earlier({})
     if not folder.is_dir() or folder.is_symlink():
@@ -274,10 +294,12 @@ def earlier_release(folder: Path) -> Earlier:
 
 
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
+    """Write these files, and remove those that only an earlier release wrote.
 
-    Raises CourseFault, without having changed anything, if something hidden would be published, or if a file is no longer as it
-    was released: then it is somebody's work.
+    Returns the paths that changed.
+
+    Raises CourseFault, without having changed anything, if something hidden would be published, or
+    if a file is no longer as it was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
@@ -289,7 +311,9 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise CourseFault unless the file is absent, as it was released, or as it will be released."""
+    """Raise CourseFault unless the file is absent, as it was released, or as it will be
+    released.
+    """
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
@@ -308,13 +332,17 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 
 
 def _is_as_released(content: bytes, digest: str | None) -> bool:
-    """Return whether this content has the digest, or has it once git's Windows line endings are undone."""
+    """Return whether this content has the digest, or has it once git's Windows line endings are
+    undone.
+    """
     with_unix_endings = content.replace(b"\r\n", b"\n")
     return digest in {hashlib.sha256(text).hexdigest() for text in (content, with_unix_endings)}
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """Write the files, the manifest last, so that an interrupted release can be repeated; remove folders that become empty."""
+    """Write the files, the manifest last, so that an interrupted release can be repeated; remove
+    folders that become empty.
+    """
     others = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in others.items() if write_changed(folder / name, content)]
     gone = [

@@ -1,4 +1,6 @@
-"""Record how the reference and every mutant answer on public inputs: each recorded call is put to trusted code once."""
+"""Record how the reference and every mutant answer on public inputs: each recorded call is put to
+trusted code once.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ Place = int | ReplyFingerprint | None
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply as an attempt's. whole: of many copies all answers. call: in float32 where float64 raised."""
+    """A reply as an attempt's.
+
+    whole: of many copies all answers. call: in float32 where float64 raised.
+    """
 
     told: Observed
     whole: Reply
@@ -57,14 +62,19 @@ class Asked:
 
 
 class _Witness(LocalRecordingRunner):
-    """Trusted code that is asked what the hidden checks ask. It has answered the calls that are recorded."""
+    """Trusted code that is asked what the hidden checks ask.
+
+    It has answered the calls that are recorded.
+    """
 
     def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
         super().__init__(namespace)
         self._memory, self._known = memory, known  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
+        """Return the reply; of equal ones the same object, by which the memory knows what a check
+        does next.
+        """
         told = self._known.get(id(call)) or as_an_attempts(
             self._runner, call, self._runner.execute(call)
         )
@@ -74,14 +84,18 @@ class _Witness(LocalRecordingRunner):
 
 
 class Hearing:
-    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
+    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public
+    inputs.
+    """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
         self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
+        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did
+        not, else 0.
+        """
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
@@ -114,10 +128,13 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
 def places_of(
     known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
 ) -> list[Place]:
-    """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
+    """Return for each call where the reply of this code is stored.
 
-    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If nothing is left then by which
-    the code differs from the reference, it may be about equal numbers: they are kept.
+    Chance and rounding decide none that is.
+
+    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If
+    nothing is left then by which the code differs from the reference, it may be about
+    equal numbers: they are kept.
 
     known: the different replies to every call, the reference's first, each stored once.
     """
@@ -150,8 +167,9 @@ def without_rounding(
 ) -> tuple[tuple[int | None, ...], Broken]:
     """Return the places and the aspects that are sure, once all mutants have answered.
 
-    A reply that rounding may decide is none, unless another mutant gives it for sure: other processors compute
-    others. What chance decides is drawn from the call's seed, and is the same everywhere.
+    A reply that rounding may decide is none, unless another mutant gives it for sure: other
+    processors compute others. What chance decides is drawn from the call's seed, and is the same
+    everywhere.
     """
     pairs = zip(known, places, strict=True)
     sure = tuple(
@@ -162,7 +180,10 @@ def without_rounding(
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
-    """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
+    """Make the recording of an exercise.
+
+    Raises what a broken course raises (CourseError, BrokenReference, …).
+    """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
     hearing, hidden = (
@@ -239,8 +260,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
     """Raise CourseError, with the attempt's file, if a right attempt fails a hidden check.
 
-    Visible checks compare only what all right attempts share. A wrong one among them makes these checks blind, and mutants lose
-    their names: so nothing is recorded.
+    Visible checks compare only what all right attempts share. A wrong one among them makes these
+    checks blind, and mutants lose their names: so nothing is recorded.
     """
     reference = catalogue.remembering(exercise)
     for path in exercise.right_attempts():
@@ -266,12 +287,16 @@ def _must_end(
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
-    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an answer."""
+    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an
+    answer.
+    """
     return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 
 def words_of(bank: Bank) -> dict[str, MisconceptionText]:
-    """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
+    """Return what students may read about misconceptions: those of the mutants, and those that
+    speak for themselves.
+    """
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
     return {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
 
@@ -311,7 +336,9 @@ def _checks(
 def _facets(
     calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]
 ) -> tuple[Facet, ...]:
-    """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
+    """Return "outputs", and the other facets that distinguish a mutant from the reference in these
+    calls if outputs do not.
+    """
     facets: list[Facet] = ["outputs"]
     others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:

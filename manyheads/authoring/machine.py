@@ -38,7 +38,10 @@ _SWITCHES = (
 
 
 class Finding(NamedTuple):
-    """One fact about this machine. `good`: None if it is neutral. `command`: what would improve it."""
+    """One fact about this machine.
+
+    `good`: None if it is neutral. `command`: what would improve it.
+    """
 
     about: str
     says: str
@@ -47,10 +50,12 @@ class Finding(NamedTuple):
 
 
 def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
-    """Return what confines the children of bubblewrap, and the command that helps, if one is known. None: they have all they need.
+    """Return what confines the children of bubblewrap, and the command that helps, if one is known.
 
-    uid: the uid to try it as; None for this process's own. Also None if bubblewrap does not start at all, or if this
-    cannot be tried here: the proof of the level then says what is wrong.
+    None: they have all they need.
+
+    uid: the uid to try it as; None for this process's own. Also None if bubblewrap does not start
+    at all, or if this cannot be tried here: the proof of the level then says what is wrong.
     """
     starts = shutil.which("unshare") is not None and _output(bwrap, "true", uid) is not None
     if not starts or _output(bwrap, _NEEDED, uid) is not None:
@@ -85,7 +90,9 @@ def _output(bwrap: str, command: str, uid: int | None) -> str | None:
 
 
 def findings(course: Course) -> Iterator[Finding]:
-    """Yield everything that decides which levels hold on this machine, then the levels themselves, tested by the canary."""
+    """Yield everything that decides which levels hold on this machine, then the levels themselves,
+    tested by the canary.
+    """
     import torch
 
     system, machine, bwrap = platform.system(), platform.machine(), shutil.which("bwrap")

@@ -1,6 +1,7 @@
 """Pack the engine: as one wheel for a class repository, and as the zip that Gradescope runs.
 
-It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time. The wheel's
+It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes
+every time. The wheel's
 format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 """
 
@@ -32,8 +33,8 @@ _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag:
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     """Return the wheel and the file with its hash, by their file names.
 
-    templates: include what `course init`, `course new` and `course release --out` need. Students do not need them, and
-    they contain a whole course with its answers.
+    templates: include what `course init`, `course new` and `course release --out` need. Students do
+    not need them, and they contain a whole course with its answers.
 
     Raises CourseError if the engine is not installed.
     """
@@ -76,7 +77,10 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
 
 def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
-    """Pack these files as one archive, the same bytes every time. programs: which of them can be run."""
+    """Pack these files as one archive, the same bytes every time.
+
+    programs: which of them can be run.
+    """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -89,9 +93,12 @@ def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
 def autograder_of(
     course: Course, assignment: Assignment, torch_index: str = ""
 ) -> dict[str, bytes]:
-    """Return every file of Gradescope's zip, by its path. torch_index: where to take torch from. Raises CourseError.
+    """Return every file of Gradescope's zip, by its path.
 
-    It holds the answers and the course's secret, and nothing of the class: no results, no decisions, no names.
+    torch_index: where to take torch from. Raises CourseError.
+
+    It holds the answers and the course's secret, and nothing of the class: no results, no
+    decisions, no names.
     """
     words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
     shared = {
@@ -115,7 +122,9 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons' figures."""
+    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons'
+    figures.
+    """
     yield from (course.root / "course.yaml", course.texts)
     for exercise in course.exercises:
         needed = (exercise.script, exercise.fingerprints, *exercise.recorded_from())

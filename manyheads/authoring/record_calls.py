@@ -1,4 +1,5 @@
-"""Choose the calls that an exercise's recording holds, and put them to trusted code: to the reference, to every mutant.
+"""Choose the calls that an exercise's recording holds, and put them to trusted code: to the
+reference, to every mutant.
 
 What chance or rounding decides is not recorded: every machine would record another.
 """
@@ -44,8 +45,8 @@ from .time_limit import must_end
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies
 VALUES: tuple[Facet, ...] = ("outputs", "gradients")
-# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with a seed: up or down, a number
-# near the middle between two roundings is moved to the other side.
+# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with
+# a seed: up or down, a number near the middle between two roundings is moved to the other side.
 NUDGES = ((1e-9, 0),)
 NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
 
@@ -65,7 +66,8 @@ class RecordedCall:
     def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the reply, about all copies.
 
-        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
+        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask
+        sized by the batch takes 2 GiB.
         """
         if self._is_of_copies and self.call.cotangent is None:
             few = self._of(FEW).whole(namespace, only_values)
@@ -100,7 +102,8 @@ class RecordedCall:
         right: ReplyFingerprint,
         keep_equal: bool = False,
     ) -> bool:
-        """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
+        """Return whether neither chance nor rounding decides this reply, as in a division by a sum
+        that cancels.
 
         Another processor computes other numbers there.
 
@@ -159,9 +162,11 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """The calls, in the order in which the checks ask them, and for each the check, and the reply's fingerprint.
+    """The calls, in the order in which the checks ask them, and for each the check, and the reply's
+    fingerprint.
 
-    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
+    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what
+        the checks drew.
     groups: of each check, the calls to which each aspect can be put.
     conditions: what each function must do before its checks count.
     """
@@ -218,7 +223,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
 
 
 def has_exact_sums(tensor: Tensor) -> Tensor:
-    """Return for each number whether it stands in the tensor more than once, and is as short as 4.0.
+    """Return for each number whether it stands in the tensor more than once, and is as short as
+    4.0.
 
     Sums and products of such numbers are exact, so every processor computes the same.
     """
@@ -229,7 +235,8 @@ def has_exact_sums(tensor: Tensor) -> Tensor:
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
-    """Return whether both ask the same once, but for some of the numbers in one tensor that is passed.
+    """Return whether both ask the same once, but for some of the numbers in one tensor that is
+    passed.
 
     A check of who hears whom asks such calls.
     """
@@ -254,7 +261,8 @@ def right_answers(
 ) -> tuple[list[CheckOutcome], list[Exchange]]:
     """Return the outcomes of the reference on public inputs, and its answers.
 
-    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails its own checks.
+    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails
+        its own checks.
     """
     reference = catalogue.reference(exercise)
     subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
@@ -277,7 +285,9 @@ def right_answers(
 
 
 def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
-    """Return why trusted code fails a check. Its author may read what students may not: Python's message, with the line.
+    """Return why trusted code fails a check.
+
+    Its author may read what students may not: Python's message, with the line.
 
     path: the file of the code.
     """
@@ -308,7 +318,9 @@ class Replies:
         self._facets, self.every = facets, [*first]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
-        """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
+        """Return the index of the first reply that is the same, numbers to rounding; None if there
+        is none.
+        """
         return next(
             (i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)),
             None,

@@ -1,4 +1,6 @@
-"""Record how mistakes answer that no mutant stands for: two at once, each pair on one call, and those with a number, number by number."""
+"""Record how mistakes answer that no mutant stands for: two at once, each pair on one call, and
+those with a number, number by number.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ def recorded_pairs(
 ) -> Pairs:
     """Ask pairs of classes of mutants that return the same, each by its likeliest mutant, once.
 
-    Asked is a call to which both return something else than the reference, of those the one that tells most classes apart for
-    what it costs.
+    Asked is a call to which both return something else than the reference, of those the one that
+    tells most classes apart for what it costs.
     """
     compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
@@ -52,7 +54,8 @@ def recorded_pairs(
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
-        # Members of a class answer alike alone, but perhaps not with another fault; some exclude each other.
+        # Members of a class answer alike alone, but perhaps not with another fault; some exclude
+        # each other.
         pairs = product(members[:MEMBERS], others[:MEMBERS])
         made = next(
             filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None
@@ -74,7 +77,9 @@ def recorded_pairs(
 def _classes(
     outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
 ) -> Mapping[Row, Sequence[int]]:
-    """Return the mutants that return the same, the likeliest first, by what they return; not those that change nothing."""
+    """Return the mutants that return the same, the likeliest first, by what they return; not those
+    that change nothing.
+    """
     classes: dict[Row, list[int]] = {}
     for number, mutant in enumerate(mutants):
         places = [mutant.answers[i] for i in compared]
@@ -99,7 +104,9 @@ def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
 
 
 def _worth(rows: Sequence[Row], calls: Sequence[Call]) -> list[int]:
-    """Return the places of the calls, first those that tell most pairs of classes apart for each run and step."""
+    """Return the places of the calls, first those that tell most pairs of classes apart for each
+    run and step.
+    """
     sizes = [Counter(row[k] for row in rows) for k in range(len(calls))]
     pairs = [len(rows) ** 2 - sum(size**2 for size in each.values()) for each in sizes]
     return sorted(
@@ -153,7 +160,8 @@ def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFing
 def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerprint]]) -> list[int]:
     """Return calls of different checks, with as many sizes that no other has as there are.
 
-    known: how a few of the mutants answer each call. It must tell half as many of them apart as any call does.
+    known: how a few of the mutants answer each call. It must tell half as many of them apart as any
+        call does.
     """
     told = {  # how many replies have numbers, and others than the one before
         i: sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))

@@ -1,7 +1,9 @@
-"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small models that the references train.
+"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small
+models that the references train.
 
-Text is made every time, the same bytes. A recording says what it was made from (`recording_file.key_of`): where that is
-another now, the exercise is recorded anew, whole, which takes a minute.
+Text is made every time, the same bytes. A recording says what it was made from
+(`recording_file.key_of`): where that is another now, the exercise is recorded anew, whole, which
+takes a minute.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ from .stub_notebook import stub_notebook
 Files = Mapping[Path, bytes]
 # Of how many exercises there are, to be called after each.
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
-# Objects between two searches for garbage, which else take a sixth of the time: most of what is made stays.
+# Objects between two searches for garbage, which else take a sixth of the time: most of what is
+# made stays.
 GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 
@@ -54,9 +57,12 @@ def write_release(
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> dict[Path, bool]:
-    """Write exercises/, and remove files that no longer belong there. Returns for each file whether it was written.
+    """Write exercises/, and remove files that no longer belong there.
 
-    exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
+    Returns for each file whether it was written.
+
+    exercises: write only the files of these, and remove nothing. jobs: how many processes make
+        them.
     """
     named = exercises or course.exercises
     # all, before anything is written
@@ -106,7 +112,9 @@ def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
-    """Return the files in exercises/ that have no source: neither in solutions/ nor, for another nbgrader assignment, in source/."""
+    """Return the files in exercises/ that have no source: neither in solutions/ nor, for another
+    nbgrader assignment, in source/.
+    """
     known, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
@@ -141,7 +149,10 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
-    """Return the files of an exercise that are computed. What was trained is kept: to make it takes twenty seconds."""
+    """Return the files of an exercise that are computed.
+
+    What was trained is kept: to make it takes twenty seconds.
+    """
     made = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():
         made[exercise.trained] = trained_blocks(exercise, exercise.train)
@@ -149,7 +160,8 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
-    """Return what `course plot` shows of a sentence: what each block's attention does with it, after some twenty seconds of training.
+    """Return what `course plot` shows of a sentence: what each block's attention does with it,
+    after some twenty seconds of training.
 
     Raises CourseError.
     """
@@ -188,7 +200,8 @@ def _record_all(
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield exercises as they are recorded, in `jobs` processes if there are several.
 
-    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to start.
+    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to
+    start.
     """
     jobs = min(jobs, len(exercises))
     if jobs <= 1:

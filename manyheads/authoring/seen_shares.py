@@ -1,7 +1,8 @@
-"""Find out how a reference's heads share out their attention, for `course plot`, which draws that beside a student's.
+"""Find out how a reference's heads share out their attention, for `course plot`, which draws that
+beside a student's.
 
-A module gives only its output. Its weights are recognised among what torch's functions return: one table of (T, T) for each
-head, whose rows are shares.
+A module gives only its output. Its weights are recognised among what torch's functions return: one
+table of (T, T) for each head, whose rows are shares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Write what a new author starts from: a small complete course with the engine as one file, or the skeleton of an exercise."""
+"""Write what a new author starts from: a small complete course with the engine as one file, or the
+skeleton of an exercise.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def new_exercise(
 
     assignment: the id of an existing or a new assignment. library: one of LIBRARIES.
 
-    Raises CourseError, without having written anything, if an id is invalid, the exercise or one of its files exists, or
-    the form of course.yaml does not allow adding a row.
+    Raises CourseError, without having written anything, if an id is invalid, the exercise or one of
+    its files exists, or the form of course.yaml does not allow adding a row.
     """
     if wrong := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
@@ -90,9 +92,11 @@ def _as_id(name: str) -> str:
 
 
 def _names_taken(library: str) -> set[str]:
-    """Return the names that an exercise's function must not have: Python's words, and what a skeleton's files call theirs.
+    """Return the names that an exercise's function must not have: Python's words, and what a
+    skeleton's files call theirs.
 
-    A skeleton that used one of them for the function would not run, or would call the function in place of, say, `print`.
+    A skeleton that used one of them for the function would not run, or would call the function in
+    place of, say, `print`.
     """
     own_name = "the_function"
     words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
@@ -111,7 +115,9 @@ def _names_in(scope: symtable.SymbolTable) -> set[str]:
 
 
 def remove_assignment(course: Course, assignment: Assignment) -> None:
-    """Take an assignment out: its rows, its files, examples of it, and the words that no other exercise has."""
+    """Take an assignment out: its rows, its files, examples of it, and the words that no other
+    exercise has.
+    """
     root, others = (
         course.root,
         [other for other in course.exercises if other.assignment is not assignment],
@@ -148,7 +154,10 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
 
 
 def _leave_out(path: Path, parts: Sequence[tuple[Node, Node]]) -> None:
-    """Write the file without the lines of these parts, each from the first node to the last. Remarks are kept."""
+    """Write the file without the lines of these parts, each from the first node to the last.
+
+    Remarks are kept.
+    """
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     gone = {n for first, last in parts for n in range(first.start_mark.line, _end(lines, last))}
     write_whole(path, "".join(line for n, line in enumerate(lines) if n not in gone).encode())
@@ -165,7 +174,10 @@ def _end(lines: Sequence[str], node: Node) -> int:
 
 
 def _with_row(text: str, assignment: str | None, row: str) -> str:
-    """course.yaml with the row added at the end of this assignment, or of the list of assignments. Comments are kept."""
+    """course.yaml with the row added at the end of this assignment, or of the list of assignments.
+
+    Comments are kept.
+    """
     rows = _child(YAML().compose(text), "assignments")
     if assignment is not None:
         rows = _child(_child(rows, assignment), "exercises")
@@ -192,7 +204,8 @@ def _child(node: Node | None, key: str) -> Node:
 def init_course(folder: Path, title: str) -> list[Path]:
     """Write the course. Returns the paths of its files.
 
-    Raises CourseError, without having written anything, if the folder contains anything but a git repository.
+    Raises CourseError, without having written anything, if the folder contains anything but a git
+    repository.
     """
     if folder.exists() and (
         not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}

@@ -1,7 +1,8 @@
 """Make the student's starting point from the solution, and find what is hidden in released files.
 
-What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's ClearSolutions, which ignores a stray END
-SOLUTION. If both accept a source, both give the same text. Hidden are also the course's secret and instructors' files.
+What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's
+ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give the same
+text. Hidden are also the course's secret and instructors' files.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def stub_of(exercise: Exercise) -> str:
 
 
 def _demand_tags(source: str, name: str) -> None:
-    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that means something."""
+    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that
+    means something.
+    """
     for number, line in enumerate(source.splitlines(), 1):
         written = _TAGS.match(line)
         if written is None:
@@ -68,12 +71,18 @@ def _demand_tags(source: str, name: str) -> None:
 
 
 def strip(source: str, name: str) -> str:
-    """Replace every solution part of the source by the stub, in scripts and notebooks alike. Raises CourseFault."""
+    """Replace every solution part of the source by the stub, in scripts and notebooks alike.
+
+    Raises CourseFault.
+    """
     return "\n".join(_parts_of(source, name)[0]) + "\n"
 
 
 def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the stub, and those of the solution without indentation. Raises CourseFault."""
+    """Return the lines of the stub, and those of the solution without indentation.
+
+    Raises CourseFault.
+    """
     kept, hidden, opened = list[str](), list[str](), 0
     for number, line in enumerate(source.splitlines(), 1):
         marker = line.strip()
@@ -104,7 +113,9 @@ def _fault(name: str, line: int, problem: str) -> CourseFault:
 
 
 def finished_modules(course: Course) -> dict[str, str]:
-    """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
+    """Return the solutions that students may read now, by their paths in the class repository:
+    `show_solutions` says so.
+    """
     dates, now = dates_of(course), datetime.now(UTC)
     shown = (
         a
@@ -136,7 +147,9 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def hidden_lines(course: Course) -> Lines:
-    """Return the lines of solutions that reveal something, without those that a stub or a finished module has, too."""
+    """Return the lines of solutions that reveal something, without those that a stub or a finished
+    module has, too.
+    """
     public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
     for exercise in course.exercises:
         name = str(exercise.solution.relative_to(course.root))
@@ -151,7 +164,9 @@ def hidden_lines(course: Course) -> Lines:
 
 
 def _normalised(text: str) -> str:
-    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the kind of quotes mean nothing."""
+    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the
+    kind of quotes mean nothing.
+    """
     return (
         f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
     )

@@ -16,9 +16,10 @@ from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.
 #
-# Both import jsonschema, which imports `rfc3987_syntax` where that is installed (Jupyter installs it). That builds the
-# grammar of internationalised web addresses as it is imported: one to two seconds of every process. No notebook's
-# schema has such an address, so here it counts as not installed, which jsonschema allows.
+# Both import jsonschema, which imports `rfc3987_syntax` where that is installed (Jupyter installs
+# it). That builds the grammar of internationalised web addresses as it is imported: one to two
+# seconds of every process. No notebook's schema has such an address, so here it counts as not
+# installed, which jsonschema allows.
 
 GRAMMAR = "rfc3987_syntax"
 
@@ -40,8 +41,8 @@ CHECK = "check"  # tags a cell that shows a student whether a function is right
 LOCKED = frozenset((CHECK, PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
-# One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/read.py`). Short,
-# because Validate shows it above what it says.
+# One statement, so that a grader recognises it whole where the cell's metadata is lost
+# (`submission/read.py`). Short, because Validate shows it above what it says.
 _VISIBLE = """\
 # What your answers show, before anybody grades them. In a terminal: course check EXERCISE
 try:
@@ -54,7 +55,8 @@ else:
     check_notebook("EXERCISE")"""
 
 MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
-# The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.
+# The same here: a grader recognises the statement. Where the engine is missing, every other cell
+# runs all the same.
 _FIRST = """\
 # Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, %course trace or %ask
 try:
@@ -66,7 +68,8 @@ else:
 
 
 def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> str:
-    """Return the notebook of a stub as text, the same for the same stub; of a solution's source, for nbgrader to strip.
+    """Return the notebook of a stub as text, the same for the same stub; of a solution's source,
+    for nbgrader to strip.
 
     hidden: the checks of the exercise. Those of a layer share one autograded cell.
     """
@@ -82,7 +85,8 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
     first = _finish(
         new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked"
     )
-    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is missing it says so on
+    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is
+    # missing it says so on
     # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
     last = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
     visible = _finish(last, f"{exercise}-visible", "locked", 0, visible=True)
@@ -110,8 +114,9 @@ def _finish(
 ) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
-    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a
-    grader reads of it. The checksum, by which nbgrader sees edits, is computed here, so a release needs no nbgrader.
+    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded
+    cell. about: what a grader reads of it. The checksum, by which nbgrader sees edits, is computed
+    here, so a release needs no nbgrader.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:

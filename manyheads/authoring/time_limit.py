@@ -1,6 +1,8 @@
-"""A limit for trusted code that does not end: a mutant, a reference or a lesson's cell with an endless loop.
+"""A limit for trusted code that does not end: a mutant, a reference or a lesson's cell with an
+endless loop.
 
-Only the process's own CPU time counts, so a busy machine stops nobody. Whatever the code catches, the limit is told.
+Only the process's own CPU time counts, so a busy machine stops nobody. Whatever the code catches,
+the limit is told.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ _AGAIN = 0.01
 
 
 class DoesNotEnd(CourseFault):
-    """Trusted code computes for longer than the limit. observation: that, as the end of a sentence about the code."""
+    """Trusted code computes for longer than the limit.
+
+    observation: that, as the end of a sentence about the code.
+    """
 
     def __init__(self, who: str, observation: str, next_step: str) -> None:
         super().__init__(f"{who} {observation}. Next: {next_step}")
@@ -29,7 +34,8 @@ class DoesNotEnd(CourseFault):
 
 @contextmanager
 def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
-    """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on Windows, there is no limit.
+    """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on
+    Windows, there is no limit.
 
     Args:
         who: runs in the block; the beginning of a sentence.

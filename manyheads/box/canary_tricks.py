@@ -1,4 +1,5 @@
-"""Code that runs in the box as an attempt: each function tries one way out and returns whether it worked.
+"""Code that runs in the box as an attempt: each function tries one way out and returns whether it
+worked.
 
 The judge never imports this file; it sends the text into the box.
 """
@@ -74,7 +75,8 @@ def _reads(path):
 
 
 def _finds(course_files):
-    """Return whether a file of the course stands anywhere: one of the same content, or one of the same name in such a folder.
+    """Return whether a file of the course stands anywhere: one of the same content, or one of the
+    same name in such a folder.
 
     Each line names a file: its SHA-256, its size, its folder's name and its own.
     """
@@ -164,7 +166,8 @@ def _creates(folder):
 def _fills(files_mib):
     """Write four files of nearly the limit each.
 
-    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many through.
+    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many
+    through.
     """
     block = b"x" * (1 << 20)
     for folder in ("/tmp", "/dev/shm"):

@@ -1,4 +1,5 @@
-"""A control group for one box, where this machine allows it: bounds memory and processes of an attempt and its forks.
+"""A control group for one box, where this machine allows it: bounds memory and processes of an
+attempt and its forks.
 
 RLIMIT_AS bounds each process by itself; only a cgroup bounds all of them together.
 """
@@ -38,7 +39,10 @@ class Cgroup:
                 (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self) -> None:
-        """Remove the cgroup. Its processes must have ended; the kernel may need a moment to notice."""
+        """Remove the cgroup.
+
+        Its processes must have ended; the kernel may need a moment to notice.
+        """
         deadline = time.monotonic() + REMOVAL_SECONDS
         for folder in self.folders:
             while not _removed(folder) and time.monotonic() < deadline:
@@ -46,7 +50,10 @@ class Cgroup:
 
 
 def plan_cgroup(limits: Limits) -> Plan:
-    """Return the cgroup that a box with these limits should have. What earlier judges left is removed first."""
+    """Return the cgroup that a box with these limits should have.
+
+    What earlier judges left is removed first.
+    """
     remove_abandoned()
     memory, pids = (
         str((limits.memory_mib + ZYGOTE_MIB) * MIB),
@@ -82,14 +89,20 @@ def remove_abandoned() -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove the folder, and return whether it is gone. The kernel refuses while a process is left in it."""
+    """Remove the folder, and return whether it is gone.
+
+    The kernel refuses while a process is left in it.
+    """
     with contextlib.suppress(OSError):
         folder.rmdir()
     return not folder.exists()
 
 
 def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
-    """Make the folder with these settings; None if that fails. Settings that this kernel lacks are skipped."""
+    """Make the folder with these settings; None if that fails.
+
+    Settings that this kernel lacks are skipped.
+    """
     try:
         folder.mkdir()
     except OSError:
@@ -106,7 +119,9 @@ def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
 
 
 def _parent_v2() -> Path:
-    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to them."""
+    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to
+    them.
+    """
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             (ROOT / "cgroup.subtree_control").write_text("+memory +pids")

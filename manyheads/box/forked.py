@@ -1,4 +1,6 @@
-"""Boxes that fork attempts without namespaces: for a student's own check, and for a container whose root can make none."""
+"""Boxes that fork attempts without namespaces: for a student's own check, and for a container whose
+root can make none.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,20 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def open_own_box(*, meta: bool = False) -> Box:
-    """Return a box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt.
+    """Return a box for the student's own check.
 
-    meta: calls with meta tensors will be asked. What these import is then ready before an attempt's time begins.
+    It forks where that is safe, else it starts a new interpreter for each attempt.
+
+    meta: calls with meta tensors will be asked. What these import is then ready before an attempt's
+        time begins.
     """
     return ForkedBox(meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
 
 
 def _has_pidfd() -> bool:
-    """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can since 5.3."""
+    """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can
+    since 5.3.
+    """
     with contextlib.suppress(AttributeError, OSError):
         os.close(os.pidfd_open(os.getpid()))
         return True
@@ -43,8 +50,8 @@ def _has_pidfd() -> bool:
 class ForkedBox(WarmBox):
     """Forks this process, so that torch is imported once, and sets torch to one thread in it.
 
-    An attempt starts with a copy of this process's memory, which therefore must hold nothing secret: the judge, which holds
-    the hidden checks, never uses this box.
+    An attempt starts with a copy of this process's memory, which therefore must hold
+    nothing secret: the judge, which holds the hidden checks, never uses this box.
     """
 
     level = Level.PROCESS
@@ -89,12 +96,19 @@ def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None
 
 
 class UserBox(WarmBox):
-    """Level `user`: a zygote of a uid that owns nothing. What others may not read or write, its attempts may not."""
+    """Level `user`: a zygote of a uid that owns nothing.
+
+    What others may not read or write, its attempts may not.
+    """
 
     level = Level.USER
 
     def __init__(self) -> None:
-        """Start it. Raises BoxUnavailable where this process is not root, and so can start none under another uid."""
+        """Start it.
+
+        Raises BoxUnavailable where this process is not root, and so can start none under another
+        uid.
+        """
         uid = uid_for_box()
         if uid is None:
             raise BoxUnavailable(

@@ -1,7 +1,9 @@
-"""Load a source into a process of a box, part by part: what raises, takes too long or ends the process is left out.
+"""Load a source into a process of a box, part by part: what raises, takes too long or ends the
+process is left out.
 
-All parts are run by one message. Where that does not come back, they are run again in another process, one message each:
-the part that ends that process, too, is known by its number, and left out of the next one.
+All parts are run by one message. Where that does not come back, they are run again in another
+process, one message each: the part that ends that process, too, is known by its number, and left
+out of the next one.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ SHORTEST = 0.5  # seconds for a part, below which a busy machine would decide
 
 @dataclass(frozen=True)
 class Stopped:
-    """A part that did not run to its end: the line at which it begins, and why. ended: it ended the process, in this way."""
+    """A part that did not run to its end: the line at which it begins, and why.
+
+    ended: it ended the process, in this way.
+    """
 
     line: int
     raised: Raised | None = None
@@ -35,7 +40,10 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A process that has loaded a source. raised: what its text raised that cannot be parsed. skipped: see Load."""
+    """A process that has loaded a source.
+
+    raised: what its text raised that cannot be parsed. skipped: see Load.
+    """
 
     connection: Connection
     raised: Raised | None = None
@@ -50,7 +58,9 @@ def load(
     connection: Connection | None = None,
     spent: Spent | None = None,
 ) -> Loaded:
-    """Load a source into a process. Raises AttemptEnded where that cannot be done without the parts that end it.
+    """Load a source into a process.
+
+    Raises AttemptEnded where that cannot be done without the parts that end it.
 
     All parts together may take the time of a call, and all processes together an attempt's.
 
@@ -75,7 +85,9 @@ def load(
 
 
 def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
-    """Return a connection to another process of the attempt, which pays for its start: on a GPU that takes seconds."""
+    """Return a connection to another process of the attempt, which pays for its start: on a GPU
+    that takes seconds.
+    """
     started = time.monotonic()
     connection = box.attempt(limits)
     spent.seconds += time.monotonic() - started

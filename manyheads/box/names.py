@@ -1,4 +1,7 @@
-"""The names of isolation levels and devices. It imports almost nothing, so that commands start fast."""
+"""The names of isolation levels and devices.
+
+It imports almost nothing, so that commands start fast.
+"""
 
 from enum import StrEnum
 
@@ -22,4 +25,7 @@ class Device(StrEnum):
 
 
 class BoxUnavailable(CourseFault):
-    """This machine cannot provide the level that was asked for. The text ends with the command to run next."""
+    """This machine cannot provide the level that was asked for.
+
+    The text ends with the command to run next.
+    """

@@ -1,4 +1,6 @@
-"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks attempts."""
+"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks
+attempts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from .warm import WarmBox, refuse_alone, uid_for_box
 from .worker.limits import Limits
 
 _UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
-# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
+# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up
+# with their user namespace.
 _BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv --hostname box".split()
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -30,12 +33,18 @@ _ENVIRONMENT = {
 
 
 class NamespaceBox(WarmBox):
-    """A warm box. `attempt` forks a fresh process with namespaces of its own in a few milliseconds."""
+    """A warm box.
+
+    `attempt` forks a fresh process with namespaces of its own in a few milliseconds.
+    """
 
     level = Level.NAMESPACES
 
     def __init__(self, limits: Limits, hidden: Path, equipment: Equipment | None = None) -> None:
-        """Start it. `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds besides.
+        """Start it.
+
+        `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds
+            besides.
 
         Raises BoxUnavailable, with the command that would help.
         """

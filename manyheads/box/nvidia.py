@@ -1,6 +1,7 @@
 """Find the NVIDIA driver on this machine, and list what a box for `--device cuda` gets of it.
 
-The lists come from libnvidia-container, as far as computing needs them, and from the paths that libcuda.so.1 contains.
+The lists come from libnvidia-container, as far as computing needs them, and from the paths that
+libcuda.so.1 contains.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Places:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU. node: the name of its device file. uuid and bus: as the driver reports them, else empty."""
+    """One GPU. node: the name of its device file. uuid and bus: as the driver reports them, else
+    empty.
+    """
 
     node: str
     uuid: str = ""
@@ -55,7 +58,11 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """What was found. library: the path of libcuda.so.1, "" if not found. known: whether the linker finds it by itself."""
+    """What was found.
+
+    library: the path of libcuda.so.1, "" if not found. known: whether the linker finds it by
+        itself.
+    """
 
     places: Places
     gpus: tuple[Gpu, ...]
@@ -65,7 +72,10 @@ class Driver:
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a box gets in addition to what every box holds. devices: device files. binds: read-only."""
+    """What a box gets in addition to what every box holds.
+
+    devices: device files. binds: read-only.
+    """
 
     devices: tuple[Bind, ...] = ()
     binds: tuple[Bind, ...] = ()
@@ -100,7 +110,9 @@ def _first_with_driver(folders: Sequence[str]) -> str:
 
 
 def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
-    """Yield what a box that runs as `uid` lacks (None: as this process's uid), each with the command that would help."""
+    """Yield what a box that runs as `uid` lacks (None: as this process's uid), each with the
+    command that would help.
+    """
     dev = driver.places.dev
     if not driver.gpus:
         yield (
@@ -138,7 +150,9 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """Return what a box gets for one of the `separate_gpus`: its device file, and no other GPU's if it has a UUID."""
+    """Return what a box gets for one of the `separate_gpus`: its device file, and no other GPU's if
+    it has a UUID.
+    """
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
     visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
@@ -199,7 +213,10 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
 
 
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
-    """Return whether a process with this uid, which owns nothing, may open the path. None: whether this process may."""
+    """Return whether a process with this uid, which owns nothing, may open the path.
+
+    None: whether this process may.
+    """
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))
     wanted = stat.S_IROTH | (stat.S_IWOTH if write else 0)

@@ -1,6 +1,9 @@
-"""The `process` level: a fresh interpreter with rlimits and a deadline. It is for a student's own check, not for grading.
+"""The `process` level: a fresh interpreter with rlimits and a deadline.
 
-It connects over the loopback, with a password from its standard input, for Windows lets no process inherit a descriptor.
+It is for a student's own check, not for grading.
+
+It connects over the loopback, with a password from its standard input, for Windows lets no process
+inherit a descriptor.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from .contents import box_modules
 from .names import BoxUnavailable, Level
 from .worker.limits import CUDA, Limits, time_files
 
-# torch.compile gives back what it is given: its compiler needs programs and folders that no box has.
+# torch.compile gives back what it is given: its compiler needs programs and folders that no box
+# has.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"}
 _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 _PATIENCE = 60.0  # seconds for an interpreter to start, and as many for it to import torch
@@ -134,7 +138,10 @@ def _code(limits: Limits) -> str:
 def _end(
     process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
 ) -> int | None:
-    """End the process. Returns its exit code as Popen has it, None on Windows, where killing decides the code."""
+    """End the process.
+
+    Returns its exit code as Popen has it, None on Windows, where killing decides the code.
+    """
     code: int | None = None
     try:
         code = process.wait(0.05)

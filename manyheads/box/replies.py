@@ -1,6 +1,8 @@
-"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its bounds, or BadReply is raised.
+"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its
+bounds, or BadReply is raised.
 
-A message is read in one pass, and refused unless it is written just as the worker writes what was read of it.
+A message is read in one pass, and refused unless it is written just as the worker writes what was
+read of it.
 """
 
 from __future__ import annotations
@@ -24,11 +26,17 @@ _Read = Callable[[Any, Sequence[Tensor]], Any]
 
 
 class BadReply(Exception):
-    """The bytes are not a reply. The text completes "it sent something that is not an answer: …"."""
+    """The bytes are not a reply.
+
+    The text completes "it sent something that is not an answer: …".
+    """
 
 
 class _NotAsAgreed(Exception):
-    """A value is not what its annotation says. args: the fields that lead to it, which are words of ours."""
+    """A value is not what its annotation says.
+
+    args: the fields that lead to it, which are words of ours.
+    """
 
 
 def read_reply(payload: bytes) -> Reply:
@@ -55,7 +63,10 @@ def _consistent(reply: Reply) -> Reply:
 
 
 def split(payload: bytes, count: int) -> list[bytes]:
-    """Return the bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
+    """Return the bytes of `count` replies, each preceded by its length.
+
+    Raises BadReply, and nothing else, for anything else.
+    """
     replies, at = [], 0
     for _ in range(count):
         begin = at + wire.LENGTH.size
@@ -70,7 +81,9 @@ def split(payload: bytes, count: int) -> list[bytes]:
 
 
 def within_file(reply: Reply, lines: int) -> Reply:
-    """Leave out line numbers beyond the file's last line, by which an attempt could carry out information."""
+    """Leave out line numbers beyond the file's last line, by which an attempt could carry out
+    information.
+    """
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
 

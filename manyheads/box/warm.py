@@ -1,4 +1,6 @@
-"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and ended."""
+"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and
+ended.
+"""
 
 from __future__ import annotations
 
@@ -105,21 +107,27 @@ class WarmBox(ABC):
 
 
 class Lifeline:
-    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has ended."""
+    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has
+    ended.
+    """
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._is_ending = False
 
     def end(self, seconds: float) -> int | None:
-        """Have the supervisor end the attempt, and wait for the exit status that it reports; None if it is not known."""
+        """Have the supervisor end the attempt, and wait for the exit status that it reports; None
+        if it is not known.
+        """
         self._is_ending = True
         with contextlib.suppress(OSError):
             self._ours.shutdown(socket.SHUT_WR)
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Return whether the attempt was to end, and its process or what it started is still there after so many seconds."""
+        """Return whether the attempt was to end, and its process or what it started is still there
+        after so many seconds.
+        """
         if self._is_ending:
             self._wait(seconds)
         return self._is_ending
@@ -148,12 +156,16 @@ def _file(pipe: int, mode: str) -> io.FileIO:
 
 
 def uid_for_box() -> int | None:
-    """Return an unprivileged uid for this process's box; None where we are not root and need none."""
+    """Return an unprivileged uid for this process's box; None where we are not root and need
+    none.
+    """
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
 def refuse_alone() -> None:
-    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
+    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after
+    `unshare -r`.
+    """
     try:
         mapped = sum(
             int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines()

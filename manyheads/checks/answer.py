@@ -23,7 +23,8 @@ HUGE = 1e6  # from here on a number is as good as infinite
 class Answer:
     """A call and its reply, with accessors for checks.
 
-    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several; `mean, count = answer` works.
+    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several;
+    `mean, count = answer` works.
     step: whose answer this is, of a call with several steps. path: which part of it.
     """
 
@@ -55,7 +56,9 @@ class Answer:
 
     @property
     def output(self) -> Tensor:
-        """The output of the first run, in float64 unless it is bool or integer. Raises CheckFailed."""
+        """The output of the first run, in float64 unless it is bool or integer. Raises
+        CheckFailed.
+        """
         return self.outputs[0]
 
     @property
@@ -69,7 +72,9 @@ class Answer:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the output as the attempt returned it, for example "float32". Raises CheckFailed if it has none."""
+        """The dtype of the output as the attempt returned it, for example "float32". Raises
+        CheckFailed if it has none.
+        """
         found = self._found()[0]
         if found.dtype is None:
             raise self._no_tensor(found)
@@ -86,7 +91,9 @@ class Answer:
         return self._found()[0].kind
 
     def of_another_kind(self, due: str, came: str) -> CheckFailed:
-        """Return the failure of an answer that is not of the kind that is due, or holds no numbers where it has to."""
+        """Return the failure of an answer that is not of the kind that is due, or holds no numbers
+        where it has to.
+        """
         asked, yours = "None" if due == "NoneType" else kind_name(due), kind_name(came)
         if due == came:
             asked, yours = (
@@ -102,7 +109,9 @@ class Answer:
 
     @property
     def module(self) -> ModuleFacts:
-        """The facts of the first module that the call built. Raises CheckFailed if it built none."""
+        """The facts of the first module that the call built. Raises CheckFailed if it built
+        none.
+        """
         if not self.reply.modules:
             self.must_return()
             raise CheckFailed("no module was built")
@@ -125,7 +134,9 @@ class Answer:
         return None if found is None else wide(found)
 
     def must_return(self) -> None:
-        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure than is asked."""
+        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure
+        than is asked.
+        """
         if self.reply.raised is not None:
             raise AttemptRaised(self.reply.raised)
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
@@ -159,7 +170,9 @@ class Answer:
         return self.step * len(leaves) + leaves.index(self.path)
 
     def _where(self) -> str:
-        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
+        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as
+        mean of call 2".
+        """
         return (
             f" as {self.label}"
             if self.path
@@ -170,7 +183,9 @@ class Answer:
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
-    """Yield the answer that each output of the reply is: for each run, for each step, for each leaf."""
+    """Yield the answer that each output of the reply is: for each run, for each step, for each
+    leaf.
+    """
     for _ in range(call.runs):
         for step in range(len(call.steps)):
             for path, _ in call.form.leaves():
@@ -189,7 +204,9 @@ def has_numbers(reply: Reply) -> bool:
 
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
-    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
+    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite
+    or NaN.
+    """
     rows = [
         out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None
     ]

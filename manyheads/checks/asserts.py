@@ -26,7 +26,8 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
 
     Args:
         condition: anything, of which Python's truth counts.
-        evidence: the sentence that the student reads. It says where and what kind, never an expected value.
+        evidence: the sentence that the student reads. It says where and what kind, never an
+            expected value.
         suspect: the id of a misconception that this failure alone proves.
     """
     if not condition:
@@ -40,7 +41,8 @@ def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
 
     Args:
         got: an answer of the attempt.
-        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of numbers, a text, a number.
+        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of
+            numbers, a text, a number.
         what: what a student calls the answer; by default "the output", or the name of the part.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
@@ -117,18 +119,19 @@ def assert_gradients_match(
 ) -> None:
     """Assert that the gradients of these names exist and agree.
 
-    Differences are relative to the largest of all these gradients, so that a gradient that is zero in exact arithmetic (a
-    key bias's) is compared absolutely.
+    Differences are relative to the largest of all these gradients, so that a gradient that is zero
+    in exact arithmetic (a key bias's) is compared absolutely.
 
     Args:
         got: an answer of the attempt, which was asked for gradients: `attempt.asking(cotangent=g)`.
         want: the answer of the reference to the same call.
-        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's, "then.0.args.0" that of the second call's
-            first argument.
+        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's,
+            "then.0.args.0" that of the second call's first argument.
         suspect_if_cut: the id of a misconception that is proved where no gradient arrives at all.
 
     Raises:
-        ValueError: if no name is given, or the reference has no gradient of it. The check's author reads it.
+        ValueError: if no name is given, or the reference has no gradient of it. The check's author
+            reads it.
     """
     _demand_gradients(want, names)
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
@@ -153,7 +156,9 @@ def assert_gradients_match(
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
-    """Raise ValueError, which the author of the check reads, unless the reference was asked for gradients of these names."""
+    """Raise ValueError, which the author of the check reads, unless the reference was asked for
+    gradients of these names.
+    """
     want.must_return()
     if not names:
         raise ValueError(
@@ -177,7 +182,8 @@ def assert_refused(
 
     Args:
         got: an answer of the attempt to what it should refuse.
-        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in silence".
+        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in
+            silence".
         also: names of further exceptions that will do, such as `("RuntimeError",)`.
         suspect: the id of a misconception that is proved if nothing is raised.
     """
@@ -206,9 +212,11 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
-    """Return the largest difference as a fraction of `scale`, by default the largest finite expected value.
+    """Return the largest difference as a fraction of `scale`, by default the largest finite
+    expected value.
 
-    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity or a NaN.
+    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity
+    or a NaN.
     """
     if got.numel() == 0:
         return 0.0
@@ -224,7 +232,9 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
 
 
 def moved(before: Tensor, after: Tensor) -> Tensor:
-    """Return how much the output of each token changed, (B, T, C) → (B, T), as a fraction of the largest output."""
+    """Return how much the output of each token changed, (B, T, C) → (B, T), as a fraction of the
+    largest output.
+    """
     before, after = before.double().nan_to_num(), after.double().nan_to_num()
     return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
 
@@ -285,15 +295,17 @@ def label(name: str) -> str:
     return name
 
 
-# Half precision: how closely an attempt under autocast must agree with the reference in float64: fractions of the
-# largest expected value. On a CPU, right attempts at modules differ by at most 0.0013 in float16 and
-# 0.0115 in bfloat16, depending on where they round.
+# Half precision: how closely an attempt under autocast must agree with the reference in float64:
+# fractions of the largest expected value. On a CPU, right attempts at modules differ by at most
+# 0.0013 in float16 and 0.0115 in bfloat16, depending on where they round.
 TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)
 
 
 def assert_near(got: Answer, want: Answer, what: str = "the output") -> None:
-    """Assert that an answer under autocast is finite, and differs by no more than rounding in that precision explains."""
+    """Assert that an answer under autocast is finite, and differs by no more than rounding in that
+    precision explains.
+    """
     dtype = got.call.autocast
     assert dtype is not None
     label = f"under autocast in {dtype}, {what}"

@@ -13,9 +13,11 @@ from ..box.worker.messages import Build, Call, StandIn
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
-    """Return the call with every floating-point tensor and every module in this dtype, to be executed on this device.
+    """Return the call with every floating-point tensor and every module in this dtype, to be
+    executed on this device.
 
-    A module that states a dtype or a device keeps it. The tensors are moved in the process that executes the call.
+    A module that states a dtype or a device keeps it. The tensors are moved in the process that
+    executes the call.
     """
     target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
     changed = map_call(
@@ -36,7 +38,9 @@ def map_call(
     tensor: Callable[[Tensor], Tensor],
     build: Callable[[Build], Mapping[str, Any]] = lambda _: {},
 ) -> Call:
-    """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every Build."""
+    """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every
+    Build.
+    """
 
     def change(value: Any) -> Any:
         if isinstance(value, Tensor):

@@ -1,7 +1,7 @@
 """Explain a student's exception in one sentence.
 
-The exception's own message could reveal hidden inputs, so in grading it is not shown. It is matched against the kinds of
-exceptions of kinds.yaml, and the kind is explained.
+The exception's own message could reveal hidden inputs, so in grading it is not shown. It is matched
+against the kinds of exceptions of kinds.yaml, and the kind is explained.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _KNOWN = frozenset(
     StopIteration SyntaxError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
     ZeroDivisionError""".split()
 )
-# Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their names.
+# Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their
+# names.
 _LAYER = "LAYER", "(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 _OVERLOADS = ", but expected one of:"  # behind it PyTorch lists all signatures, on many lines
@@ -33,7 +34,9 @@ _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of exception: how to recognise it, what it means, and the misconception that causes it, if any."""
+    """A kind of exception: how to recognise it, what it means, and the misconception that causes
+    it, if any.
+    """
 
     type: str
     pattern: re.Pattern[str]
@@ -78,12 +81,16 @@ def _is_one_of(raised: Raised | None, *ids: str) -> bool:
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
+    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch
+    raises by itself.
+    """
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def says_unwritten(raised: Raised | None) -> bool:
-    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
+    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions
+    of the same type.
+    """
     return (
         raised is not None
         and raised.type == "NotImplementedError"
@@ -92,12 +99,16 @@ def says_unwritten(raised: Raised | None) -> bool:
 
 
 def is_unfinished(raised: Raised) -> bool:
-    """Return whether what was called is not written or not there yet, which says nothing of the functions that are."""
+    """Return whether what was called is not written or not there yet, which says nothing of the
+    functions that are.
+    """
     return _is_one_of(raised, "unwritten", "left_open", "undefined")
 
 
 def is_left_open(raised: Raised | None) -> bool:
-    """Return whether a function that has something in it says that a part of it is not written yet."""
+    """Return whether a function that has something in it says that a part of it is not written
+    yet.
+    """
     return _is_one_of(raised, "left_open")
 
 
@@ -107,7 +118,9 @@ def is_undefined(raised: Raised) -> bool:
 
 
 def missing_name(raised: Raised | None) -> str:
-    """Return the name for want of which a call raised; "" where it raised for another reason, or not at all."""
+    """Return the name for want of which a call raised; "" where it raised for another reason, or
+    not at all.
+    """
     named = (
         _MISSING.match(raised.message)
         if raised and raised.type in ("NameError", "AttributeError")
@@ -122,7 +135,9 @@ def is_shape_fault(raised: Raised) -> bool:
 
 
 def is_dtype_fault(raised: Raised) -> bool:
-    """Return whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
+    """Return whether an operation got tensors of different dtypes. Then the answer in the other
+    dtype says more.
+    """
     kind = kind_of(raised)
     return kind is not None and kind.misconception == "hard_coded_dtype"
 
@@ -143,7 +158,8 @@ def explain(raised: Raised) -> str:
 
 
 def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) -> str:
-    """Return one sentence, with the exception's message where it is shown: to its student alone, where nothing is hidden.
+    """Return one sentence, with the exception's message where it is shown: to its student alone,
+    where nothing is hidden.
 
     due: a sentence about what is due in its place.
     """

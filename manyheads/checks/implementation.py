@@ -1,7 +1,8 @@
-"""The interface through which checks ask an attempt, the reference or a mutant, for one call or several.
+"""The interface through which checks ask an attempt, the reference or a mutant, for one call or
+several.
 
-A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls are executed (in the box
-or in the judge) and in which dtype.
+A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls
+are executed (in the box or in the judge) and in which dtype.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ MOST_OUTPUTS = 512  # of one sequence: a reply has room for no more
 
 @dataclass(frozen=True)
 class Part:
-    """What a call of a sequence will return, or a part of it, to be handed to a later call. It holds no data."""
+    """What a call of a sequence will return, or a part of it, to be handed to a later call. It
+    holds no data.
+    """
 
     step: int
     form: Form = field(repr=False)
@@ -39,7 +42,8 @@ class Part:
 
 
 class CallSequence:
-    """Calls that are made in one go, when all are listed: so each implementation is asked the same ones.
+    """Calls that are made in one go, when all are listed: so each implementation is asked the same
+    ones.
 
     calls = attempt.module("Counter").sequence()
     first = calls(x)
@@ -54,7 +58,9 @@ class CallSequence:
         self._mode: bool | None = None
 
     def train(self, mode: bool = True) -> None:
-        """Put the instance in training mode, or in eval mode, before the next call. Raises ValueError before the first one."""
+        """Put the instance in training mode, or in eval mode, before the next call. Raises
+        ValueError before the first one.
+        """
         if not self._steps:
             raise ValueError(
                 "the mode of the first call is that of the module: module(…).training().sequence()"
@@ -71,7 +77,9 @@ class CallSequence:
         return Part(len(self._steps) - 1, self._call.form)
 
     def ask(self) -> list[Answer]:
-        """Make the calls. Returns the answer to each. Raises ValueError where there are none, or too many."""
+        """Make the calls. Returns the answer to each. Raises ValueError where there are none, or
+        too many.
+        """
         if not self._steps:
             raise ValueError("a sequence without calls asks nothing")
         call = of_tensors(self._call.with_steps(tuple(self._steps)))
@@ -84,7 +92,9 @@ class CallSequence:
 
 
 def of_tensors(call: Call) -> Call:
-    """Return a call that is given ndarrays as one with tensors, of which the attempt is given ndarrays."""
+    """Return a call that is given ndarrays as one with tensors, of which the attempt is given
+    ndarrays.
+    """
     if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
         return call
     changed = call.map(
@@ -101,14 +111,18 @@ class Runner(Protocol):
         """The device of its computations: "cpu" or "cuda"."""
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply to a call whose tensors are float64. Raises AttemptEnded if the process ends."""
+        """Return the reply to a call whose tensors are float64. Raises AttemptEnded if the process
+        ends.
+        """
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """Calls functions and modules by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
+    """Calls functions and modules by name: `attempt.call("attend", q, k, v)`,
+    `attempt.module("CausalAttention", 4, 6, 8)`.
 
-    `asking` sets fields of `Call` for all calls of the result: `attempt.asking(cotangent=g, runs=2).call(...)`.
+    `asking` sets fields of `Call` for all calls of the result:
+    `attempt.asking(cotangent=g, runs=2).call(...)`.
 
     forms: what functions and classes return, by their names, where that is not one tensor.
     """
@@ -135,7 +149,8 @@ class Implementation:
         return CallSequence(self.call_of(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
-        """Describe a module to build, by the name of its class: in eval mode, with its own initial weights, unless said otherwise.
+        """Describe a module to build, by the name of its class: in eval mode, with its own initial
+        weights, unless said otherwise.
 
         Example: `attempt.module("CausalAttention", 4, 6, 8).loaded(weights)(x)`
         """
@@ -160,7 +175,9 @@ class Implementation:
 
 @dataclass(frozen=True)
 class Module:
-    """The description of a module. Every call builds it anew, so that no call depends on an earlier one."""
+    """The description of a module. Every call builds it anew, so that no call depends on an earlier
+    one.
+    """
 
     implementation: Implementation
     build: Build
@@ -170,7 +187,9 @@ class Module:
         return Module(self.implementation.asking(**options), self.build)
 
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
-        """Return the module with these parameters loaded, by name; parameters that are not named become zero."""
+        """Return the module with these parameters loaded, by name; parameters that are not named
+        become zero.
+        """
         return self._with(state=dict(state))
 
     def training(self) -> Module:
@@ -190,7 +209,9 @@ class Module:
         return self._with(device=device)
 
     def without_init(self) -> Module:
-        """Return the module without random initialisation, to save time if all weights are loaded anyway."""
+        """Return the module without random initialisation, to save time if all weights are loaded
+        anyway.
+        """
         return self._with(skip_init=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
@@ -216,8 +237,8 @@ class Module:
 class LocalRunner:
     """Runs trusted code (the reference, a mutant) in the judge's own process.
 
-    only_values: compute outputs, gradients and exceptions only. The other fields of replies are then not meaningful, and
-    a call costs a quarter less.
+    only_values: compute outputs, gradients and exceptions only. The other fields of replies are
+    then not meaningful, and a call costs a quarter less.
     """
 
     namespace: Mapping[str, object]

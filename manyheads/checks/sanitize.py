@@ -1,4 +1,6 @@
-"""Make text safe to show. A student chose some of it, for example a parameter's or a type's name."""
+"""Make text safe to show. A student chose some of it, for example a parameter's or a type's
+name.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ _OTHER_TENSORS = frozenset(
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
-    """Return one line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`.
+    """Return one line of printable characters, without `::` (which starts a command to a CI
+    runner), cut at `limit`.
 
     keeps_blanks: at its beginning and between words; else one alone stands between two words.
     """
@@ -33,7 +36,9 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
 
 
 def joined(*sentences: str) -> str:
-    """Return sentences in a line, those that are not empty, each with one mark between it and the next."""
+    """Return sentences in a line, those that are not empty, each with one mark between it and the
+    next.
+    """
     *before, last = [*filter(None, sentences)] or [""]
     return (
         "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before)
@@ -42,7 +47,9 @@ def joined(*sentences: str) -> str:
 
 
 def kind_name(kind: str) -> str:
-    """Return the type of a return value in words that may be shown: the name of a common type, or no name."""
+    """Return the type of a return value in words that may be shown: the name of a common type, or
+    no name.
+    """
     if kind == "NoneType":
         return "None: is a return missing at its end?"
     if kind == OPAQUE:

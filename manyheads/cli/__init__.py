@@ -1,4 +1,6 @@
-"""The command `course`: a file for each group of commands. Each imports what it needs when it runs."""
+"""The command `course`: a file for each group of commands. Each imports what it needs when it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def main() -> None:
-    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C, 141 SIGPIPE."""
+    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the
+    grader, 130 Ctrl-C, 141 SIGPIPE.
+    """
     try:
         _handle_ctrl_c()
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
@@ -37,7 +41,9 @@ def main() -> None:
 
 
 def _handle_ctrl_c() -> None:
-    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their import, and by a `__del__`."""
+    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their
+    import, and by a `__del__`.
+    """
     import signal
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -65,7 +71,9 @@ def _handle_ctrl_c() -> None:
 
 
 def _flushed(status: int) -> int:
-    """Write what is left to be written. Returns the status; 2 where standard output takes nothing more, 141 where nobody reads it."""
+    """Write what is left to be written. Returns the status; 2 where standard output takes nothing
+    more, 141 where nobody reads it.
+    """
     from contextlib import suppress
 
     if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # click's, after EPIPE
@@ -113,7 +121,9 @@ def _run() -> int:
 
 
 def _next_after(error: OSError) -> str | None:
-    """Return what to do where the machine did not let a file be read or written; None where the fault may be our own."""
+    """Return what to do where the machine did not let a file be read or written; None where the
+    fault may be our own.
+    """
     import errno
 
     full = (
@@ -140,7 +150,9 @@ def _say(sentence: str) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Show the traceback of a fault of the grader's own, and do not exit with the status of a failed check."""
+    """Show the traceback of a fault of the grader's own, and do not exit with the status of a
+    failed check.
+    """
     import traceback
 
     traceback.print_exception(error)

@@ -1,4 +1,6 @@
-"""The commands, put together, in panels: who looks into a student's repository sees what is for students."""
+"""The commands, put together, in panels: who looks into a student's repository sees what is for
+students.
+"""
 
 from __future__ import annotations
 

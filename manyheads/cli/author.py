@@ -27,7 +27,8 @@ def init(
     folder: Annotated[Path, Argument(help="A new folder, or an empty one.")],
     title: Annotated[str, Option(help="The title of the course.")] = "Averages",
 ) -> None:
-    """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
+    """Make a small complete course of your own: one exercise worked out, a class to grade, a
+    Makefile, a workflow.
 
     Example: `course init ../my-course`
     """
@@ -98,7 +99,8 @@ def verify(
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
+    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing
+    hidden is released.
 
     Example: `course verify 01 --seeds 20`
     """
@@ -124,7 +126,8 @@ def verify(
 
 
 def doctor(course: CourseOption = None) -> None:
-    """Show which isolation levels hold here, proved by a canary, and what would improve this machine.
+    """Show which isolation levels hold here, proved by a canary, and what would improve this
+    machine.
 
     Example: `course doctor`
     """

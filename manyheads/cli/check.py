@@ -1,4 +1,6 @@
-"""`course check`: a student's own attempts, against recorded answers, once or at every save. `course lsp`: the same for an editor."""
+"""`course check`: a student's own attempts, against recorded answers, once or at every save.
+`course lsp`: the same for an editor.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,8 @@ def show(
     *,
     is_last: bool = True,
 ) -> bool:
-    """Print the result of each attempt, how far the student is, and what comes next. Returns whether all of them are done.
+    """Print the result of each attempt, how far the student is, and what comes next. Returns
+    whether all of them are done.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
 
@@ -144,7 +147,9 @@ def show(
 
 
 def class_news(course: Course) -> str:
-    """Return what git has fetched of the class repository and not merged, by exercise; "" where that is nothing, or unknown."""
+    """Return what git has fetched of the class repository and not merged, by exercise; "" where
+    that is nothing, or unknown.
+    """
 
     def changed(*options: str) -> list[str]:
         command = [
@@ -181,9 +186,10 @@ def class_news(course: Course) -> str:
 def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]) -> None:
     """Check the first of these exercises that is not done, then each one that is saved.
 
-    A student goes on to exercises that were not named, so those count, too. Editors get what is wrong with the named ones
-    that are begun, a line each. A line before says that checking begins, and one behind that it has ended: in between stands
-    all that is wrong, also with files that have not changed.
+    A student goes on to exercises that were not named, so those count, too. Editors get what is
+    wrong with the named ones that are begun, a line each. A line before says that checking begins,
+    and one behind that it has ended: in between stands all that is wrong, also with files that have
+    not changed.
 
     Args:
         desk: Runs the checks.
@@ -211,7 +217,9 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
 
 
 def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
-    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun, else what to write."""
+    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun,
+    else what to write.
+    """
     course, names = desk.course, [exercise.id]
     own = read_own(course, exercise)
     done = set[Exercise]()
@@ -232,8 +240,8 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
 def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
     """Yield the first, then each exercise whose script or notebook has changed since.
 
-    What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
-    before it was asked to, nor on some network drives.
+    What the operating system tells only says when to look, and it is looked at every second, too:
+    it tells nothing of saves before it was asked to, nor on some network drives.
     """
     from watchfiles import watch
 
@@ -252,7 +260,8 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
 def lsp() -> None:
     """Serve an editor by the Language Server Protocol.
 
-    Your editor starts it, and speaks to it over standard input and output. At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+    Your editor starts it, and speaks to it over standard input and output. At each save it shows
+    what is wrong at its line, with hints as code actions and shapes as inlay hints.
 
     Example: `course lsp`, as the command of a language server for Python
     """

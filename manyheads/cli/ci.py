@@ -25,7 +25,8 @@ def collect(
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("submitted"),
     course: CourseOption = None,
 ) -> None:
-    """Fetch the pull request's exercise files, as data. Needs GITHUB_TOKEN, which may read the repository.
+    """Fetch the pull request's exercise files, as data. Needs GITHUB_TOKEN, which may read the
+    repository.
 
     Example: `course ci collect --out submitted`
     """
@@ -85,7 +86,8 @@ def report(
     submitted: Submitted = Path("submitted"),
     course: CourseOption = None,
 ) -> None:
-    """Write the pull request's comment, its check run and the summary. Needs GITHUB_TOKEN, which may write those.
+    """Write the pull request's comment, its check run and the summary. Needs GITHUB_TOKEN, which
+    may write those.
 
     Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
     """

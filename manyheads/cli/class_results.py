@@ -1,4 +1,6 @@
-"""A class from its results, as they count by dates, decisions and roster, and what every command says of it at its end."""
+"""A class from its results, as they count by dates, decisions and roster, and what every command
+says of it at its end.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ ON_THE_PAGE = "Next: course report, whose class page has them all"
 
 
 def course_near(option: Path | None, results: Path) -> Course | None:
-    """Return the course that the option names, or that of the working folder, or of the results. Raises CourseError.
+    """Return the course that the option names, or that of the working folder, or of the results.
+    Raises CourseError.
 
     None where there is no course; then it is said that nothing is decided.
     """
@@ -44,14 +47,18 @@ def course_near(option: Path | None, results: Path) -> Course | None:
 
 
 def roster_of(course: Course | None, option: Path | None) -> Path | None:
-    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the option is `none`."""
+    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the
+    option is `none`.
+    """
     if option is None and course is not None and course.file.roster:
         return course.root / course.file.roster
     return None if option == Path("none") else option
 
 
 def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
-    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody of these present."""
+    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody
+    of these present.
+    """
     path = roster_of(course, option)
     if path is None:
         return NOBODY
@@ -65,7 +72,9 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
 
 
 def known_students(course: Course) -> set[str]:
-    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises CourseFault."""
+    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises
+    CourseFault.
+    """
     path, submitted = roster_of(course, None), course.root / "submitted"
     on_roster = (
         {student.id for student in read_roster(path).students} if path is not None else set()
@@ -79,7 +88,9 @@ def known_students(course: Course) -> set[str]:
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
-    """Return results of those on the roster who handed in nothing, and about whom something is decided."""
+    """Return results of those on the roster who handed in nothing, and about whom something is
+    decided.
+    """
     own: dict[str, list[Result]] = {}
     for result in counted:
         own.setdefault(result.assignment, []).append(result)
@@ -128,7 +139,9 @@ def class_of(
 
 
 def _by_roster(found: Sequence[Result], members: ClassList) -> list[Result]:
-    """Return the results by the roster's students: those that came by pull request are of a GitHub account, which it knows."""
+    """Return the results by the roster's students: those that came by pull request are of a GitHub
+    account, which it knows.
+    """
     folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in found]
     for student, each in zip(named, found, strict=True):
         if (folder := folders.setdefault((student, each.assignment), each.student)) != each.student:
@@ -176,7 +189,8 @@ def _of_section(members: ClassList, section: str) -> ClassList:
 
 
 def tell(console: Console, view: ClassView, how: str) -> bool:
-    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and what is not.
+    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and
+    what is not.
 
     Returns whether all is graded.
     """
@@ -214,7 +228,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
 
 
 def name_not_graded(console: Console, view: ClassView) -> bool:
-    """Name who is not graded in which exercise, with the reason. Returns whether there is nobody."""
+    """Name who is not graded in which exercise, with the reason. Returns whether there is
+    nobody.
+    """
     found = sorted(
         (each for part in view.parts for each in part.not_graded), key=lambda each: each[0]
     )
@@ -244,7 +260,9 @@ def name(
     style: str = "yellow",
     most: int | None = MOST_NAMED,
 ) -> None:
-    """Name what is of one kind, as far as a terminal has room for it. following: what shows the rest."""
+    """Name what is of one kind, as far as a terminal has room for it. following: what shows the
+    rest.
+    """
     console.say(*(f"{kind}: {each}" for each in said[:most]), style=style)
     if left := len(said) - len(said[:most]):
         console.say(f"{kind}: and {left} more. {following}", style=style)

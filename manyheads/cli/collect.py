@@ -46,10 +46,12 @@ def collect(
     verbose: Annotated[bool, Option("--verbose", help="Tell every file, and every note.")] = False,
     course: CourseOption = None,
 ) -> None:
-    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
+    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of
+    students, as `course grade` reads them.
 
-    The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Whatever is not taken
-    is named with its reason; then the exit status is 1. There is a line for each student, and with --verbose for each file.
+    The newest attempt wins, and the others are named. Run again, it changes nothing but what is
+    newer. Whatever is not taken is named with its reason; then the exit status is 1. There is a
+    line for each student, and with --verbose for each file.
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """

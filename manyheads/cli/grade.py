@@ -98,14 +98,17 @@ def grade(
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
 ) -> None:
-    """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
+    """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays
+    as it is.
 
-    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
-    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. The same holds where
-    the grader itself fails at an exercise: that has no points, and the same command tries it again. What a learning
-    platform gives is laid out by `course collect` first.
+    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT
+    holds what was found. Whatever lies there and is not graded is named with its reason; then the
+    exit status is 1. The same holds where the grader itself fails at an exercise: that has no
+    points, and the same command tries it again. What a learning platform gives is laid out by
+    `course collect` first.
 
-    Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out grades everything anew.
+    Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out
+    grades everything anew.
 
     Example: `course grade submitted --out results`
     """

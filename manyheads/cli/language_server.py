@@ -1,6 +1,8 @@
-"""Serve an editor: what `course check` says as diagnostics, hints as code actions, the shapes of `course trace` as inlay hints.
+"""Serve an editor: what `course check` says as diagnostics, hints as code actions, the shapes of
+`course trace` as inlay hints.
 
-It looks at what is saved, never at what is being typed. Imports pygls, which manyheads[editor] brings.
+It looks at what is saved, never at what is being typed. Imports pygls, which manyheads[editor]
+brings.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ HINT, SOURCE = "course.hint", "course"
 
 
 def diagnostic_of(wrong: Problem, uri: str, last: str) -> types.Diagnostic:
-    """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked for, is related information."""
+    """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked
+    for, is related information.
+    """
     start, end = (
         types.Position(wrong.line - 1, column - 1) for column in (wrong.column, wrong.end_column)
     )
@@ -51,7 +55,8 @@ def diagnostic_of(wrong: Problem, uri: str, last: str) -> types.Diagnostic:
 def shapes_of(
     calls: Sequence[Explained], texts: Sequence[str], lines: range
 ) -> Iterator[types.InlayHint]:
-    """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
+    """Yield what each of these lines makes in the first call that comes to it: the shape that its
+    last operation gives.
 
     What a line does in a loop of its own, as in a list's brackets, is not what it makes.
     """
@@ -78,7 +83,9 @@ def shapes_of(
 
 
 class Editor:
-    """Answers one editor. One thing is run at a time, for an attempt may need all of the machine."""
+    """Answers one editor. One thing is run at a time, for an attempt may need all of the
+    machine.
+    """
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
@@ -86,7 +93,9 @@ class Editor:
         self._traces: dict[Own, list[Explained]] = {}
 
     def publish(self, uri: str, own: Own) -> None:
-        """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
+        """Check what is saved, and publish what is wrong; nothing where the student works in the
+        notebook.
+        """
         result = told_of(Checks(own.course, self._box), own)
         wrong = (
             problems(result, own.source)
@@ -121,7 +130,9 @@ class Editor:
         self._server.window_show_message(types.ShowMessageParams(kind, as_called(text)))
 
     def ask(self, method: Callable[..., Any], uri: str, *about: Any) -> Any:
-        """Call one of these about an exercise's script; of another file, None. A fault of the course is shown as a message."""
+        """Call one of these about an exercise's script; of another file, None. A fault of the
+        course is shown as a message.
+        """
         path = Path(to_fs_path(uri) or "").resolve()
         try:
             course = load_course(find_course(path.parent))

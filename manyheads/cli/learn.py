@@ -1,4 +1,6 @@
-"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`, `train`; and `bench`."""
+"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`,
+`train`; and `bench`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ RECENT = 50  # how many steps a loss is averaged over, because it varies from ba
 def desk_of(
     course: Path | None, *, fresh: bool = False, looks: bool = False, quiet: bool = False
 ) -> tuple[Checks, Console]:
-    """Return the checks of a student's own attempts, and the console. It shows what is waited for, unless it is quiet for programs."""
+    """Return the checks of a student's own attempts, and the console. It shows what is waited for,
+    unless it is quiet for programs.
+    """
     desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
     if not quiet:
         desk.waiting = lambda exercise: waiting(console, f"checking {label_of(exercise)}")
@@ -60,7 +64,9 @@ def desk_of(
 
 
 def own_meant(course: Course, name: str | None, command: str) -> Own:
-    """Return the attempt at the exercise of this name, or without one at that which was checked last. Raises CourseError."""
+    """Return the attempt at the exercise of this name, or without one at that which was checked
+    last. Raises CourseError.
+    """
     if (
         exercise := exercise_named(course, name, command) if name else checked_last(course)
     ) is None:
@@ -70,7 +76,9 @@ def own_meant(course: Course, name: str | None, command: str) -> Own:
 
 
 def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
-    """Return what a check of the attempt finds, whose first hint is told with it; None where there is no file."""
+    """Return what a check of the attempt finds, whose first hint is told with it; None where there
+    is no file.
+    """
     if own.source.missing:
         return None
     result = checks.result(own)
@@ -262,7 +270,9 @@ def ask(
 
 
 def _letter(console: Console) -> str:
-    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was asked for is dropped."""
+    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was
+    asked for is dropped.
+    """
     said = "?"
     while said not in ("", STOP, *LETTERS):
         console.print("A, B, C or D (Enter: show it, q: stop): ", end="")

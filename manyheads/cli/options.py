@@ -45,7 +45,9 @@ JsonOption = Annotated[
 
 
 def course_of(folder: Path | None) -> Course:
-    """Return the course that the option names, or that of the working folder. Raises CourseError."""
+    """Return the course that the option names, or that of the working folder. Raises
+    CourseError.
+    """
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
@@ -63,7 +65,9 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
 
 
 def assignment_of(course: Course, name: str | None) -> Assignment:
-    """Return the assignment with this id or title, or a part of either; without a name the only one. Raises CourseError."""
+    """Return the assignment with this id or title, or a part of either; without a name the only
+    one. Raises CourseError.
+    """
     try:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:
@@ -73,7 +77,9 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
 def exercises_named(
     course: Course, names: list[str], assignment: str | None = None
 ) -> list[Exercise]:
-    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises CourseError."""
+    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises
+    CourseError.
+    """
     every = list(
         course.exercises if assignment is None else assignment_of(course, assignment).exercises
     )
@@ -104,7 +110,9 @@ def exercises_named(
 
 
 def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return the exercise that a file is of whose name says more than that, such as 04_reshape_dance-Copy1.ipynb."""
+    """Return the exercise that a file is of whose name says more than that, such as
+    04_reshape_dance-Copy1.ipynb.
+    """
     is_file = Path(name).suffix.lower() in ENDINGS
     found = Exercises(course).named(Path(name).name) if is_file else None
     return [exercise for exercise in exercises if exercise is found]
@@ -124,9 +132,9 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 class Console(rich.console.Console):
     """The console that every command prints to.
 
-    Nothing that it shows can move a cursor or turn a line around, whoever wrote it.
-    "Next:" and a command are alone on their line, which is one for whoever copies it, however long. A message of one line stays
-    one where this is no terminal.
+    Nothing that it shows can move a cursor or turn a line around, whoever wrote it. "Next:" and a
+    command are alone on their line, which is one for whoever copies it, however long. A message of
+    one line stays one where this is no terminal.
     """
 
     def say(self, *sentences: str, style: str | Style | None = None) -> None:
@@ -139,7 +147,9 @@ class Console(rich.console.Console):
             )
 
     def tell(self, *sentences: str | Text, style: str | Style | None = None) -> None:
-        """Print sentences as they are; a terminal folds them between words, below themselves. An empty one is left out."""
+        """Print sentences as they are; a terminal folds them between words, below themselves. An
+        empty one is left out.
+        """
         for sentence in filter(None, sentences):
             text = str(sentence)
             if self.is_terminal:

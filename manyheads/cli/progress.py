@@ -33,7 +33,8 @@ def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
 def progress(
     console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
 ) -> Iterator[Callable[..., None]]:
-    """Show submissions as they are graded. Yields what counts one more, which may have crashed or run out of time.
+    """Show submissions as they are graded. Yields what counts one more, which may have crashed or
+    run out of time.
 
     before: how many are from an earlier run.
     """

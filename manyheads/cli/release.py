@@ -1,4 +1,6 @@
-"""`course release`: make exercises/ from solutions/, and from them the students' class repository."""
+"""`course release`: make exercises/ from solutions/, and from them the students' class
+repository.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ def release(
         ),
     ] = "",
 ) -> None:
-    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
+    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students'
+    class repository too.
 
     Example: `course release --out ../class --owner @ada`, or `course release 01`
     """
@@ -139,7 +142,9 @@ def _class_repository(
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:
-    """Return what `course new` left to be written and students would read, as a sentence; "" where all is filled."""
+    """Return what `course new` left to be written and students would read, as a sentence; "" where
+    all is filled.
+    """
     from ..authoring.skeletons import FILL
 
     read = {

@@ -1,4 +1,6 @@
-"""The commands that read results and decisions: `course report`, `export`, `feedback` and `overrides`."""
+"""The commands that read results and decisions: `course report`, `export`, `feedback` and
+`overrides`.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +67,14 @@ def report(
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
 ) -> None:
-    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
+    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the
+    class, one a student.
 
-    The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
+    The pages need no network: open index.html from the disk, or hand a student's page to its
+    student. It names nobody else.
 
-    Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
+    Example: `course report results`, or `course report results --submitted submitted` for pages
+        with pictures.
     """
     from ..report.pages import pages_folder, write_pages
 
@@ -157,12 +162,13 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
-    Scores are what counts by the course's dates and overrides.yaml. What is not graded is
-    blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
-    what by which rule is said on standard error.
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded is blank,
+    and is named on standard error; then the exit status is 1. Where a format has no place for
+    words, who got what by which rule is said on standard error.
 
-    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
-    for whoever handed in nothing, as `not_handed_in` in course.yaml says.
+    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the
+    class has a row: 0 or a blank for whoever handed in nothing, as `not_handed_in` in course.yaml
+    says.
 
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
@@ -222,9 +228,9 @@ def feedback(
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
-    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from Moodle or Canvas
-    there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
-    as Canvas' submissions.
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from
+    Moodle or Canvas there is a zip for each assignment, too, with the names that they gave: upload
+    it as Moodle's feedback files, or as Canvas' submissions.
 
     Example: `course feedback results --out home --submitted submitted`
     """
@@ -248,10 +254,12 @@ def feedback(
 def overrides(
     assignment: options.AssignmentOption = None, course: options.CourseOption = None
 ) -> None:
-    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong
+    with them.
 
-    They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
-    or `excused: true`: `- {student: ada, exercise: running_mean, score: 4, by: Dr. X, comment: A right idea.}`
+    They are applied by grade, report, export, feedback and the gradebook alike. A row is one
+    decision, a `score`, a `due` or `excused: true`: `- {student: ada, exercise:
+    running_mean, score: 4, by: Dr. X, comment: A right idea.}`
 
     Example: `course overrides`
     """

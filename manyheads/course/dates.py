@@ -18,11 +18,12 @@ _UNITS = {name: timedelta(**{f"{name}s": 1}) for name in ("day", "hour", "minute
 
 
 def read_moment(text: str, zone: str = "") -> datetime | None:
-    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an exception.
+    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an
+    exception.
 
-    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a student, so nothing
-    before 1990 or after 2100 is a moment. zone: of a text that names none. Of two moments that a clock shows alike, as
-    in autumn, the later is meant.
+    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a
+    student, so nothing before 1990 or after 2100 is a moment. zone: of a text that names none. Of
+    two moments that a clock shows alike, as in autumn, the later is meant.
     """
     found = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
     if found is None:
@@ -42,7 +43,10 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return what `read_moment` reads. Raises ValueError where that is nothing, or an hour that a zone's clocks skip."""
+    """Return what `read_moment` reads.
+
+    Raises ValueError where that is nothing, or an hour that a zone's clocks skip.
+    """
     when = read_moment(text, zone)
     if when is not None and (skipping := _zone_that_skips(text, zone)):
         said = f"is an hour that {skipping} skips, where clocks go forward: write an earlier or a later time"
@@ -59,7 +63,9 @@ def moment(text: str, zone: str = "") -> datetime:
 
 
 def _zone_that_skips(text: str, zone: str) -> str:
-    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else ""."""
+    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else
+    "".
+    """
     found = _MOMENT.fullmatch(text.strip())
     name = (found and found[2]) or zone
     known = zone_named(name) if found and name[:1] not in ("+", "-") and name != "Z" else None
@@ -95,7 +101,10 @@ def duration(text: str) -> timedelta:
 
 
 def shown_duration(lasted: timedelta) -> str:
-    """30 seconds, 1 day 6 hours: the two largest units of which there are any. A begun second is one."""
+    """30 seconds, 1 day 6 hours: the two largest units of which there are any.
+
+    A begun second is one.
+    """
     left, words = timedelta(seconds=ceil(lasted.total_seconds())), []
     for name, unit in _UNITS.items():
         count, left = divmod(left, unit)

@@ -1,4 +1,5 @@
-"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows of overrides.yaml.
+"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows
+of overrides.yaml.
 
 This is the one place where dates and decisions change a result.
 """
@@ -34,7 +35,9 @@ EXCUSED = "excused: counts for nothing"
 
 
 class Override(FileModel):
-    """One decision about a student: a score, a due date or an excuse; or a comment for all who made the same mistake."""
+    """One decision about a student: a score, a due date or an excuse; or a comment for all who made
+    the same mistake.
+    """
 
     student: Words | None = Field(None, description="the name of the student's folder")
     answers: Words | None = Field(
@@ -103,9 +106,11 @@ class Dates(NamedTuple):
     zone: str = "UTC"
 
     def late(self, handed_in: datetime, due: datetime | None = None) -> Late | None:
-        """Return how late it is by this due date, the student's own if there is one; None within the grace.
+        """Return how late it is by this due date, the student's own if there is one; None within
+        the grace.
 
-        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
+        Days count from the due date by the clock on the wall, so that a day in which clocks change
+        is one day.
         """
         due, policy = due or self.due, self.policy
         if handed_in - due <= duration(policy.grace):
@@ -165,7 +170,10 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
-        """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
+        """Read them.
+
+        Raises CourseFault, also where two rows decide the same: one of them would be lost.
+        """
         path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
         try:
             found, tree = read_model(path, OverridesFile, "course overrides")
@@ -190,7 +198,10 @@ class Decisions:
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def about(self, student: str, assignment: str, answers: Collection[str] = ()) -> list[Decision]:
-        """Return what is decided about this student's submission. answers: of its attempts, by which several are told the same."""
+        """Return what is decided about this student's submission.
+
+        answers: of its attempts, by which several are told the same.
+        """
         rows = (row for row in self.rows if row.assignment == assignment)
         return [
             row
@@ -199,7 +210,9 @@ class Decisions:
         ]
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
-        """Return a sentence for each row about these assignments whose student has none of these names."""
+        """Return a sentence for each row about these assignments whose student has none of these
+        names.
+        """
         said, following = (
             [],
             "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody in FILE",
@@ -244,7 +257,10 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
 
 
 def final(result: Result, decisions: Decisions) -> Result:
-    """Return the result as it counts. What is not decided about stays as it is, to the same object."""
+    """Return the result as it counts.
+
+    What is not decided about stays as it is, to the same object.
+    """
     answers = {exercise.answers for exercise in result.exercises}
     about, dates = (
         decisions.about(result.student, result.assignment, answers),
@@ -297,13 +313,16 @@ def final(result: Result, decisions: Decisions) -> Result:
 
 
 def with_excuses(result: Result, decisions: Decisions) -> Result:
-    """Return the result with what is excused, and nothing else of what is decided: the rest stands in a gradebook's points."""
+    """Return the result with what is excused, and nothing else of what is decided: the rest stands
+    in a gradebook's points.
+    """
     excuses = tuple(row for row in decisions.rows if row.override.kind == "excused")
     return final(result, Decisions(decisions.zone, {}, excuses))
 
 
 def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
-    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
+    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is
+    decided.
 
     like: somebody else's result for the same assignment, with the same exercises.
     """
@@ -325,7 +344,8 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> I
 def _exercise(
     result: ExerciseResult, about: Sequence[Decision], late: Late | None
 ) -> ExerciseResult:
-    """Return an exercise as it counts: a score by hand or else what being late costs, and an excuse.
+    """Return an exercise as it counts: a score by hand or else what being late costs, and an
+    excuse.
 
     One that is not graded has no points to take from, unless a human gives it some.
     """
@@ -356,7 +376,10 @@ def _exercise(
 def _change(
     rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None
 ) -> Adjustment:
-    """Make an adjustment: score set to 4 by Dr. X: a right idea. Where points are missing, its words stand alone."""
+    """Make an adjustment: score set to 4 by Dr.
+
+    X: a right idea. Where points are missing, its words stand alone.
+    """
     by, why = (row.override.by, row.override.comment) if row else ("", "")
     words += (f" by {by}" if by else "") + (f": {why}" if why else "")
     points = (0.0, 0.0) if before is None or after is None else (before, after)

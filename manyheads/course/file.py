@@ -44,7 +44,9 @@ def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | 
 
 
 class FileModel(BaseModel):
-    """A part of a file that people write: a key that nobody knows is a mistake, and so is an infinite number."""
+    """A part of a file that people write: a key that nobody knows is a mistake, and so is an
+    infinite number.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

@@ -1,4 +1,7 @@
-"""Read course.yaml, other YAML files that people write, and the course's secret. Every error names the file and the line."""
+"""Read course.yaml, other YAML files that people write, and the course's secret.
+
+Every error names the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,17 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class CourseError(CourseFault):
-    """course.yaml, or a file that it needs, is missing or wrong. The text ends with what to do next."""
+    """course.yaml, or a file that it needs, is missing or wrong.
+
+    The text ends with what to do next.
+    """
 
 
 def find_course(start: Path) -> Path:
-    """Return the nearest folder that holds a course.yaml: `start` or one above it. Raises CourseError."""
+    """Return the nearest folder that holds a course.yaml: `start` or one above it.
+
+    Raises CourseError.
+    """
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
@@ -53,7 +62,10 @@ def load_course(root: Path) -> Course:
 
 
 class _Constructor(RoundTripConstructor):
-    """YAML's values, with dates as they are written. A value that its tag does not allow is told with its line."""
+    """YAML's values, with dates as they are written.
+
+    A value that its tag does not allow is told with its line.
+    """
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """Return what a node means."""
@@ -68,7 +80,9 @@ _Constructor.add_constructor("tag:yaml.org,2002:timestamp", RoundTripConstructor
 
 
 def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
-    """Return what the file says, and the same as `line_of` needs it. Raises CourseFault, and OSError.
+    """Return what the file says, and the same as `line_of` needs it.
+
+    Raises CourseFault, and OSError.
 
     then: the command to run once the file is mended.
     """
@@ -135,7 +149,10 @@ def line_of(tree: Any, place: Sequence[int | str]) -> int:
 
 
 def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """Return what pydantic says, with the key and what stands there. The line says in which row it is."""
+    """Return what pydantic says, with the key and what stands there.
+
+    The line says in which row it is.
+    """
     place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
     last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
     # a validator has brackets
@@ -174,7 +191,9 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 
 
 def course_secret(root: Path) -> bytes:
-    """Return the secret, from which hidden inputs are drawn, made on first use. Raises CourseError if that fails.
+    """Return the secret, from which hidden inputs are drawn, made on first use.
+
+    Raises CourseError if that fails.
 
     Only its owner can read it, and no release contains it.
     """

@@ -1,4 +1,6 @@
-"""A course as the rest of the engine uses it: assignments, exercises, where each keeps its files, and what a name means."""
+"""A course as the rest of the engine uses it: assignments, exercises, where each keeps its files,
+and what a name means.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ FIGURES = "figures"  # a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and those beside it that it imports by `from ._name import …`, directly or through another.
+    """Return the file, and those beside it that it imports by `from ._name import …`, directly or
+    through another.
 
     A file that cannot be parsed imports nothing: whoever runs it says why.
     """
@@ -78,7 +81,9 @@ class Exercise:
 
     @cached_property
     def forms(self) -> dict[str, Form]:
-        """What each function and class returns, where course.yaml says that it is not one tensor."""
+        """What each function and class returns, where course.yaml says that it is not one
+        tensor.
+        """
         return {
             name: form
             for name in self.shapes
@@ -92,7 +97,9 @@ class Exercise:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The same pictures, where students get them: beside the notebook, which names them by their paths."""
+        """The same pictures, where students get them: beside the notebook, which names them by
+        their paths.
+        """
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     def right_attempts(self) -> list[Path]:
@@ -104,7 +111,9 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
     def recorded_from(self) -> list[Path]:
-        """Return every file from which its recording is made, with the neighbours that they import; some may be missing."""
+        """Return every file from which its recording is made, with the neighbours that they import;
+        some may be missing.
+        """
         graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
         return [path for each in (*graders, *attempts) for path in with_neighbours(each)]
@@ -143,7 +152,9 @@ class Course:
         )
 
     def hidden_files(self) -> list[Path]:
-        """Return what no student may see: every file of solutions/ and grader/ that says something."""
+        """Return what no student may see: every file of solutions/ and grader/ that says
+        something.
+        """
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(
             p
@@ -165,11 +176,16 @@ def unknown(exercises: Sequence[Exercise], name: str) -> str:
 
 
 class UnknownAssignment(CourseFault):
-    """No assignment is meant, or one of several. The text is one sentence, and lacks what to do next."""
+    """No assignment is meant, or one of several.
+
+    The text is one sentence, and lacks what to do next.
+    """
 
 
 def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
-    """Return the assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
+    """Return the assignment of this id or title; without a name the course's only one.
+
+    Raises UnknownAssignment.
 
     in_part: a part of either is enough where no other assignment has it.
     """

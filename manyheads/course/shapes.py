@@ -1,13 +1,17 @@
-"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
+"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T,
+hd)`.
 
-They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis whose size it is (by
-default the axis of the same name), or with `float` if it is not a size. An object is annotated with the axes whose
-sizes its attributes are (`{n_head: nh}`), a module with the name of its own entry. An axis may be a product, as in
-`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward: `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
+They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis
+whose size it is (by default the axis of the same name), or with `float` if it is not a size. An
+object is annotated with the axes whose sizes its attributes are (`{n_head: nh}`), a module with the
+name of its own entry. An axis may be a product, as in
+`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward:
+    `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
 
-What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts have names,
-`-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None. `opaque`, for a result or a parameter,
-is whatever the student likes: it stays in the box, and can be handed to a later call.
+What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts
+have names, `-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None.
+`opaque`, for a result or a parameter, is whatever the student likes: it stays in the box, and can
+be handed to a later call.
 """
 
 from __future__ import annotations

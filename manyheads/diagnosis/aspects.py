@@ -1,7 +1,9 @@
-"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which shape, numbers, gradients.
+"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which
+shape, numbers, gradients.
 
-A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is asked of;
-`authoring.asked_aspects` chooses them so that both give the same verdict.
+A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the
+calls that each is asked of; `authoring.asked_aspects` chooses them so that both give the same
+verdict.
 """
 
 from __future__ import annotations
@@ -48,10 +50,12 @@ def gradients(comparison: Observed) -> None:
 
 
 def argument_gradients_arrive(comparison: Observed) -> None:
-    """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape.
+    """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's
+    shape.
 
-    With another one no gradient was asked for. A right attempt may copy all weights of the layers that are passed into a
-    layer of torch's own, which works with a fused kernel: then none of their gradients is due. Raises CheckFailed.
+    With another one no gradient was asked for. A right attempt may copy all weights of the layers
+    that are passed into a layer of torch's own, which works with a fused kernel: then none of their
+    gradients is due. Raises CheckFailed.
     """
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
     if shapes == [o.shape for o in comparison.right.outputs]:
@@ -119,7 +123,10 @@ def _agree(comparison: Observed, names: list[str]) -> None:
 
 
 def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
-    """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
+    """Hold an attempt to one aspect of the reference's replies.
+
+    Raises CheckFailed, with evidence.
+    """
     if aspect in _RELATIONS:
         _relation(aspect, calls)
         return
@@ -238,7 +245,9 @@ def _values(comparison: Observed) -> None:
 
 
 def _values_of_a_kind(comparison: Observed) -> None:
-    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean it otherwise."""
+    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean
+    it otherwise.
+    """
     if _is_of_a_kind(comparison):
         _values(comparison)
 
@@ -303,7 +312,9 @@ def _mutated(comparison: Observed) -> None:
 
 
 def _device(comparison: Observed) -> None:
-    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
+    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of
+    another device met it.
+    """
     if evidence := on_another_device(comparison):
         raise CheckFailed(evidence)
 
@@ -329,9 +340,10 @@ def pairs_of(calls: Sequence[Observed]) -> list[Pair]:
 def _relation(aspect: Aspect, calls: Sequence[Observed]) -> None:
     """Hold the answers to these calls together.
 
-    Those to an edit, and those to a part of the input, are held together output by output: a later step of a call may hear
-    what the first does not. A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part
-    of the largest number: where the reference's answer is not finite, nothing is asked.
+    Those to an edit, and those to a part of the input, are held together output by output: a later
+    step of a call may hear what the first does not. A mask's −inf, which an attempt may write as a
+    low finite number, cannot be held against a part of the largest number: where the reference's
+    answer is not finite, nothing is asked.
     """
     count = min(len(call.expected) for call in calls) if aspect in OF_PAIRS else 1
     for output in range(count):
@@ -343,7 +355,9 @@ def _relation(aspect: Aspect, calls: Sequence[Observed]) -> None:
 
 
 def _pairs_at(output: int, aspect: Aspect, calls: Sequence[Observed]) -> list[Pair]:
-    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of it."""
+    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of
+    it.
+    """
     pairs = []
     for call in calls:
         expected = call.expected[output] if output < len(call.expected) else None

@@ -32,9 +32,11 @@ class _TextFile(_Words):
 
 
 class MisconceptionText(BaseModel):
-    """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer.
+    """What a student reads about a misconception. `hints`: a question, a pointer, almost the
+    answer.
 
-    shows: what a wrong answer must look like before the misconception is named by a broken oracle alone.
+    shows: what a wrong answer must look like before the misconception is named by a broken oracle
+        alone.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,7 +81,9 @@ class Bank:
     families: tuple[Family, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
-        """Return both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
+        """Return both faults in one attempt; None if they change the same text or knob, or one is
+        an edit and one has knobs.
+        """
         if first.faults.keys() & second.faults.keys():
             return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
@@ -96,7 +100,10 @@ class Bank:
 
 @lru_cache(maxsize=64)
 def load_bank(exercise: Exercise) -> Bank:
-    """Load the bank of an exercise. It has no mutants if the file is missing. Raises CourseError."""
+    """Load the bank of an exercise.
+
+    It has no mutants if the file is missing. Raises CourseError.
+    """
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
     if not path.exists():
@@ -118,7 +125,9 @@ def load_bank(exercise: Exercise) -> Bank:
 
 
 def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it has another form."""
+    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it
+    has another form.
+    """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
     is_row = isinstance(row, tuple) and len(row) == parts and isinstance(row[0], str)
     if (
@@ -180,9 +189,12 @@ def _mutant(
 
 
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
-    """Return the names of the edited reference. Raises CourseError, which blames the mutant, if it cannot be imported.
+    """Return the names of the edited reference.
 
-    The reference itself may be what fails: then BrokenReference is raised, which blames the reference.
+    Raises CourseError, which blames the mutant, if it cannot be imported.
+
+    The reference itself may be what fails: then BrokenReference is raised, which blames the
+    reference.
     """
     reference, edited = exercise.solution, edit.apply(source)
     try:
@@ -203,7 +215,10 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
-    """Return the texts by id. The engine has texts for the misconceptions that it names itself; the course's texts come first."""
+    """Return the texts by id.
+
+    The engine has texts for the misconceptions that it names itself; the course's texts come first.
+    """
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     return {
         id_: _text(
@@ -216,7 +231,10 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML's safe values. A key that occurs twice is refused, for the first one's value would be lost."""
+    """YAML's safe values.
+
+    A key that occurs twice is refused, for the first one's value would be lost.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping. Raises yaml.MarkedYAMLError with the line of a repeated key."""

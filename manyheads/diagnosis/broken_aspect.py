@@ -1,4 +1,6 @@
-"""What a broken aspect of a check means: where all mutants that break it have one misconception, so has an attempt."""
+"""What a broken aspect of a check means: where all mutants that break it have one misconception, so
+has an attempt.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Observed]], bool]]] =
 def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
     """By the number of a call, the last of those that break the first aspect of a check.
 
-    The misconception that the aspect means, or its numbers tell. Of a check that is asked last nothing is said where
-    another is broken.
+    The misconception that the aspect means, or its numbers tell. Of a check that is asked last
+    nothing is said where another is broken.
     """
     ids = {mutant.id for mutant in recording.mutants}
     found: dict[int, str] = {}
@@ -60,7 +62,8 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
 
 
 def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
-    """By the number of a call, the misconception of a wrong count, where no other misconception counts wrongly there.
+    """By the number of a call, the misconception of a wrong count, where no other misconception
+    counts wrongly there.
 
     A count is a plain number, so no fault of a tensor elsewhere in the file is its cause.
     """
@@ -80,7 +83,9 @@ def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) 
 
 
 def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed]) -> str:
-    """Return the misconception of all mutants that give other plain numbers here, "" where there are several, or tensors."""
+    """Return the misconception of all mutants that give other plain numbers here, "" where there
+    are several, or tensors.
+    """
     kinds = [output.kind for output in calls[-1].right.outputs]
     if ask.aspect != "values" or "tensor" in kinds:
         return ""
@@ -128,7 +133,9 @@ def groups_of(check: PublicCheck, seen: Container[int]) -> list[Group]:
 
 
 def first_broken(groups: Iterable[Group], seen: Mapping[int, Observed]) -> Broken | None:
-    """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
+    """Return the first aspect that is broken: who breaks it may break those that come after it for
+    the same cause.
+    """
     for ask, group in groups:
         try:
             compare(ask.aspect, [seen[i] for i in group])

@@ -1,7 +1,9 @@
-"""Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every student downloads it.
+"""Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every
+student downloads it.
 
-Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits, and projections
-sixteen. Columns are not compressed, so that a version control system stores what has changed, and no more.
+Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits,
+and projections sixteen. Columns are not compressed, so that a version control system stores what
+has changed, and no more.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class _Run(NamedTuple):
 
 
 class TensorColumns:
-    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was not found there."""
+    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was
+    not found there.
+    """
 
     def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
         """Begin with a pool of what was drawn."""
@@ -62,7 +66,8 @@ class TensorColumns:
     def add(self, tensor: Tensor, rounded: bool = False) -> int:
         """Add a tensor, whose floats are kept in float32, and return its index.
 
-        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole number has over 24 bits.
+        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole
+            number has over 24 bits.
         """
         tensor = tensor.detach()
         tensor = tensor.float() if tensor.is_floating_point() else tensor
@@ -111,7 +116,9 @@ class TensorColumns:
         self._pool.append(bits)
 
     def _found(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
-        """Yield the longest run in the pool that begins with the next number; what is not there is added, or is rounded."""
+        """Yield the longest run in the pool that begins with the next number; what is not there is
+        added, or is rounded.
+        """
         place = 0
         while place < len(bits):
             starts = self._places.get(bits[place], [])
@@ -178,7 +185,10 @@ def _joined(runs: Iterator[_Run]) -> list[_Run]:
 def read_tensors(
     columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]
 ) -> list[Tensor]:
-    """Return the tensors that `TensorColumns` stored, floats in float32. Raises ValueError, LookupError, RuntimeError."""
+    """Return the tensors that `TensorColumns` stored, floats in float32.
+
+    Raises ValueError, LookupError, RuntimeError.
+    """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
     start, step, length = (columns[f"runs.{name}"].long() for name in _Run._fields)

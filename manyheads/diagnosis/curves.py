@@ -1,7 +1,9 @@
-"""Name a mistake with a number that nobody has listed: one number explains all recorded calls of its family at once.
+"""Name a mistake with a number that nobody has listed: one number explains all recorded calls of
+its family at once.
 
-A family's answers to a few calls are a curve, along the logarithm of its number, through the space of all projections of
-these answers. An attempt is a point there. It has the mistake if the point lies on the curve.
+A family's answers to a few calls are a curve, along the logarithm of its number, through the space
+of all projections of these answers. An attempt is a point there. It has the mistake if the point
+lies on the curve.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ APART = 0.05  # between the logarithms of the numbers that are right in two call
 
 
 def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
-    """Return the first family of which one number, which several calls tell, explains all wrong calls; or none.
+    """Return the first family of which one number, which several calls tell, explains all wrong
+    calls; or none.
 
-    Where a number is right in each call, such as 1/√head_dim, it must not be the same in all of these: else the attempt's
-    number may depend on what they have in common.
+    Where a number is right in each call, such as 1/√head_dim, it must not be the same in all
+    of these: else the attempt's number may depend on what they have in common.
 
-    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation. Then the
-    number that is right must be seen to vary: where every call has one head_dim, any large number answers alike.
+    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are
+    no explanation. Then the number that is right must be seen to vary: where every call has one
+    head_dim, any large number answers alike.
     """
     for curve in (
         curve for curve in row.recording.curves if _explains(curve, row, must_vary=listed)
@@ -51,7 +55,9 @@ def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
 
 @lru_cache(maxsize=16)
 def of_one_number(recording: Recording) -> Set[str]:
-    """Return the misconceptions that are one number in place of the one that is right in each call: no other way proves them."""
+    """Return the misconceptions that are one number in place of the one that is right in each call:
+    no other way proves them.
+    """
     right = recording.right
     return {
         c.id
@@ -89,7 +95,9 @@ def _explains(curve: Curve, row: Row, *, must_vary: bool) -> bool:
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:
-    """Return whether the numbers that are right in some calls are not all the same; None where there are no two."""
+    """Return whether the numbers that are right in some calls are not all the same; None where
+    there are no two.
+    """
     known = [number for number in numbers if number is not None]
     return max(known) - min(known) > APART if len(known) > 1 else None
 
@@ -105,7 +113,9 @@ def _number(curve: Curve, place: int, reply: ReplyFingerprint) -> float | None:
 
 
 class _Path(NamedTuple):
-    """A family's answers to one call, (parts, N), how they move in each part, and another answer, (N,), which has norm 1."""
+    """A family's answers to one call, (parts, N), how they move in each part, and another answer,
+    (N,), which has norm 1.
+    """
 
     start: Tensor
     move: Tensor
@@ -117,7 +127,9 @@ class _Path(NamedTuple):
 
 
 def _path(curve: Curve, place: int, reply: ReplyFingerprint) -> _Path:
-    """Return the family's answers beside a reply. Where they change their form, they stand still where the reply is.
+    """Return the family's answers beside a reply.
+
+    Where they change their form, they stand still where the reply is.
 
     So they do where they have another form, if the reply has one, too.
     """
@@ -141,7 +153,8 @@ def _path(curve: Curve, place: int, reply: ReplyFingerprint) -> _Path:
 
 
 def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
-    """Return how near to the others all calls are at once, at worst, in which part, and how far along that.
+    """Return how near to the others all calls are at once, at worst, in which part, and how far
+    along that.
 
     Not where only one of several calls moves: there the others have no answer of this form.
     """
@@ -155,7 +168,8 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
     distances = (gap - along[:, None] * move).abs().amax(1).nan_to_num(torch.inf)
     moving = torch.stack([path.move.abs().amax(1) > 0 for path in paths]).sum(0)
     distances = distances.masked_fill(moving < min(2, len(paths)), torch.inf)
-    # Where the answers do not move any more, the first of these parts may be where they came to rest.
+    # Where the answers do not move any more, the first of these parts may be where they came to
+    # rest.
     least = (
         move.abs()
         .amax(1)
@@ -168,7 +182,9 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
 
 @cache
 def _weights() -> Tensor:
-    """Return (PARTS + 1, AROUND): the weights of so many points, from the left one of those in the middle to the right one."""
+    """Return (PARTS + 1, AROUND): the weights of so many points, from the left one of those in the
+    middle to the right one.
+    """
     t = torch.linspace(0.0, 1.0, PARTS + 1, dtype=torch.float64)
     nodes = [node + 1.0 - AROUND // 2 for node in range(AROUND)]
     each = [

@@ -1,4 +1,6 @@
-"""Name the misconceptions that an attempt's answers show, held against the recorded answers of mutants."""
+"""Name the misconceptions that an attempt's answers show, held against the recorded answers of
+mutants.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +56,15 @@ def diagnose(
 ) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
-    What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
+    What reaches a function that is not written yet says nothing of those that are: it is named
+    last, and explains nothing.
 
     Args:
         recording: the exercise's recording.
         seen: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
-        bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
+        bank: the exercise's mutants, of which two can be made in one; None at home, where they are
+            not.
     """
     case = _Case(recording, seen, source)
     explained = (
@@ -93,9 +97,10 @@ def diagnose(
 class _Case:
     """An attempt's replies, and what of them is to be explained.
 
-    unfinished: the calls that reach a function which is not written. row: the others. raised, answers: the misconception that an
-    exception, or an answer, proves by itself, by the call; both are part of proven. parameters: the same of parameters that are
-    missing or too many. hides_layers: whether it computes with weights of its own.
+    unfinished: the calls that reach a function which is not written. row: the others.
+    raised, answers: the misconception that an exception, or an answer, proves by itself, by the
+    call; both are part of proven. parameters: the same of parameters that are missing or too
+    many. hides_layers: whether it computes with weights of its own.
     """
 
     def __init__(self, recording: Recording, seen: Mapping[int, Observed], source: str) -> None:
@@ -146,7 +151,9 @@ class _Case:
 
     @property
     def proofs(self) -> list[Set[int]]:
-        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what exceptions prove; what anything proves."""
+        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what
+        exceptions prove; what anything proves.
+        """
         aside = self.dropped | self.in_its_own_way
         return [aside, aside | self.raised.keys(), aside | self.proven.keys()]
 
@@ -154,7 +161,8 @@ class _Case:
 def _dropped_otherwise(row: Row) -> Set[int]:
     """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
 
-    What another mistake leaves of the numbers may be in them, too, and the other calls tell them apart.
+    What another mistake leaves of the numbers may be in them, too, and the other calls tell them
+    apart.
     """
     copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
     if copies == row.wrong.keys():
@@ -165,7 +173,9 @@ def _dropped_otherwise(row: Row) -> Set[int]:
 
 
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
-    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and
+    no name says more.
+    """
     written, wrong = case.row.written, case.row.wrong
     allowed = {i: e for i, e in written.items() if e.right.raised is None}
     raised = {
@@ -191,7 +201,8 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
         case.answers.values(),
     ):
         return explained
-    # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
+    # A guard the wrong way round lets through what it should refuse, which then fails somewhere
+    # else.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
         i
@@ -209,7 +220,9 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
 
 
 def _only_stops(recording: Recording, id_: str) -> bool:
-    """Return whether a misconception is one that stops: no mutant of it gives another answer than the reference."""
+    """Return whether a misconception is one that stops: no mutant of it gives another answer than
+    the reference.
+    """
     found = zip(recording.mutants, recording.speaks, strict=True)
     spoken = (
         (mutant, i)
@@ -224,7 +237,9 @@ def _only_stops(recording: Recording, id_: str) -> bool:
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
-    """Return what explains the values as though no parameter were too many, where those prove a mistake."""
+    """Return what explains the values as though no parameter were too many, where those prove a
+    mistake.
+    """
     case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
     beside = without_more(case.row.written, case.parameters)
     wrong = {
@@ -274,7 +289,9 @@ def _leave_dtypes_that_follow(case: _Case) -> None:
 
 
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
-    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
+    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing
+    explains that, beside it.
+    """
     unwritten = [
         UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates)
         for e in case.unfinished.values()
@@ -283,7 +300,8 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     # Of mutants with the same answers the proof tells which it is.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     wrong = case.row.wrong.keys()
-    # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
+    # What a guard keeps from being run need not be explained, nor the numbers of weights that
+    # nobody gave it.
     is_cause = (
         bool(explained)
         or REFUSES in ids
@@ -308,7 +326,8 @@ def _is_of_more(
     unexplained: Collection[int],
     answers: Collection[str],
 ) -> bool:
-    """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too.
+    """Return whether what explains the calls says more than that allowed inputs are refused, which
+    mutants do, too.
 
     divides: whether a guard asks for a rest, and yet not every input is refused that should be.
     """
@@ -319,10 +338,11 @@ def _is_of_more(
 
 
 def _differing(row: Row) -> dict[str, list[set[int]]]:
-    """For each misconception the calls, of those that are asked, that each of its mutants answers as the reference does not.
+    """For each misconception the calls, of those that are asked, that each of its mutants answers
+    as the reference does not.
 
-    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance decides may be the
-    mistake's doing where the attempt is wrong.
+    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance
+    decides may be the mistake's doing where the attempt is wrong.
     """
     found = dict[str, list[set[int]]]()
     told = [i for i in row.asked if i in row.wrong or row.recording.right(i).raised != "refused"]
@@ -333,14 +353,17 @@ def _differing(row: Row) -> dict[str, list[set[int]]]:
 
 
 def _proven(seen: Observed, mutates: bool) -> str:
-    """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
+    """Return the misconception that an exception proves by itself, or ""; mutates: whether an
+    argument was seen to change.
+    """
     return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
 
 
 def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
     """Return whether it raises where there are no numbers, because there are none.
 
-    Or in most calls of that function with numbers, too: it says no more than those, and in other words.
+    Or in most calls of that function with numbers, too: it says no more than those, and in other
+    words.
     """
     if seen.reply.raised is None or not has_no_numbers(seen.right):
         return False

@@ -24,10 +24,12 @@ EDGE, FEW = 12, 6
 
 
 def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) -> Sequence[Fault]:
-    """Return what explains the whole attempt: mutants, one with a number that is not listed, or a recorded pair.
+    """Return what explains the whole attempt: mutants, one with a number that is not listed, or a
+    recorded pair.
 
     proofs: calls that prove a mistake of their own, which need be no mutant's; they are set aside.
-    is_little: whether the calls are too few to tell two faults together from one that nobody has listed.
+    is_little: whether the calls are too few to tell two faults together from one that nobody has
+        listed.
     """
     rows = beside(row, proofs)
     if faults := _first(cover, rows):
@@ -41,14 +43,18 @@ def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) ->
 
 
 def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
-    """Return the row, and what is left of it beside each of the proofs, where something is left to be explained."""
+    """Return the row, and what is left of it beside each of the proofs, where something is left to
+    be explained.
+    """
     aside = dict.fromkeys(frozenset(calls & row.asked) for calls in proofs)
     rows = [row, *(row.without(calls) for calls in aside if calls)]
     return [each for each in rows if each.wrong]
 
 
 def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
-    """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one."""
+    """Return what explains each function alone, where nothing explains all, and does not contradict
+    an earlier one.
+    """
     found: dict[str, Fault] = {}
     # not by one
     for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):
@@ -66,7 +72,9 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
 
 
 def explain_behind(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
-    """Return one mistake that explains all calls that stop, and another that explains all wrong answers."""
+    """Return one mistake that explains all calls that stop, and another that explains all wrong
+    answers.
+    """
     return _first(_behind, beside(row, proofs))
 
 
@@ -81,7 +89,9 @@ def _behind(row: Row) -> Sequence[Fault]:
 
 
 def explain_two(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
-    """Return two mutants that in one answer as the attempt does; else such a pair for one of its functions."""
+    """Return two mutants that in one answer as the attempt does; else such a pair for one of its
+    functions.
+    """
     rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
     rows = [each for each in rows if each is row or len(each.wrong) >= FEWEST]
     return _first(
@@ -94,7 +104,8 @@ def _first(explains: Callable[[Row], Sequence[Fault]], rows: Iterable[Row]) -> S
 
 
 def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
-    """Yield the calls of each function, and of those before it, which it may call; nothing where there is only one.
+    """Yield the calls of each function, and of those before it, which it may call; nothing where
+    there is only one.
 
     Functions come in the order of the recorded calls, which is that of their definitions.
     """
@@ -109,10 +120,11 @@ def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
 
 
 def explain_nearly(row: Row) -> Sequence[Fault]:
-    """Return the only misconception that explains all but a few calls, and nearly all wrong answers.
+    """Return the only misconception that explains all but a few calls, and nearly all wrong
+    answers.
 
-    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0. Exceptions alone are too
-    little evidence.
+    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close
+    to 0. Exceptions alone are too little evidence.
     """
     calls = sorted(row.asked & row.written.keys())
     wrong = sum(each.reply.raised is None for each in row.wrong.values())
@@ -131,7 +143,8 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
 
 
 def explain_by_kind(row: Row) -> Sequence[Fault]:
-    """Return the only misconception that explains what is answered, where exceptions of one kind may tell of other sizes.
+    """Return the only misconception that explains what is answered, where exceptions of one kind
+    may tell of other sizes.
 
     One mistake written in two ways stops with two messages.
     """
@@ -141,7 +154,8 @@ def explain_by_kind(row: Row) -> Sequence[Fault]:
 
 
 def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
-    """Return mutants that together explain all calls that are wrong, or those of `own`; the one that explains most first.
+    """Return mutants that together explain all calls that are wrong, or those of `own`; the one
+    that explains most first.
 
     Not a mutant that is wrong elsewhere, or in another way.
     """

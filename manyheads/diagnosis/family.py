@@ -1,4 +1,6 @@
-"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is recorded of them."""
+"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is
+recorded of them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _NONE = -32768  # in a file, in place of a number of an answer that has another 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A misconception, its knobs as a function of one positive number, the limits of that number, and the bank's `make`."""
+    """A misconception, its knobs as a function of one positive number, the limits of that number,
+    and the bank's `make`.
+    """
 
     id: str
     knobs: Callable[[float], Mapping[str, object]]
@@ -53,7 +57,8 @@ class Curve:
 
     step: between the logarithms of two numbers.
     calls, forms: the calls, by their numbers, and for each the form of the answers.
-    answers: for each call (points, N) projections, a row for each number; NaN where the answer has another form.
+    answers: for each call (points, N) projections, a row for each number; NaN where the answer has
+        another form.
     speaks: every recorded call that some of the mutants answer otherwise than the reference.
     """
 

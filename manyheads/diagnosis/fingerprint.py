@@ -1,4 +1,6 @@
-"""Recording of replies: enough to recognise a reply, without code and without the full values of mutants."""
+"""Recording of replies: enough to recognise a reply, without code and without the full values of
+mutants.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ _READ, _MOST = 300, 8  # characters of a message, and numbers
 
 @dataclass(frozen=True, slots=True)
 class TensorFingerprint:
-    """A tensor's shape and a few random projections. Tensors with the same fingerprint are the same to rounding."""
+    """A tensor's shape and a few random projections.
+
+    Tensors with the same fingerprint are the same to rounding.
+    """
 
     kind: str
     shape: tuple[int, ...] | None = None
@@ -55,7 +60,10 @@ class TensorFingerprint:
 
 
 def _is_near(a: float, b: float, bound: float) -> bool:
-    """Return whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
+    """Return whether two numbers differ by at most `bound`.
+
+    NaN and infinities equal only themselves.
+    """
     if math.isfinite(a) and math.isfinite(b):
         return abs(a - b) <= bound
     return a == b or (math.isnan(a) and math.isnan(b))
@@ -85,7 +93,9 @@ def _attributes(reply: Reply) -> dict[str, str]:
 
 
 def _makes_a_square(reply: Reply) -> bool:
-    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or both in one axis."""
+    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or
+    both in one axis.
+    """
     sizes = [size for output in reply.outputs for size in output.shape or ()]
     if reply.operations is None or not sizes:
         return False
@@ -109,8 +119,8 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
     Args:
         of: reads it off a reply.
         default: what a reply without it has, an empty mapping if None.
-        evidence: what a student reads whose reply has another; "" where `aspects` says more. Two texts: the first where the
-            reference has none of it, the second where it has.
+        evidence: what a student reads whose reply has another; "" where `aspects` says more.
+            Two texts: the first where the reference has none of it, the second where it has.
     """
     metadata = {"of": of, "evidence": evidence}
     return (
@@ -124,8 +134,9 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
 class ReplyFingerprint:
     """The fingerprint of a reply, facet by facet.
 
-    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not fit says where. undefined: whether NaN is among the outputs, so that it depends on how
-    the formula is written which gradients are NaN.
+    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not
+    fit says where. undefined: whether NaN is among the outputs, so that it depends on how the
+    formula is written which gradients are NaN.
     """
 
     raised: str | None = None
@@ -163,7 +174,10 @@ class ReplyFingerprint:
     )
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
-        """Return whether both agree in these facets. An exception of unknown kind agrees with nothing."""
+        """Return whether both agree in these facets.
+
+        An exception of unknown kind agrees with nothing.
+        """
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
         return all(self._agrees_in(facet, other) for facet in facets)
@@ -174,7 +188,9 @@ class ReplyFingerprint:
         facets: tuple[Facet, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
-        """Return whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
+        """Return whether both are the same in these facets, or in all, numbers to rounding, so that
+        storing one of them suffices.
+        """
         if self is other:
             return True
         if self.raised or other.raised:
@@ -209,7 +225,8 @@ PLAIN: Mapping[str, Callable[[Reply], object]] = {
 EVIDENCE: Mapping[str, Evidence] = {
     each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
 }
-# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it came about.
+# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it
+# came about.
 FACETS: tuple[Facet, ...] = tuple(
     dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN])
 )
@@ -242,7 +259,9 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
 
 
 def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
-    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they say nothing."""
+    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they
+    say nothing.
+    """
     alien = TABLES.difference(output.kind for output in right.outputs)
     return replace(
         reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs)
@@ -252,8 +271,9 @@ def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply.
 
-    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
-    Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
+    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small
+    for T is refused in this way. Where the reference's answer has no numbers, of one that has some
+    it counts that it has: another mistake made them.
     """
     found, raised = fingerprint_of(as_due(reply, right)), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
@@ -269,7 +289,9 @@ def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> Rep
 
 
 def is_argument(name: str) -> bool:
-    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and
+    not args.0.weight.
+    """
     return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
 

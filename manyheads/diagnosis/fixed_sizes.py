@@ -1,4 +1,6 @@
-"""Sizes and numbers of axes that are fixed: by the text, and by which calls are right and which have no answer."""
+"""Sizes and numbers of axes that are fixed: by the text, and by which calls are right and which
+have no answer.
+"""
 
 from __future__ import annotations
 
@@ -40,15 +42,18 @@ def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
 
 
 def has_written_size(source: str) -> bool:
-    """Return whether a text contains an integer that is a size and hardly an axis; True where the text is not at hand."""
+    """Return whether a text contains an integer that is a size and hardly an axis; True where the
+    text is not at hand.
+    """
     return not source or any(n > AXES for n in _integers(source))
 
 
 def proven_by_size(row: Row, source: str) -> dict[int, str]:
-    """Return the wrong calls of functions in which a size of the text stands where calls have another, with the name of that.
+    """Return the wrong calls of functions in which a size of the text stands where calls have
+    another, with the name of that.
 
-    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that many steps; most others
-    answer with it in place of another.
+    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that
+    many steps; most others answer with it in place of another.
     """
     written = {n for n in _integers(source) if n > AXES}
     loops = {n for n in _integers(source, of_ranges=True) if n > AXES}
@@ -76,11 +81,14 @@ def _told(seen: Observed) -> list[int]:
 
 
 def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
-    """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others.
+    """Return the sizes of the text that an exception tells of and the call has not, or that an
+    answer has in place of others.
 
-    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they have together.
+    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they
+    have together.
 
-    loops: those over which the text counts; where an index is as large as its axis, it has counted to the end of that.
+    loops: those over which the text counts; where an index is as large as its axis, it has counted
+        to the end of that.
     """
     if seen.reply.raised is not None:
         end = _END.search(seen.reply.raised.message[:_READ])
@@ -104,7 +112,9 @@ def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
-    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed size."""
+    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed
+    size.
+    """
     return {
         node.lineno
         for node in nodes_of(source)
@@ -118,7 +128,10 @@ def rank_of(call: Call) -> int:
 
 
 def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]) -> dict[int, str]:
-    """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
+    """Return the calls that are wrong for their number of axes alone, with the name of that.
+
+    unexplained: those that are wrong.
+    """
     functions: dict[str, dict[int, Observed]] = {}
     for i, each in written.items():
         # a module takes one number of axes

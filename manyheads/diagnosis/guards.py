@@ -1,7 +1,9 @@
-"""Allowed inputs that a guard of the student's own refuses: the comparison is the wrong way round, or counts the limit out.
+"""Allowed inputs that a guard of the student's own refuses: the comparison is the wrong way round,
+or counts the limit out.
 
-What stands behind a guard is not run, so that no mutant's answers say why. A guard compares sizes of its arguments; an
-assertion about what the code has computed is none, for what it finds has another cause.
+What stands behind a guard is not run, so that no mutant's answers say why. A guard compares sizes
+of its arguments; an assertion about what the code has computed is none, for what it finds has
+another cause.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ _PARTS = (
 
 @dataclass(frozen=True)
 class Guard:
-    """A guard that raised. divides: it refuses a size that another does not divide. inverted: one that another divides."""
+    """A guard that raised.
+
+    divides: it refuses a size that another does not divide. inverted: one that another divides.
+    """
 
     line: int
     divides: bool
@@ -51,10 +56,11 @@ class Guard:
 
 
 def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
-    """Return the guard that refused each of these calls; those that nothing refused, or something else, are left out.
+    """Return the guard that refused each of these calls; those that nothing refused, or something
+    else, are left out.
 
-    raised: of calls with allowed arguments, the function that was called or the class that was built, and the exception. A
-    function that calls another one meets the other's guard.
+    raised: of calls with allowed arguments, the function that was called or the class that was
+    built, and the exception. A function that calls another one meets the other's guard.
     """
     # hundreds of calls raise at one place
     places = {(target, each.line): each for target, each in raised.values()}
@@ -68,7 +74,10 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
 
 
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
-    """Return the guard of this function or class that raised this; None where something else did. A helper may be given anything."""
+    """Return the guard of this function or class that raised this; None where something else did.
+
+    A helper may be given anything.
+    """
     line = raised.line or 0
     for function in _functions(source, target) if line and is_refusal(raised) else ():
         tests = _tests(function.body, line)
@@ -87,7 +96,9 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
-    """Yield the function, or the methods of the class and of those in the file that it is derived from."""
+    """Yield the function, or the methods of the class and of those in the file that it is derived
+    from.
+    """
     classes, wanted = list[ast.ClassDef](), {target}
     for statement in reversed(statements_of(source)):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
@@ -101,7 +112,9 @@ def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
-    """Return what decides whether the `raise` or `assert` on this line raises; empty where nothing does, or a loop may."""
+    """Return what decides whether the `raise` or `assert` on this line raises; empty where nothing
+    does, or a loop may.
+    """
     for statement in body:
         if not statement.lineno <= line <= (statement.end_lineno or 0):
             continue
@@ -133,10 +146,11 @@ def _asks_for_no_rest(test: ast.expr) -> bool:
 
 
 class _Sizes:
-    """The names of a function that hold its arguments, its attributes' numbers, or sizes of them, down to a line.
+    """The names of a function that hold its arguments, its attributes' numbers, or sizes of them,
+    down to a line.
 
-    Sizes of what was computed may be compared with a limit, such as the keys in all; whoever asserts that they are equal to
-    others looks for a mistake of their own.
+    Sizes of what was computed may be compared with a limit, such as the keys in all; whoever
+    asserts that they are equal to others looks for a mistake of their own.
     """
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
@@ -157,7 +171,10 @@ class _Sizes:
         return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
 
     def _made_of(self, node: ast.expr) -> int:
-        """Return what a value is made of. Each node is looked at once: a student chooses how deep the text is nested."""
+        """Return what a value is made of.
+
+        Each node is looked at once: a student chooses how deep the text is nested.
+        """
         match node:
             case ast.Constant():
                 return _GIVEN

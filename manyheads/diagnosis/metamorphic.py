@@ -1,8 +1,9 @@
-"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls belong together.
+"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls
+belong together.
 
-The calls of a check of causality or independence differ in an edit of the input, or one asks for a part of what another
-asks for. What holds between the reference's answers must hold between an attempt's: so an attempt that only scales
-wrongly is not told that it sees the future.
+The calls of a check of causality or independence differ in an edit of the input, or one asks for a
+part of what another asks for. What holds between the reference's answers must hold between an
+attempt's: so an attempt that only scales wrongly is not told that it sees the future.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt
 
 
 def are_related(first: Tensor, second: Tensor) -> bool:
-    """Return whether the reference's answers to two calls have a relation to which an attempt's can be held."""
+    """Return whether the reference's answers to two calls have a relation to which an attempt's can
+    be held.
+    """
     edits = _edits([(first, first), (second, second)])
     return next(chain(_places(first, second), _places(second, first), edits), None) is not None
 
 
 def zeros_missed(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where there are none."""
+    """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where
+    there are none.
+    """
     for expected, found in answers:
         zero = expected == 0
         missed = (
@@ -49,7 +54,8 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
 
 
 def leaks_a_share(answers: Sequence[Pair]) -> bool:
-    """Return whether every row is the reference's weights, but for a share that all take from them that should be 0.
+    """Return whether every row is the reference's weights, but for a share that all take from them
+    that should be 0.
 
     As where these are hidden by a number that is not low enough.
     """
@@ -65,7 +71,9 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
 
 
 def fills_with_a_number(answers: Sequence[Pair]) -> bool:
-    """Return whether the answers are the reference's, but for one finite number below 0 wherever these are −inf."""
+    """Return whether the answers are the reference's, but for one finite number below 0 wherever
+    these are −inf.
+    """
     if any(expected.shape != found.shape for expected, found in answers):
         return False
     filled = torch.cat(
@@ -84,7 +92,9 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
 
 
 def moves_too_much(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers differ between two calls that are the same in the reference's answers."""
+    """Return what to say where numbers differ between two calls that are the same in the
+    reference's answers.
+    """
     for same, before, after in _edits(answers):
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
@@ -96,7 +106,9 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
 
 
 def moves_too_little(answers: Sequence[Pair]) -> str:
-    """Return what to say where an edit moves nothing at an index, along any axis, at which it moves the reference's answers."""
+    """Return what to say where an edit moves nothing at an index, along any axis, at which it moves
+    the reference's answers.
+    """
     for same, before, after in _edits(answers, all_may_move=True):
         apart, largest = (before - after).abs(), float(before.abs().max())
         for axis in range(same.dim()):
@@ -111,7 +123,9 @@ def moves_too_little(answers: Sequence[Pair]) -> str:
 
 
 def parts_differ(answers: Sequence[Pair]) -> str:
-    """Return what to say where one answer is a part of another in the reference's answers and not in an attempt's."""
+    """Return what to say where one answer is a part of another in the reference's answers and not
+    in an attempt's.
+    """
     for (whole, found), (part, found_alone) in permutations(answers, 2):
         for index in _places(whole, part):
             inside = found[index]
@@ -121,7 +135,9 @@ def parts_differ(answers: Sequence[Pair]) -> str:
 
 
 def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
-    """Yield indices of the leading axes, one at most, at which the reference's whole answer holds the part."""
+    """Yield indices of the leading axes, one at most, at which the reference's whole answer holds
+    the part.
+    """
     leading = whole.dim() - part.dim()
     if leading <= 0 or whole.shape[leading:] != part.shape or not part.numel():
         return
@@ -134,7 +150,9 @@ def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
 def _edits(
     answers: Sequence[Pair], all_may_move: bool = False
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield (where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
+    """Yield (where the reference's two answers are the same, an attempt's two), for answers that
+    have something in common.
+    """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
             same = (first - second).abs() <= _SAME * first.abs().max()
@@ -155,7 +173,8 @@ def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
 
 
 def difference_is_another(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the third answer of the reference is the largest difference of the first two.
+    """Return what is wrong where the third answer of the reference is the largest difference of the
+    first two.
 
     "" if nothing is, or if the first two are wrong themselves, perhaps others in every call.
     """
@@ -170,7 +189,9 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
 
 
 def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
-    """Return what a number is that is not the largest difference of an attempt's own two answers."""
+    """Return what a number is that is not the largest difference of an attempt's own two
+    answers.
+    """
     apart = (first - second).abs().double()
     given, largest, mean = float(number), float(apart.max()), float(apart.mean())
     if given == 0:
@@ -183,17 +204,20 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
 
 
 def dropped_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the extremes of many answers in training are not those that one in eval mode leads to; else "".
+    """Return what is wrong where the extremes of many answers in training are not those that one in
+    eval mode leads to; else "".
 
-    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an attempt's be, of its own
-    number. Elsewhere nothing is said of an attempt whose answer in eval mode is another than the reference's.
+    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an
+    attempt's be, of its own number. Elsewhere nothing is said of an attempt whose answer in eval
+    mode is another than the reference's.
     """
     (right, calm), (extremes, found) = answers
     factor = _factor(right, extremes)
     if factor is None and not _is_near(right, calm):
         return ""
     due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
-    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no business of dropout's.
+    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no
+    # business of dropout's.
     if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise(
         [(extremes, found)]
     ):
@@ -207,7 +231,8 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
 def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
     """Return whether dropout is at work at another rate than the given one.
 
-    Then each number that it leaves is the attempt's own in eval mode times one factor, which no dropout at the given rate
+    Then each number that it leaves is the attempt's own in eval mode times one factor, which no
+    dropout at the given rate
     makes: neither one too few nor too many, nor one at the rate of what should stay.
     """
     if len(answers) != 2:
@@ -224,9 +249,11 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
 
 
 def struck_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where dropout should strike out single numbers of an answer, and never does, or the other way round.
+    """Return what is wrong where dropout should strike out single numbers of an answer, and never
+    does, or the other way round.
 
-    Of the extremes of many answers in training: whatever their numbers are, and whatever else is dropped on the way.
+    Of the extremes of many answers in training: whatever their numbers are, and whatever else is
+    dropped on the way.
     """
     for extremes, found in answers:
         if bool((found[3] < extremes[3]).any()):
@@ -237,9 +264,11 @@ def struck_otherwise(answers: Sequence[Pair]) -> str:
 
 
 def left_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where another share of the largest answer is left of the smallest one that is not 0.
+    """Return what is wrong where another share of the largest answer is left of the smallest one
+    that is not 0.
 
-    Of the extremes of many answers in training. A dropout of whole answers, which scales all of them, changes no share.
+    Of the extremes of many answers in training. A dropout of whole answers, which scales all of
+    them, changes no share.
     """
     for extremes, found in answers:
         due, mine = (
@@ -258,7 +287,9 @@ def _factor(right: Tensor, extremes: Tensor) -> float | None:
 
 
 def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
-    """Return the extremes of many answers in which each number is 0, or this one times the factor."""
+    """Return the extremes of many answers in which each number is 0, or this one times the
+    factor.
+    """
     scaled = factor * calm[0]
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
@@ -274,7 +305,9 @@ def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> boo
 
 
 def edit_of(first: Call, second: Call) -> str:
-    """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode", "a second call"."""
+    """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
+    "a second call".
+    """
     one, two = _given(first), _given(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
     mode = " in eval mode" if builds and not any(build.training for build in builds) else ""
@@ -305,7 +338,9 @@ def _given(call: Call) -> dict[str, object]:
 
 
 def _edited(before: Tensor, after: Tensor) -> str:
-    """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is everywhere, or in no one piece."""
+    """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is
+    everywhere, or in no one piece.
+    """
     cuts = []
     for axis, size in enumerate(before.shape if before.shape == after.shape else ()):
         hit = (

@@ -1,7 +1,9 @@
-"""One recorded call: how the reference answered it and how an attempt did, and what of the two is compared.
+"""One recorded call: how the reference answered it and how an attempt did, and what of the two is
+compared.
 
-Of many copies of one input chance decides each answer of dropout's, but not the extremes of all of them: those are recorded and
-compared in place of the answers. A call with tensors on the meta device, which have no numbers, shows an attempt's devices.
+Of many copies of one input chance decides each answer of dropout's, but not the extremes of all
+of them: those are recorded and compared in place of the answers. A call with tensors on the meta
+device, which have no numbers, shows an attempt's devices.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Expected = tuple[Tensor | None, ...]
 class Observed:
     """One recorded call: how the reference answered it, and how an attempt did.
 
-    expected: the reference's output; of a call that returns several, each of the first run. None: an output without numbers.
+    expected: the reference's output; of a call that returns several, each of the first run. None:
+        an output without numbers.
     """
 
     call: Call
@@ -70,7 +73,8 @@ def settled(call: Call, reply: Reply) -> Reply:
 
 
 def _extremes(output: Output) -> Output:
-    """Return the smallest and the largest number over all copies, and the smallest size of those that are not 0.
+    """Return the smallest and the largest number over all copies, and the smallest size of those
+    that are not 0.
 
     And 1 where a number is 0 in a copy in which others beside it, of the last axis, are not.
     """
@@ -88,12 +92,15 @@ def _extremes(output: Output) -> Output:
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 
-# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors", "register_meta".
+# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors",
+# "register_meta".
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
 def looks_at_no_numbers(comparison: Observed) -> bool:
-    """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
+    """Return whether it raised because it looked at numbers where there are none, which right code
+    may do, too.
+    """
     raised = comparison.reply.raised
     return (
         raised is not None
@@ -103,7 +110,9 @@ def looks_at_no_numbers(comparison: Observed) -> bool:
 
 
 def on_another_device(comparison: Observed) -> str:
-    """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
+    """Return what is wrong where the arguments are on the meta device, and something else is not;
+    "" if nothing is.
+    """
     if not has_no_numbers(comparison.right):
         return ""
     seen, kind = (
@@ -125,9 +134,10 @@ def on_another_device(comparison: Observed) -> str:
 def fault_of_device(comparison: Observed) -> str:
     """Return the misconception that such a call proves.
 
-    A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,
-    or where a weight is no parameter, and so cannot follow the module; and where the module moved after a call, which leaves
-    more behind than what is written into the code.
+    A tensor that the module holds stayed behind, or else a device that is written into the code. ""
+    where there is none, or where a weight is no parameter, and so cannot follow the module; and
+    where the module moved after a call, which leaves more behind than what is written into the
+    code.
     """
     modules = comparison.reply.modules
     if not on_another_device(comparison) or any(
@@ -140,7 +150,9 @@ def fault_of_device(comparison: Observed) -> str:
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module is built where it is, answers once, and only then moves to the meta device."""
+    """Return whether a module is built where it is, answers once, and only then moves to the meta
+    device.
+    """
     takes_meta = any(isinstance(each, Tensor) and each.device.type == "meta" for each in call.args)
     return (
         takes_meta

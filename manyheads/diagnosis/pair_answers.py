@@ -1,4 +1,6 @@
-"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns of a recording."""
+"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns
+of a recording.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
 
 @dataclass(frozen=True)
 class Sketches:
-    """N replies to one call. structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative."""
+    """N replies to one call.
+
+    structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative.
+    """
 
     structure: Tensor
     numbers: Tensor
@@ -42,7 +47,8 @@ class Sketches:
 def brief(reply: Reply) -> Sketches:
     """Return a sketch of one reply, in which each tensor that is returned has a part of its own.
 
-    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The scale is that of their sum.
+    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The
+    scale is that of their sum.
     """
     structure, returned = _structure_of(reply)
     scale = math.hypot(*(place * each.norm for place, each in enumerate(returned, 1)))
@@ -54,7 +60,9 @@ def brief(reply: Reply) -> Sketches:
 
 
 def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
-    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is returned."""
+    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is
+    returned.
+    """
     parts = [
         [place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)
     ]
@@ -62,7 +70,9 @@ def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
 
 
 def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
-    """Return the hash of all but a reply's numbers, and the projection of each tensor that it returns."""
+    """Return the hash of all but a reply's numbers, and the projection of each tensor that it
+    returns.
+    """
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
@@ -86,7 +96,9 @@ def _hash(text: str) -> int:
 
 @dataclass(frozen=True)
 class Pairs:
-    """(P,) int16 each: the numbers of two mutants, and of a call on which both change something; how both together answer it."""
+    """(P,) int16 each: the numbers of two mutants, and of a call on which both change something;
+    how both together answer it.
+    """
 
     first: Tensor
     second: Tensor

@@ -31,13 +31,15 @@ Pair = tuple[int, int]
 
 
 def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequence[Fault]:
-    """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
+    """Return the two misconceptions that together explain all calls on which the attempt differs
+    from the reference.
 
     One, where of the other too many would do; or none.
 
-    Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
-    them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
-    Where neither changes anything a third mistake may be at work, which `cover` has to explain.
+    Where both mutants change something, one answer of both together is recorded, which must be the
+    attempt's; where one of them changes nothing, the other answers as the attempt does, but for a
+    few calls: the other may be what lets it be seen. Where neither changes anything a third mistake
+    may be at work, which `cover` has to explain.
     """
     found = dict[Set[int], list[tuple[int, Pair]]]()
     for pair in _that_agree(row):
@@ -57,10 +59,11 @@ def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequen
 
 
 def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
-    """Return two misconceptions whose mutants in one answer every call as the attempt does; they are made and run.
+    """Return two misconceptions whose mutants in one answer every call as the attempt does; they
+    are made and run.
 
-    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both change something: else each
-    explains its part by itself.
+    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both
+    change something: else each explains its part by itself.
     """
     for first, second in _candidates(row):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
@@ -70,7 +73,8 @@ def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
 
 
 def _candidates(row: Row) -> list[Pair]:
-    """Return the pairs that may explain all wrong answers together, those that explain most alone first.
+    """Return the pairs that may explain all wrong answers together, those that explain most alone
+    first.
 
     Of these, those whose answer is least often that of one of them where both change something.
     """
@@ -113,7 +117,9 @@ def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
 
 
 def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
-    """Return what these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
+    """Return what these pairs have in common, the likeliest first: all of the first pair, if what
+    differs in them are few mistakes.
+    """
     kinds = list(dict.fromkeys(frozenset(row.id(m) for m in pair) for pair in pairs))
     shared = frozenset[str].intersection(*kinds)
     rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
@@ -164,8 +170,9 @@ def _that_agree(row: Row) -> Iterator[Pair]:
 def _agree(answers: Sketches, seen: Observed) -> Tensor:
     """Return (N,) bool: which of these answers of pairs are the attempt's.
 
-    How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
-    answers of all are near it. If rounding is a part of that which counts, nothing agrees.
+    How far one is from the attempt's is held against how far that is from the reference's: where
+    mistakes hardly show, the answers of all are near it. If rounding is a part of that which
+    counts, nothing agrees.
     """
     mine = brief(as_due(seen.reply, seen.right))
     right = brief_numbers(
@@ -182,17 +189,21 @@ def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
 
 
 def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
-    """Return whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
+    """Return whether a module has most of the parameters that it is given: what it answers with
+    others is no evidence.
+    """
     keys = right.parameters.keys()
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
 def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Count the calls that speak against a pair, and return the wrong calls that it does not explain.
+    """Count the calls that speak against a pair, and return the wrong calls that it does not
+    explain.
 
-    A call speaks against the pair if only one of the two mutants changes it, and the attempt answers it in another way than
-    that mutant. The count is None if the attempt is right on a call that one of the two changes: two mutants may undo each
-    other there, but then neither shows itself, and a mistake that nobody has listed explains the answers as well.
+    A call speaks against the pair if only one of the two mutants changes it, and the attempt
+    answers it in another way than that mutant. The count is None if the attempt is right on a call
+    that one of the two changes: two mutants may undo each other there, but then neither shows
+    itself, and a mistake that nobody has listed explains the answers as well.
     """
     doubts, left = 0, set[int]()
     for index in row.asked:
@@ -208,9 +219,11 @@ def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
 
 
 def _apart(row: Row) -> Sequence[int]:
-    """Return two mutants: the first has its numbers and nothing that it has not, the second all else; or none.
+    """Return two mutants: the first has its numbers and nothing that it has not, the second all
+    else; or none.
 
-    As where one changes the numbers, and the other how they come about: a cut gradient, a changed argument, a fixed dtype.
+    As where one changes the numbers, and the other how they come about: a cut gradient, a changed
+    argument, a fixed dtype.
     """
     recording, calls = row.recording, sorted(row.asked)
     right = {i: recording.right(i) for i in calls}
@@ -239,7 +252,9 @@ def _apart(row: Row) -> Sequence[int]:
 
 
 def _with_numbers_of(recording: Recording, others: Mapping[int, ReplyFingerprint]) -> list[int]:
-    """Return the mutants that return these numbers, wherever both return something; and that is most calls."""
+    """Return the mutants that return these numbers, wherever both return something; and that is
+    most calls.
+    """
 
     @cache
     def agrees(call: int, place: int) -> bool:

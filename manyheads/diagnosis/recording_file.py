@@ -1,7 +1,7 @@
 """The file of a recording: a safetensors file of columns, which holds data only.
 
-Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the number of its structure, and
-its numbers stand in columns beside those of all others.
+Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the
+number of its structure, and its numbers stand in columns beside those of all others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _VARIES = -1  # in place of a reply's number
 
 
 def key_of(exercise: Exercise) -> str:
-    """Return a hash of all that an exercise's recording is made from, but for its words. Of the engine: its format alone."""
+    """Return a hash of all that an exercise's recording is made from, but for its words.
+
+    Of the engine: its format alone.
+    """
     paths = [path for path in exercise.recorded_from() if path.exists()]
     parts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
     parts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
@@ -115,7 +118,9 @@ def read(path: Path) -> Recording:
 
 
 class OtherFacets(ValueError):
-    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them has not increased it."""
+    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them
+    has not increased it.
+    """
 
 
 # What reading bytes raises that are no recording, or a damaged one.
@@ -165,7 +170,9 @@ def loaded(data: bytes) -> Recording:
 
 
 def current(exercise: Exercise) -> Recording | None:
-    """Return the recording of an exercise; None where it is missing or damaged, or was made from other files than lie there."""
+    """Return the recording of an exercise; None where it is missing or damaged, or was made from
+    other files than lie there.
+    """
     try:
         recording = loaded(exercise.fingerprints.read_bytes())
     except UNREADABLE:
@@ -216,7 +223,8 @@ def _renumbered(body: Any, places: Sequence[int]) -> Any:
     return {name: _renumbered(each, places) for name, each in body.items()}
 
 
-# Replies: a row of the table of structures says which value each facet has, "outputs" and "gradients" without numbers.
+# Replies: a row of the table of structures says which value each facet has, "outputs" and
+#     "gradients" without numbers.
 
 
 class _Values:

@@ -1,7 +1,9 @@
-"""Mutants that are wrong in the same calls as an attempt, and in the same way there, whatever the numbers are.
+"""Mutants that are wrong in the same calls as an attempt, and in the same way there, whatever the
+numbers are.
 
-One mistake can be written in ways that give other numbers: a measure without its absolute value, a refusal of another
-type, a parameter of one's own. Where it shows itself, and as what, can tell it all the same.
+One mistake can be written in ways that give other numbers: a measure without its absolute value, a
+refusal of another type, a parameter of one's own. Where it shows itself, and as what, can tell it
+all the same.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b
 
 
 def has_foreign_size(seen: Iterable[Observed]) -> bool:
-    """Return whether one of these calls raised because of a size that is none of the call's, and no product of two of them."""
+    """Return whether one of these calls raised because of a size that is none of the call's, and no
+    product of two of them.
+    """
     for each in seen:
         if each.reply.raised is not None and (told := _UNFIT.search(each.reply.raised.message)):
             known = {a * b for a, b in combinations_with_replacement({1, *sizes_of(each.call)}, 2)}
@@ -62,8 +66,8 @@ def proven_by_place(
 ) -> dict[int, str]:
     """By the number of each call that is wrong.
 
-    The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing where there are
-    several such misconceptions, or none, nor where much is wrong.
+    The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing
+    where there are several such misconceptions, or none, nor where much is wrong.
 
     shown: the calls that visible checks ask and that say something of the attempt.
     """
@@ -99,7 +103,8 @@ def proven_by_place(
         return _squares(rights, {i: answers[i] for i in found}) == squares
 
     names = {mutant.id for mutant in recording.mutants if is_alike(mutant)} if found else set()
-    # Who refuses by an exception of another type does less than is asked; who stops there accepts nothing.
+    # Who refuses by an exception of another type does less than is asked; who stops there accepts
+    # nothing.
     refused = [
         i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None
     ]
@@ -125,7 +130,9 @@ def proven_by_place(
 
 
 def _of_parameters(way: Way) -> Way:
-    """Return what of it says that other parameters than are due stand there: then all numbers may be others."""
+    """Return what of it says that other parameters than are due stand there: then all numbers may
+    be others.
+    """
     return tuple(part for part in way if part.startswith("parameters"))
 
 
@@ -135,7 +142,10 @@ def _way(
     facets: tuple[Facet, ...],
     sizes: Set[int],
 ) -> Way:
-    """Return how a reply differs from the reference's: nothing where it agrees. sizes: those in the call."""
+    """Return how a reply differs from the reference's: nothing where it agrees.
+
+    sizes: those in the call.
+    """
     if right.raised == "refused":
         return () if fingerprint.raised == "refused" else NOT_REFUSED
     if right.raised or fingerprint.raised:
@@ -194,7 +204,9 @@ def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -
 def _squares(
     rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]
 ) -> Mapping[int, int]:
-    """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
+    """By call the size of the one parameter too many, if it is as long as wide in every call, as a
+    mask is.
+    """
     extra = [
         (i, name, shape)
         for i, each in replies.items()

@@ -1,6 +1,8 @@
-"""What chance proves: an attempt that gives two answers to one question, where the reference gives one.
+"""What chance proves: an attempt that gives two answers to one question, where the reference gives
+one.
 
-Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which mutants can be meant.
+Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which
+mutants can be meant.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ WIDTH = 1e-3  # of a ratio that is the same for all numbers
 def proven_by_chance(row: Row) -> dict[int, str]:
     """By the number of a call that chance answers.
 
-    The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
-    function, which may work around it, chance may be at work for them alone. Nothing where there are several such
-    misconceptions, or none; nor where most calls are wrong: there noise and a dropout that never sleeps look alike.
+    The misconception of all mutants that are wrong in the same calls as the attempt, and in these
+    by chance; in another function, which may work around it, chance may be at work for them alone.
+    Nothing where there are several such misconceptions, or none; nor where most calls are wrong:
+    there noise and a dropout that never sleeps look alike.
     """
     calls = {
         i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)
@@ -39,10 +42,12 @@ def proven_by_chance(row: Row) -> dict[int, str]:
 
 
 def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
-    """Return the calls that only the attempt lets chance decide, and the misconceptions that do this and nothing else.
+    """Return the calls that only the attempt lets chance decide, and the misconceptions that do
+    this and nothing else.
 
-    None where there is none, or several would do. Where chance decides more than one of them lets it, and what it leaves of
-    copies is a dropout's, all that fit in the function where it is seen are at work together. Beside them another mistake may explain all other calls.
+    None where there is none, or several would do. Where chance decides more than one of them lets
+    it, and what it leaves of copies is a dropout's, all that fit in the function where it is seen
+    are at work together. Beside them another mistake may explain all other calls.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
@@ -68,9 +73,11 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
 
 
 def _drops(seen: Observed) -> bool:
-    """Return whether the ranges of the numbers over all copies are those of the reference's dropout, times one number.
+    """Return whether the ranges of the numbers over all copies are those of the reference's
+    dropout, times one number.
 
-    So they are at any rate, where a position sees one alone; of noise they are not, nor of other weights.
+    So they are at any rate, where a position sees one alone; of noise they are not, nor of other
+    weights.
     """
     expected, outputs = first_of(seen.expected), _outputs(seen)
     if (
@@ -111,7 +118,9 @@ def _is_wrong_alike(
 
 
 def _is_of_dropout(comparison: Observed) -> bool:
-    """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
+    """Return whether dropout is due: of many copies, where the reference's answer is not always the
+    same.
+    """
     expected = first_of(comparison.expected)
     return (
         is_of_copies(comparison.call)
@@ -121,7 +130,9 @@ def _is_of_dropout(comparison: Observed) -> bool:
 
 
 def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
-    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
+    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or
+    of many copies.
+    """
     found = {i for i, each in calls.items() if _varies(each)}
     asked_of = {
         i: (e.call.runs, e.call.around, e.call.dtype, *e.call.given)
@@ -150,7 +161,8 @@ def _varies(comparison: Observed) -> bool:
 
 
 def _outputs(comparison: Observed) -> list[Tensor]:
-    """Return the tensors of an answer; none if it raised, or if something else stands in the place of one.
+    """Return the tensors of an answer; none if it raised, or if something else stands in the place
+    of one.
 
     What only the attempt can read, such as its cache, is no such place.
     """

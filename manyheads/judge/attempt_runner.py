@@ -1,4 +1,6 @@
-"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the same exercise."""
+"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the
+same exercise.
+"""
 
 from __future__ import annotations
 
@@ -52,18 +54,23 @@ CUDA_IS_BROKEN = "CUDA error"
 
 @dataclass
 class Step:
-    """What a check made after certain replies: a call, or its outcome. None: no attempt has been here."""
+    """What a check made after certain replies: a call, or its outcome.
+
+    None: no attempt has been here.
+    """
 
     made: Call | CheckOutcome | None = None
     after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
 
 
 class Memory:
-    """What is remembered of earlier attempts at one exercise, with the same checks and inputs: equal work is done once.
+    """What is remembered of earlier attempts at one exercise, with the same checks and inputs:
+    equal work is done once.
 
-    Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are read once, the reference
-    answers a call once, and a check that got the same replies as before does what it did before: it makes the same next call,
-    or ends with the same outcome. Nothing depends on whose attempt it is.
+    Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are
+    read once, the reference answers a call once, and a check that got the same replies as before
+    does what it did before: it makes the same next call, or ends with the same outcome. Nothing
+    depends on whose attempt it is.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -87,7 +94,9 @@ class Memory:
         self._names: dict[int, frozenset[str]] = {}
 
     def begin_attempt(self) -> None:
-        """Forget all if it has become too much: what right attempts have in common is soon met again."""
+        """Forget all if it has become too much: what right attempts have in common is soon met
+        again.
+        """
         if self.size > self._limit:
             self.forget()
 
@@ -102,7 +111,8 @@ class Memory:
     def note(self, step: Step, made: Call | CheckOutcome) -> Step:
         """Note what the check made at this step, and return the step.
 
-        Where the check itself broke, that is remembered by nobody: this machine may have had its part in it.
+        Where the check itself broke, that is remembered by nobody: this machine may have had its
+        part in it.
         """
         if isinstance(made, CheckOutcome) and made.fault:
             return Step(made)
@@ -110,7 +120,9 @@ class Memory:
         return step
 
     def hold(self, call: Call) -> Call:
-        """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
+        """Return the same call for all equal ones: what is sent for it and what trusted code
+        answers will be remembered.
+        """
         if id(call) in self._held:
             return call
         data = wire.encode(call)
@@ -190,7 +202,8 @@ class RememberingRunner(LocalRunner):
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """Return what the reply contains that no answer to this call can contain; empty if it is possible.
+    """Return what the reply contains that no answer to this call can contain; empty if it is
+    possible.
 
     The parser has checked its form; its content is the attempt's claim.
     """
@@ -232,7 +245,9 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
 
 def _is_of(output: Output, form: Form) -> bool:
-    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
+    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit
+    has no numbers.
+    """
     is_misfit = read_misfit(output.kind) is not None
     if is_misfit or output.kind == OPAQUE:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
@@ -247,7 +262,9 @@ def _cause(reply: Reply) -> object:
 
 @dataclass(eq=False)
 class AttemptRunner:
-    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time limit, records all calls."""
+    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time
+    limit, records all calls.
+    """
 
     box: Box
     source: AttemptSource
@@ -264,7 +281,8 @@ class AttemptRunner:
     in_single: set[int] = field(default_factory=set)
     # causes of what it raised in float64 and in float32
     in_both: set[object] = field(default_factory=set)
-    # Given if inputs are hidden: then replies keep no names that these may have chosen (`known_names`).
+    # Given if inputs are hidden: then replies keep no names that these may have chosen
+    # (`known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
@@ -276,7 +294,10 @@ class AttemptRunner:
     _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
-        """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
+        """Import the attempt in a fresh process.
+
+        Returns its exception, if it raised one. Raises AttemptEnded.
+        """
         self.close()
         if self._ends:
             self._connection = start_again(self.box, self.limits, self._spent)
@@ -295,7 +316,9 @@ class AttemptRunner:
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
-        """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
+        """As `load`, but in a process that another text has been loaded into: for a first look,
+        never for a verdict.
+        """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
 
@@ -305,17 +328,23 @@ class AttemptRunner:
         return connection
 
     def execute(self, call: Call) -> Reply:
-        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
+        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in
+        float32.
+        """
         return self._final_reply(Question(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
-        """Put these calls in one message. `execute` gives the replies; a call of which none came is asked alone."""
+        """Put these calls in one message.
+
+        `execute` gives the replies; a call of which none came is asked alone.
+        """
         self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
-        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch decides no verdict.
+        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch
+        decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
         for question, known in zip(
@@ -328,7 +357,9 @@ class AttemptRunner:
         return answers
 
     def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
-        """Return the replies to each call by their dtype, as far as they come in a batch: of one that raised in float32, too."""
+        """Return the replies to each call by their dtype, as far as they come in a batch: of one
+        that raised in float32, too.
+        """
         replies = self._ask_batch(calls, self.dtype)
         known = [
             {c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)
@@ -343,7 +374,10 @@ class AttemptRunner:
         return known
 
     def _final_reply(self, question: Question, known: Mapping[str, Reply]) -> Reply:
-        """Choose and record the reply. known: the replies by their dtype that need not be asked for."""
+        """Choose and record the reply.
+
+        known: the replies by their dtype that need not be asked for.
+        """
         call, ends = question.call, self._ends
         dtype = call.dtype or self.dtype
         try:
@@ -393,7 +427,9 @@ class AttemptRunner:
         return with_known_names(reply, known)
 
     def _names_alone(self, call: Call) -> frozenset[str]:
-        """Return the names that the attempt gives what it builds in a process that has met no other call, and no tensor."""
+        """Return the names that the attempt gives what it builds in a process that has met no other
+        call, and no tensor.
+        """
         only_built = without_tensors(call)
         if only_built is None:
             return frozenset()
@@ -419,7 +455,10 @@ class AttemptRunner:
             connection.close()
 
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
-        """Return a reply to each call in one batch. If that fails: None for each, and the process has been ended."""
+        """Return a reply to each call in one batch.
+
+        If that fails: None for each, and the process has been ended.
+        """
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
@@ -485,7 +524,9 @@ class AttemptRunner:
             raise
 
     def _read(self, reply: Reply) -> Reply:
-        """Return the reply with what the text says of it: a NotImplementedError may stand in a function that is written."""
+        """Return the reply with what the text says of it: a NotImplementedError may stand in a
+        function that is written.
+        """
         reply = within_file(reply, self.source.source.count("\n") + 1)
         raised = reply.raised
         if raised is None or raised.type != "NotImplementedError" or not raised.line:

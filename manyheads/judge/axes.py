@@ -1,4 +1,6 @@
-"""The sizes in what is said of a call: their names, as (B, T, C) for (2, 5, 12), and which of them are withheld."""
+"""The sizes in what is said of a call: their names, as (B, T, C) for (2, 5, 12), and which of them
+are withheld.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 class Axes:
     """The size of each named axis.
 
-    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may be packed.
+    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may
+        be packed.
     """
 
     sizes: Mapping[str, int]
@@ -45,9 +48,11 @@ class Axes:
     packed: frozenset[str] = frozenset()
 
     def name(self, size: int, other: Axes | None = None, twin: int = 0) -> str:
-        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name.
+        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number
+        if it has no name.
 
-        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it is B only if it is one.
+        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it
+            is B only if it is one.
         """
         for named in (list(self.sizes.items()), self.packings, self.joined):
             found = [
@@ -62,7 +67,10 @@ class Axes:
     def shape(
         self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()
     ) -> str:
-        """Return (B, T, C) for (2, 5, 12). twin: the shape in the same place of a call with other axes."""
+        """Return (B, T, C) for (2, 5, 12).
+
+        twin: the shape in the same place of a call with other axes.
+        """
         is_alike = other is not None and len(twin) == len(shape)
         named = (
             map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
@@ -91,9 +99,11 @@ _HEADS = ("B", "nh", "T", "hd")
 
 
 def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
-    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes; "" where none is.
+    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes;
+    "" where none is.
 
-    A number may be a size by chance: in calls of other sizes the same axis has to stand in its place.
+    A number may be a size by chance: in calls of other sizes the same axis has to stand in its
+    place.
     """
     (axes, first), *others = (
         (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
@@ -120,9 +130,11 @@ def axes_of(
     others: Signatures,
     parts: Mapping[Path, Sequence[int]] | None = None,
 ) -> Axes | None:
-    """Return the axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call.
+    """Return the axes of a recorded call that returned a tensor of this shape; None if the
+    signature does not fit the call.
 
-    parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
+    parts: where it returned several, the shape of each. Of a call with several steps, what is said
+        is of the first.
     """
     rows = [*_rows(signature.call, call.args, call.kwargs, others)]
     if signature.build is not None:
@@ -152,7 +164,10 @@ def axes_of(
 
 @dataclass(frozen=True)
 class _Row:
-    """Axes that are side by side, and their sizes: an equation for each. None: what is given is of another kind."""
+    """Axes that are side by side, and their sizes: an equation for each.
+
+    None: what is given is of another kind.
+    """
 
     axes: Sequence[Axis]
     sizes: Sequence[int] | None
@@ -190,7 +205,9 @@ def _number(axis: Axis, value: object) -> _Row:
 
 
 def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
-    """Return the size of each axis, one unknown after the other; None where nothing fits, or some stay unknown."""
+    """Return the size of each axis, one unknown after the other; None where nothing fits, or some
+    stay unknown.
+    """
     if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
         return None
     equations = [pair for row in rows for pair in zip(row.axes, row.sizes or (), strict=True)]
@@ -217,16 +234,20 @@ def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
 
 
 def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
-    """Return the evidence of a failed check without sizes and numbers that the attempt may have chosen as a message.
+    """Return the evidence of a failed check without sizes and numbers that the attempt may have
+    chosen as a message.
 
-    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that repeats "(3, 7, 12345)" carries
-    digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, if it is no
-    larger than their sizes, or if it is a product of two of them. Any other is "another size"; and where an attempt returns
-    one, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
-    is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root;
-    else it is "another multiple of". A student's own machine has no hidden inputs: `course check` shows every number.
+    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that
+    repeats "(3, 7, 12345)" carries digits of those inputs out. So a size is told as a number only
+    if the call or the expected shape contains it, if it is no larger than their sizes, or if it is
+    a product of two of them. Any other is "another size"; and where an attempt returns one, no
+    larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45
+    times") is told where it is one that a mistake makes: a power of ten or two, a quotient of small
+    numbers, or one of the call's sizes, or of its root; else it is "another multiple of". A
+    student's own machine has no hidden inputs: `course check` shows every number.
 
-    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states as right.
+    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states
+        as right.
     """
     calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
     known = {size for shape in calls for size in shape} | set(expected)
@@ -265,7 +286,10 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
 
 def _factors(sizes: Sequence[int]) -> set[float]:
-    """Return the factors that mistakes make of these sizes. They are few, so that a chosen one carries a few bits at most."""
+    """Return the factors that mistakes make of these sizes.
+
+    They are few, so that a chosen one carries a few bits at most.
+    """
     sizes = [1, *sizes][:MOST_SIZES]
     quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
     roots = {math.sqrt(a / b) for a in sizes for b in sizes}

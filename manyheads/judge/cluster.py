@@ -1,7 +1,9 @@
-"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate process.
+"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate
+process.
 
-Before any work is sent, every worker shows that it sees the same course and engine, and proves its box. No student code runs in
-a worker: it reads files as data. It may be lost at any moment: dask then gives its submission to another.
+Before any work is sent, every worker shows that it sees the same course and engine, and proves its
+box. No student code runs in a worker: it reads files as data. It may be lost at any moment: dask
+then gives its submission to another.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class RunSetup:
 def grade_on(
     address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only
 ) -> Iterator[Graded]:
-    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+    """Yield results as they come.
+
+    only: ids of exercises, by submission; all of those that are not in it.
 
     Raises CourseFault if there is no cluster or a worker cannot judge.
     """
@@ -142,7 +146,10 @@ class _Workers:
             yield from results
 
     def _room(self) -> int:
-        """Return how many submissions the workers should have now. Raises WorkerLost if there has been none for long."""
+        """Return how many submissions the workers should have now.
+
+        Raises WorkerLost if there has been none for long.
+        """
         if self._client.status == "closed":
             raise WorkerLost(self._gone)
         now = time.monotonic()
@@ -180,13 +187,18 @@ def _connect(address: str) -> distributed.Client:
 
 
 async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
-    """Have this worker, given by dask because of its name, start a judge and wait until it can grade."""
+    """Have this worker, given by dask because of its name, start a judge and wait until it can
+    grade.
+    """
     keeper = await _keeper_of(dask_worker)
     await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
 
 
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
-    """Grade a submission in this worker. key: the hash of its files on the machine that runs `course grade`."""
+    """Grade a submission in this worker.
+
+    key: the hash of its files on the machine that runs `course grade`.
+    """
     worker = distributed.get_worker()
     keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)
     return keeper.grade(setup, submission, key, only)
@@ -202,7 +214,8 @@ async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
 class JudgeKeeper(distributed.WorkerPlugin):
     """The judge of a worker. It ends when the worker begins to close.
 
-    The worker would wait half a minute for the submission that it grades, though its result could reach nobody any more.
+    The worker would wait half a minute for the submission that it grades, though its result could
+    reach nobody any more.
     """
 
     name = "manyheads-judge"
@@ -213,14 +226,20 @@ class JudgeKeeper(distributed.WorkerPlugin):
         self._judge: SteadyJudge | None = None
 
     def prepare(self, setup: RunSetup) -> None:
-        """Have a judge for this setup that can grade. Raises CourseFault, or Reschedule if the worker ends."""
+        """Have a judge for this setup that can grade.
+
+        Raises CourseFault, or Reschedule if the worker ends.
+        """
         with self._judge_for(setup):
             pass
 
     def grade(
         self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()
     ) -> Graded:
-        """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
+        """Grade a submission.
+
+        Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another.
+        """
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) == key:
                 return judge.grade(submission, only)
@@ -229,7 +248,10 @@ class JudgeKeeper(distributed.WorkerPlugin):
             raise CourseFault(f"{said}. Next: {following}")
 
     def teardown(self, worker: distributed.Worker) -> None:
-        """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
+        """End every judge of this process, also one that is only starting.
+
+        Another thread may hold the lock.
+        """
         self._is_ending = True
         if self._judge is not None:
             self._judge.close()
@@ -239,7 +261,10 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
     @contextmanager
     def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
-        """Hold a judge that is ready: the current one, where it is for this setup, or a new one. A fault names this machine."""
+        """Hold a judge that is ready: the current one, where it is for this setup, or a new one.
+
+        A fault names this machine.
+        """
         try:
             with self._lock:
                 if self._is_ending:
@@ -262,7 +287,9 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
 
 def _check(setup: RunSetup) -> None:
-    """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
+    """Raise CourseFault if this worker would grade differently from the machine that runs
+    `course grade`.
+    """
     if multiprocessing.current_process().daemon:
         raise CourseFault(
             "it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny"

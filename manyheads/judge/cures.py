@@ -1,8 +1,9 @@
-"""The usual cure of an exception, and what is said of the parts of a file that did not run to their end because of one.
+"""The usual cure of an exception, and what is said of the parts of a file that did not run to their
+end because of one.
 
-Most cures are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the text, which is read and never
-run. An attempt chooses its exceptions: a pattern meets a bounded text, and a word of a message is repeated only where the line
-has it.
+Most cures are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the
+text, which is read and never run. An attempt chooses its exceptions: a pattern meets a bounded
+text, and a word of a message is repeated only where the line has it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ def cure(source: str, raised: Raised) -> str:
 
 
 def _by_type(source: str, file: _File, type_: str, message: str) -> str:
-    """Return what the file's text says about an exception of this type, "" where it says nothing."""
+    """Return what the file's text says about an exception of this type, "" where it says
+    nothing.
+    """
     if type_ in TEXT_ERRORS:
         return said_of_newer_syntax(source)
     if type_ == "UnboundLocalError":
@@ -105,7 +108,8 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
 
 
 def explain_text(source: AttemptSource, raised: Raised) -> str:
-    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a judge may show.
+    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a
+    judge may show.
 
     An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
     """
@@ -122,7 +126,9 @@ def explain_text(source: AttemptSource, raised: Raised) -> str:
 
 
 def _cell_around(source: AttemptSource, line: int) -> str:
-    """Return the text of the cell in which a line stands, below as many blank lines as stand above it; of a script all of it."""
+    """Return the text of the cell in which a line stands, below as many blank lines as stand above
+    it; of a script all of it.
+    """
     if not source.cells:
         return source.source
     first, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
@@ -189,7 +195,9 @@ def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) ->
 
 
 def _not_in_this_python(file: _File, message: str) -> str:
-    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if there is anything."""
+    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if
+    there is anything.
+    """
     found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
     module = (
         sys.modules.get(found[2])
@@ -238,7 +246,8 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
 
 
 def _exchanged(file: _File) -> str:
-    """Return which call of the function around the line gives the function's arguments in another order.
+    """Return which call of the function around the line gives the function's arguments in another
+    order.
 
     Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
     """
@@ -259,7 +268,9 @@ def _exchanged(file: _File) -> str:
 
 
 def _forward_has_another_name(file: _File, message: str) -> str:
-    """Return which method of the module's class is meant by forward; "" if the file does not have the class."""
+    """Return which method of the module's class is meant by forward; "" if the file does not have
+    the class.
+    """
     found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
     methods = _methods(file, found[1]) if found else []
     if near := get_close_matches(
@@ -292,7 +303,9 @@ def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
 
 
 def _in_the_loop(file: _File) -> str:
-    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list that each turn empties."""
+    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list
+    that each turn empties.
+    """
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
         for part in loop.body:
             if isinstance(part, ast.Return) and file.covers(part):
@@ -410,7 +423,9 @@ def _not_called(file: _File, message: str) -> str:
 
 
 def _misspelt(file: _File, message: str) -> str:
-    """Return which name is meant, looked up in the text and in torch: nothing that an attempt computes can choose the word."""
+    """Return which name is meant, looked up in the text and in torch: nothing that an attempt
+    computes can choose the word.
+    """
     written, near = {getattr(node, "attr", "") for node in file.here}, ""
     stored = {
         n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
@@ -453,7 +468,8 @@ def _misspelt(file: _File, message: str) -> str:
 def stopped_parts(
     source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
-    """Return a sentence for each of the first parts that did not run to their end; "" where all did.
+    """Return a sentence for each of the first parts that did not run to their end; "" where all
+    did.
 
     describe: what is shown of an exception.
     """
@@ -503,7 +519,8 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
 def are_the_cause(
     source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
 ) -> bool:
-    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end.
+    """Return whether no call was answered, most of them for want of a name in a part that did not
+    run to its end.
 
     So are they where the file defines nothing beside them.
     """
@@ -520,7 +537,9 @@ def are_the_cause(
 
 
 def _words(source: AttemptSource, *begins: int) -> set[str]:
-    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed, from that line to its end."""
+    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed,
+    from that line to its end.
+    """
     lines, parts = lines_of(source.source), statements_of(source.source)
     first, last = [part.lineno for part in parts], [part.end_lineno or 0 for part in parts]
     words, done = set[str](), 0

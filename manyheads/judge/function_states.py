@@ -1,4 +1,5 @@
-"""The state of each function that an exercise asks for: right, wrong, not written, or waiting for another that it uses.
+"""The state of each function that an exercise asks for: right, wrong, not written, or waiting for
+another that it uses.
 
 What calls have shown is given; what follows from it is read from the text, which is never run.
 """
@@ -32,7 +33,10 @@ MAKES_A_TENSOR = frozenset(
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of one function. check, evidence, raised: of the first check that failed there."""
+    """What was seen of one function.
+
+    check, evidence, raised: of the first check that failed there.
+    """
 
     name: str
     is_asked: bool = False
@@ -53,8 +57,8 @@ def states_of(
 ) -> tuple[FunctionResult, ...]:
     """Return the results, in the order of `seen`, which is that of the file.
 
-    source: "" where it is not at hand. explained: the functions in which a misconception was found: what they do does not
-    follow from others alone.
+    source: "" where it is not at hand. explained: the functions in which a misconception was found:
+    what they do does not follow from others alone.
     """
     # else the text need not be read
     in_question = any(function.is_wrong or not function.is_asked for function in seen)
@@ -115,7 +119,9 @@ def named_in(source: str) -> Mapping[str, frozenset[str]]:
 
 
 def uses(source: str, *names: str) -> frozenset[str]:
-    """Return the other functions and classes of the file that one of these names, or that those name in turn."""
+    """Return the other functions and classes of the file that one of these names, or that those
+    name in turn.
+    """
     named = named_in(source)
     found, left = set[str](), [*named.keys() & set(names)]
     while left:
@@ -126,7 +132,9 @@ def uses(source: str, *names: str) -> frozenset[str]:
 
 
 def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
-    """Return whether a function raised on a line of its own, before it came to use any of these: then that does not follow from them."""
+    """Return whether a function raised on a line of its own, before it came to use any of these:
+    then that does not follow from them.
+    """
     if seen.raised and (kind := kind_of(seen.raised)) and kind.at_call:
         return True
     line, own = _line_of(seen), definitions_of(source).get(seen.name)
@@ -174,10 +182,12 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
 
 
 def _no_module(seen: Seen, source: str) -> str:
-    """Return a sentence where what has the name is, or gives, something else than is asked for; else "".
+    """Return a sentence where what has the name is, or gives, something else than is asked for;
+    else "".
 
-    A function that makes a module will do for a class, so a function is told to be one only if it makes none. An exercise that
-    asks for such a function, and not for a class, names it as functions are named: in small letters.
+    A function that makes a module will do for a class, so a function is told to be one only if it
+    makes none. An exercise that asks for such a function, and not for a class, names it as
+    functions are named: in small letters.
     """
     makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     is_function = isinstance(definitions_of(source).get(seen.name), ast.FunctionDef)
@@ -189,7 +199,8 @@ def _no_module(seen: Seen, source: str) -> str:
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:
-    """Return a sentence where what has the name is no plain function, or no class, where one is asked for; else "".
+    """Return a sentence where what has the name is no plain function, or no class, where one is
+    asked for; else "".
 
     is_class: whether a class is asked for.
     """
@@ -219,7 +230,9 @@ def _yields_in(function: ast.FunctionDef) -> list[int]:
 
 
 def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
-    """Return a sentence where a function takes the arguments that are due in another order; else ""."""
+    """Return a sentence where a function takes the arguments that are due in another order; else
+    "".
+    """
     function = definitions_of(source).get(name)
     arguments = (
         [*function.args.posonlyargs, *function.args.args]
@@ -233,7 +246,9 @@ def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
 
 
 def without_device(source: str, name: str) -> str:
-    """Return a sentence where a function that is given a device makes a tensor without it; else ""."""
+    """Return a sentence where a function that is given a device makes a tensor without it; else
+    "".
+    """
     function = definitions_of(source).get(name)
     arguments = function.args if isinstance(function, ast.FunctionDef) else None
     names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] if arguments else []
@@ -250,7 +265,9 @@ def without_device(source: str, name: str) -> str:
 
 
 def refuses_nothing(source: str, name: str) -> str:
-    """Return a sentence where an assert of a function or class holds a pair in brackets, which is always true; else ""."""
+    """Return a sentence where an assert of a function or class holds a pair in brackets, which is
+    always true; else "".
+    """
     for node in ast.walk(definitions_of(source).get(name, ast.Pass())):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
             return f"The assert on line {node.lineno} refuses nothing: condition and message in one pair of brackets are always true"

@@ -50,7 +50,10 @@ DIGITS = 12  # of a file's digest in a result
 def result_of(
     exercise: Exercise, outcomes: Sequence[CheckOutcome], found: Findings, note: str = ""
 ) -> ExerciseResult:
-    """Return the result of an exercise. Where a check with points could not be run, nothing is said of the attempt."""
+    """Return the result of an exercise.
+
+    Where a check with points could not be run, nothing is said of the attempt.
+    """
     checks = tuple(check_result(o, o.outcome, o.evidence, o.place) for o in outcomes)
     is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
     found = found if is_graded else Findings()
@@ -87,7 +90,9 @@ class Judge:
         self.faults: list[str] = []
 
     def demand_points(self) -> None:
-        """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
+        """Raise GraderFault where an exercise's checks do not give the points that course.yaml
+        says.
+        """
         points = (
             (e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises
         )
@@ -102,7 +107,8 @@ class Judge:
     ) -> Result:
         """Grade a submission. Nothing that a student does makes this raise.
 
-        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
+        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are
+            not graded.
         """
         assignment, wanted = submission.assignment, only or self._settings.exercises
         results = [
@@ -162,7 +168,9 @@ class Judge:
         return result_of(exercise, ended, Findings(diagnosis=diagnosis))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
-        """As `_judge`; what another student has handed in word for word has the same result, as long as it ran well."""
+        """As `_judge`; what another student has handed in word for word has the same result, as
+        long as it ran well.
+        """
         key = (exercise.id, seed, source.digest)
         if key in self._results:
             return self._results[key]
@@ -194,7 +202,8 @@ class Judge:
             memory,
             reference=named,
         )
-        # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
+        # The reference computes on the CPU even if the attempt does not, so that checks compare the
+        # devices.
         reference = RememberingRunner(
             namespace_of(exercise.solution), only_values=True, memory=memory
         )
@@ -230,7 +239,9 @@ class Judge:
         outcomes: Sequence[CheckOutcome],
         note: str,
     ) -> ExerciseResult:
-        """Return the result of checks that were run, with the line, the functions and the misconceptions."""
+        """Return the result of checks that were run, with the line, the functions and the
+        misconceptions.
+        """
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(exercise, attempt, run, outcomes)
         source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
@@ -260,7 +271,10 @@ class Judge:
         run: CheckRun,
         outcomes: Sequence[CheckOutcome],
     ) -> tuple[ProvedLine, ...]:
-        """Return the lines where one small edit makes every check pass. Not on a GPU, where a process takes seconds to start."""
+        """Return the lines where one small edit makes every check pass.
+
+        Not on a GPU, where a process takes seconds to start.
+        """
         skipped = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
@@ -286,10 +300,11 @@ class Judge:
     def _public(
         self, exercise: Exercise, judged: AttemptRunner, recording: Recording
     ) -> Findings | None:
-        """Return what the attempt's answers to the public calls show; None where it does not answer them.
+        """Return what the attempt's answers to the public calls show; None where it does not answer
+        them.
 
-        They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
-        of its answers needs no guard.
+        They are put to a process of their own, which has met no hidden input and can put none into
+        a message. So what is told of its answers needs no guard.
         """
         for call in recording.calls:
             judged.memory.hold_as_it_is(call)
@@ -332,8 +347,9 @@ def with_places(
 ) -> list[CheckOutcome]:
     """Return the outcomes, each with its function; "" where it asks several and passed.
 
-    A check failed at the last function that it called, or at one that gave this a wrong answer. transcript: what the checks
-    asked. ended: the call that ended the process, by the id of the check.
+    A check failed at the last function that it called, or at one that gave this a wrong
+    answer. transcript: what the checks asked. ended: the call that ended the process, by the id of
+    the check.
     """
 
     def is_wrong(each: Exchange) -> bool:  # whether it raises can be judged, where numbers cannot
@@ -364,8 +380,9 @@ def with_hidden_checks(
 ) -> Findings:
     """Return what is told, with what only the hidden checks show.
 
-    A function that fails one of them and passes what is public is wrong. A misconception that a failed check proves by
-    itself stands with the others; beside them, where it can not be why the checks fail.
+    A function that fails one of them and passes what is public is wrong. A misconception that a
+    failed check proves by itself stands with the others; beside them, where it can not be why the
+    checks fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     first = {outcome.place: outcome for outcome in reversed(failed)}
@@ -411,7 +428,9 @@ def with_hidden_checks(
 def _is_news(
     outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]
 ) -> bool:
-    """Return whether a failed check proves a misconception that does not follow from what is named."""
+    """Return whether a failed check proves a misconception that does not follow from what is
+    named.
+    """
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
     if REFUSES in known:
         known.add(UNDIVIDED)  # the same guard, seen from the other side

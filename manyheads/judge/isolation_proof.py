@@ -14,8 +14,9 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
 from ..course import Course
 
-# Of level `user`: what an attempt of ours can read of the course and the judge, and where it can write beside them.
-# `reached` answers 1 for each path that can be read, then 1 for each folder that can be written to.
+# Of level `user`: what an attempt of ours can read of the course and the judge, and where it can
+# write beside them. `reached` answers 1 for each path that can be read, then 1 for each folder that
+# can be written to.
 _SOURCE = """
 import os
 import torch
@@ -43,7 +44,10 @@ def reached(paths, folders):
 
 
 def prove(box: Box, course: Course, device: str = "cpu") -> None:
-    """Run the canary, if the level promises isolation. Raises BoxUnavailable, which says what leaked."""
+    """Run the canary, if the level promises isolation.
+
+    Raises BoxUnavailable, which says what leaked.
+    """
     if box.level is Level.PROCESS:  # it promises limits and a deadline only
         return
     run = _find_reached if box.level is Level.USER else run_canary
@@ -57,7 +61,10 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
-    """Return what an attempt in this box reaches of the course in `root`. hidden: its files that no student may see."""
+    """Return what an attempt in this box reaches of the course in `root`.
+
+    hidden: its files that no student may see.
+    """
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})
     paths = [*files, Path("/proc", str(os.getpid()), "environ")]

@@ -1,4 +1,6 @@
-"""Judge processes: each is started once, with its own warm box, and grades many submissions, all with inputs from one seed."""
+"""Judge processes: each is started once, with its own warm box, and grades many submissions, all
+with inputs from one seed.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +83,8 @@ def grade_all(
 class SteadyJudge:
     """A judge in a process of its own, which ends with the caller, and is replaced where it dies.
 
-    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at which that one dies,
-    too, is not graded.
+    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at
+    which that one dies, too, is not graded.
     """
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
@@ -94,7 +96,10 @@ class SteadyJudge:
         self._start()
 
     def wait(self) -> None:
-        """Wait until it can grade. Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
+        """Wait until it can grade.
+
+        Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost.
+        """
         if not self._is_ready:
             self._ask()
             self._is_ready = True
@@ -139,7 +144,10 @@ class SteadyJudge:
         self._line.close()  # only now, because another thread may read from it
 
     def _replace(self) -> None:
-        """Start another process in place of one that died. Raises WorkerLost where this is closed."""
+        """Start another process in place of one that died.
+
+        Raises WorkerLost where this is closed.
+        """
         with self._changing:
             if self._is_closed:
                 raise WorkerLost(LOST)
@@ -156,7 +164,10 @@ class SteadyJudge:
         return graded
 
     def _ask(self, *message: object) -> object:
-        """Send a message, if one is given, and return what comes. Raises it where it is an exception, and WorkerLost."""
+        """Send a message, if one is given, and return what comes.
+
+        Raises it where it is an exception, and WorkerLost.
+        """
         try:
             if message:
                 self._line.send(message)
@@ -198,14 +209,18 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
                 line.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
                 line.send(error)
-            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The garbage collector
-            # would look at it again and again, for an eighth of a judge's CPU time.
+            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The
+            # garbage collector would look at it again and again, for an eighth of a judge's CPU
+            # time.
             gc.collect()
             gc.freeze()
 
 
 def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
-    """Open a box, prove it, and make a judge of this process. Raises BoxUnavailable, CourseError, GraderFault."""
+    """Open a box, prove it, and make a judge of this process.
+
+    Raises BoxUnavailable, CourseError, GraderFault.
+    """
     # collections would find nothing while modules are imported, and take a fifth of that time
     gc.disable()
     try:
@@ -229,8 +244,9 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         judge.demand_points()  # here, because whatever grades anybody begins here
         if plan.tells:
             tell_unrecorded(course, plan.exercises)
-        # A text cannot make this process take the machine's memory: what asks for more fails here, one exercise is not graded,
-        # and the run goes on. The boxes that it starts inherit the bound, which is above their own.
+        # A text cannot make this process take the machine's memory: what asks for more fails here,
+        # one exercise is not graded, and the run goes on. The boxes that it starts inherit the
+        # bound, which is above their own.
         with suppress(ImportError):  # Windows, where nobody grades
             import resource
 
@@ -245,7 +261,10 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
 
 
 def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
-    """Say on standard error of which exercises nothing current is recorded. exercises: ids; empty: all."""
+    """Say on standard error of which exercises nothing current is recorded.
+
+    exercises: ids; empty: all.
+    """
     from ..diagnosis.recording_file import current
 
     ids = [
@@ -259,9 +278,12 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process at once when its parent has ended, in whatever way. Its box then ends, too (manyheads/box/reaper.py).
+    """End this process at once when its parent has ended, in whatever way.
 
-    A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
+    Its box then ends, too (manyheads/box/reaper.py).
+
+    A judge that is grading does not read from the pipe that brings it work, so it would not see the
+    end of it for a while.
     """
     parent = multiprocessing.parent_process()
     if parent is None:  # this process is the command itself
@@ -275,10 +297,12 @@ def end_with_parent() -> None:
 
 
 def one_for_each(jobs: int) -> Sequence[int | None]:
-    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better.
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the
+    kernel schedules better.
 
-    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the
-    other has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
+    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in
+    the cache what the other has just written, and no other CPU has to wake up. That saves a
+    sixteenth of the CPU time of a right submission.
     """
     cpus = _cpus()
     return cpus if len(cpus) == jobs else [None] * jobs

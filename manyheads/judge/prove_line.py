@@ -1,8 +1,9 @@
 """Prove the line at which an attempt goes wrong: one edit of it, after which every check passes.
 
-Edited attempts run in the box: a look at many of them in one process, and a proof of each in a process of its own. In the first
-process the texts are loaded one after the other, which takes a tenth of the time. Whatever is carried there from one to the
-next can only waste the look: what is told is proved in a process that has run nothing else, as any attempt is.
+Edited attempts run in the box: a look at many of them in one process, and a proof of each in a
+process of its own. In the first process the texts are loaded one after the other, which takes a
+tenth of the time. Whatever is carried there from one to the next can only waste the look: what is
+told is proved in a process that has run nothing else, as any attempt is.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ IsRight = Callable[[Reply], bool]
 class EditedAttempts:
     """Edits of an attempt that failed. Between looks, their process stays.
 
-    is_right: of a call whether a reply to it is right; None for one that shows nothing by itself. do_pass: whether these
-    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded.
+    is_right: of a call whether a reply to it is right; None for one that shows nothing by
+    itself. do_pass: whether these checks pass, all of them where none are given. It raises
+    OutOfTime and AttemptEnded.
     """
 
     attempt: AttemptRunner
@@ -53,7 +55,9 @@ class EditedAttempts:
         return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
 
     def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
-        """Return an edit for each line where one makes every check pass; empty where there are none, or too many."""
+        """Return an edit for each line where one makes every check pass; empty where there are
+        none, or too many.
+        """
         source, transcript = self.attempt.source, self.attempt.transcript
         raised = [e.reply.raised for e in transcript]
         is_unfinished = any(
@@ -90,7 +94,9 @@ class EditedAttempts:
                 self._connection.close()
 
     def _look(self, texts: Sequence[str]) -> list[bool]:
-        """Return whether each answers what the attempt answered wrongly; where that is nothing, passes the checks that failed."""
+        """Return whether each answers what the attempt answered wrongly; where that is nothing,
+        passes the checks that failed.
+        """
         if not self._wrong:
             return [self._passes(text, self._failed) for text in texts]
         first = self._answer(texts, self._wrong[:1])
@@ -100,7 +106,10 @@ class EditedAttempts:
         ]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
-        """Return whether each text answers these calls rightly. Asked together; one by one if that goes wrong."""
+        """Return whether each text answers these calls rightly.
+
+        Asked together; one by one if that goes wrong.
+        """
         asked, source = [packed for packed, _ in calls], self.attempt.source
         packed = [
             each
@@ -127,7 +136,9 @@ class EditedAttempts:
         return answers
 
     def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
-        """Return whether every check passes, in a process of its own; or those to look at, in the one that stays."""
+        """Return whether every check passes, in a process of its own; or those to look at, in the
+        one that stays.
+        """
         left, first = self._left(), self.attempt
         per_call, whole = (
             min(left, first.limits.seconds_per_call),

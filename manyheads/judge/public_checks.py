@@ -1,6 +1,8 @@
-"""Put an exercise's recorded, public calls to an attempt: what its visible checks, its functions and its mistakes are.
+"""Put an exercise's recorded, public calls to an attempt: what its visible checks, its functions
+and its mistakes are.
 
-`course check` and `course grade` ask the same calls in the same order, and say the same of the answers.
+`course check` and `course grade` ask the same calls in the same order, and say the same of the
+answers.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ from .function_states import Seen, in_another_order, states_of, uses
 from .public_conditions import without_unmet_conditions
 from .telling_numbers import what_stands_out
 
-# By the misconception, those that follow from it in the same function: a layer that is made in forward, or that the module does
-# not own, is float32 and on the CPU, whatever the module was moved to.
+# By the misconception, those that follow from it in the same function: a layer that is made in
+# forward, or that the module does not own, is float32 and on the CPU, whatever the module was moved
+# to.
 CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard_coded_device"}}
 
 
@@ -55,7 +58,8 @@ CONSEQUENCES: Mapping[str, Set[str]] = {UNREGISTERED: {"hard_coded_dtype", "hard
 class Answers:
     """An attempt's answers, with what is needed to tell what they show.
 
-    in_single: the calls that were asked in float32, though any dtype would do: their dtype says nothing.
+    in_single: the calls that were asked in float32, though any dtype would do: their dtype says
+        nothing.
     source, signatures: the text, and of each function its signatures, as far as they are known.
     is_graded: then no exception's message is told.
     """
@@ -114,7 +118,9 @@ class Answers:
         )
 
     def is_also_in(self, id_: str, function: str) -> bool:
-        """Return whether it is proved there, or one mutant answers every call of the function as the attempt did."""
+        """Return whether it is proved there, or one mutant answers every call of the function as
+        the attempt did.
+        """
         wrong, right = self.wrong[function], self._right[function]
         return function in self.proven[id_] or any(
             bool(wrong)
@@ -124,7 +130,9 @@ class Answers:
         )
 
     def answer_alike(self, id_: str, other: str, functions: Container[str]) -> bool:
-        """Return whether mutants of both that answer a wrong call as the attempt did answer each call of these functions alike."""
+        """Return whether mutants of both that answer a wrong call as the attempt did answer each
+        call of these functions alike.
+        """
         known, wrong = self.recording, self._row.wrong
         calls = [i for i, call in enumerate(known.calls) if target_of(call) in functions]
         alike = (
@@ -137,13 +145,16 @@ class Answers:
         return not calls or not first.isdisjoint(second)
 
     def place(self, id_: str, wrong: Sequence[str]) -> str:
-        """Return the function where it was found, of those that are wrong; "" where it is about the whole file."""
+        """Return the function where it was found, of those that are wrong; "" where it is about the
+        whole file.
+        """
         if id_ == UNTOUCHED:
             return ""
         proven = self.proven[id_]
         seen = [name for name in wrong if name in proven or self.is_seen(id_, self.wrong[name])]
-        # Of those that are proved some may be a name that the file does not have.
-        # Of two faults in one function neither answers as both do: there a mutant that answers anything wrongly will do.
+        # Of those that are proved some may be a name that the file does not have. Of two faults in
+        # one function neither answers as both do: there a mutant that answers anything wrongly will
+        # do.
         silent, mutants = self._row.silent, self._mutants(id_)
         can = (
             name
@@ -160,7 +171,8 @@ class Answers:
 
 
 def placed(diagnosis: Diagnosis, wrong: Sequence[str], answers: Answers) -> Diagnosis:
-    """Return the diagnosis, each misconception with its functions and the titles of its alternatives; none that may follow.
+    """Return the diagnosis, each misconception with its functions and the titles of its
+    alternatives; none that may follow.
 
     wrong: the functions that are wrong, not those that are not written, or not there.
     """
@@ -211,7 +223,9 @@ def placed(diagnosis: Diagnosis, wrong: Sequence[str], answers: Answers) -> Diag
 
 
 def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
-    """Return what a student reads of a check that failed, and the exception, if there was one, whose message may be shown."""
+    """Return what a student reads of a check that failed, and the exception, if there was one,
+    whose message may be shown.
+    """
     if isinstance(error, AttemptRaised):
         return describe_exception(error.raised, error.due, is_shown=is_shown), error.raised
     return str(error), None
@@ -224,7 +238,9 @@ def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known of each function; the checks and the misconceptions, each with its function; the lines that are wrong."""
+    """What is known of each function; the checks and the misconceptions, each with its function;
+    the lines that are wrong.
+    """
 
     functions: tuple[FunctionResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
@@ -234,7 +250,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why a function fails a check: what was seen, in which calls, the exception, if there was one, and what it means."""
+    """Why a function fails a check: what was seen, in which calls, the exception, if there was one,
+    and what it means.
+    """
 
     check: PublicCheck
     seen: str
@@ -246,11 +264,15 @@ class _Failure:
 
 
 def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Diagnosis) -> Findings:
-    """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made."""
+    """Return what is known of each function.
+
+    A check stops at the first that fails it, but all of its calls were made.
+    """
     recording, source = answers.recording, answers.source
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
     failures = {name: [*_failures(answers, checks, name)] for name in names}
-    # A misconception may show itself in a function that passes what is visible, and break those that use it.
+    # A misconception may show itself in a function that passes what is visible, and break those
+    # that use it.
     first = {
         next((n for n in names if answers.is_seen(each.id, answers.wrong[n])), "")
         for each in diagnosis.named
@@ -320,10 +342,12 @@ def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Ite
 def _told(
     function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, answers: Answers
 ) -> Seen:
-    """Return the same with what is told of it, which is read between its first misconception's name and its hint.
+    """Return the same with what is told of it, which is read between its first misconception's name
+    and its hint.
 
-    That is what ended the process; else what shows its first misconception; else what shows none of the others; else the first.
-    It says which word the call was given, and where shapes do not fit, which sizes of it the exception's numbers are.
+    That is what ended the process; else what shows its first misconception; else what shows none of
+    the others; else the first. It says which word the call was given, and where shapes do not fit,
+    which sizes of it the exception's numbers are.
     """
     if not failures:
         return function
@@ -355,7 +379,9 @@ def _told(
 
 
 def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
-    """Return what stands out in the wrong numbers of a call; of several numbers only where their mistake has no name."""
+    """Return what stands out in the wrong numbers of a call; of several numbers only where their
+    mistake has no name.
+    """
     if failure.raised or not any(
         says in failure.seen for says in ("values differ", "a single number")
     ):
@@ -372,7 +398,9 @@ def _outstanding(failure: _Failure, answers: Answers, *, has_name: bool) -> str:
 
 
 def _renamed(seen: Observed) -> str:
-    """Return which parameter that is due a module lacks, and which it has in its place; "" unless both are so."""
+    """Return which parameter that is due a module lacks, and which it has in its place; "" unless
+    both are so.
+    """
     due, own = seen.right.parameters, seen.found.parameters
     missing = sorted(due.keys() - own.keys(), key=lambda name: (name.endswith("bias"), name))
     extra = sorted(own.keys() - due.keys())
@@ -381,7 +409,9 @@ def _renamed(seen: Observed) -> str:
 
 
 def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures) -> str:
-    """Say which sizes of the first call the numbers of its exception are; others that raised there have to agree."""
+    """Say which sizes of the first call the numbers of its exception are; others that raised there
+    have to agree.
+    """
     known: list[tuple[Axes | None, str]] = []
     for seen, message in (
         (e, r.message) for e in calls if (r := e.reply.raised) and r.line == raised.line
@@ -399,7 +429,9 @@ def _sizes_in(raised: Raised, calls: Sequence[Observed], signatures: Signatures)
 def _with_cause(
     check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]
 ) -> CheckResult:
-    """Return the check with the first function that is wrong and fails it, in place of one that only waits for it."""
+    """Return the check with the first function that is wrong and fails it, in place of one that
+    only waits for it.
+    """
     if check.outcome not in ("failed", "error"):
         return check
     found = ((name, each) for name in wrong for each in failures[name] if each.check.id == check.id)
@@ -412,7 +444,9 @@ def _with_cause(
 
 
 def with_start(diagnosis: Sequence[Diagnosed], hint: str) -> tuple[Diagnosed, ...]:
-    """Return the same; where nothing is written, the hint is the exercise's own, which is about getting started."""
+    """Return the same; where nothing is written, the hint is the exercise's own, which is about
+    getting started.
+    """
     return tuple(
         d.model_copy(update={"hint": hint}) if hint and d.id == UNTOUCHED else d for d in diagnosis
     )
@@ -430,9 +464,10 @@ def answer_public_calls(
 ) -> Findings:
     """Return the results of the visible checks, the state of each function, and what is named.
 
-    Where a visible check fails, all public calls are put. source, exercise: None where they are not at hand.
-    bank: the mutants, in grading, where a hidden check has failed: then a mistake is looked for, though every visible check
-    passes, and no exception's message is told.
+    Where a visible check fails, all public calls are put. source, exercise: None where they are not
+    at hand.
+    bank: the mutants, in grading, where a hidden check has failed: then a mistake is looked for,
+    though every visible check passes, and no exception's message is told.
     """
     text, is_graded = source or "", bank is not None
     if isinstance(attempt, AttemptRunner):
@@ -475,7 +510,8 @@ def answer_public_calls(
 def visible_results(
     recording: Recording, attempt: Attempt, seen: dict[int, Observed], ids: Sequence[str] = ()
 ) -> Iterator[CheckResult]:
-    """Yield the results of the visible checks; of those that are asked last only where all before them pass.
+    """Yield the results of the visible checks; of those that are asked last only where all before
+    them pass.
 
     seen: gets what is seen. ids: of the checks; empty: all.
     """
@@ -514,7 +550,9 @@ def _check(
 def _right_by_name(
     attempt: Attempt, seen: Mapping[int, Observed], source: str, signatures: Signatures
 ) -> dict[int, Observed]:
-    """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
+    """Return the calls of functions that take their arguments in another order, and are right where
+    they are passed by name.
+    """
     found: dict[int, Observed] = {}
     due = {name: arguments_due(listed) for name, listed in signatures.items()}
     for name in (name for name, names in due.items() if in_another_order(source, name, names)):

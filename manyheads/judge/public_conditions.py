@@ -1,4 +1,6 @@
-"""Put the recorded conditions to an attempt: on a student's machine, too, an empty answer earns no points of form."""
+"""Put the recorded conditions to an attempt: on a student's machine, too, an empty answer earns no
+points of form.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,11 @@ def without_unmet_conditions(
     seen: Mapping[int, Observed],
     wrong: Collection[str],
 ) -> list[CheckResult]:
-    """Return the checks' results, without the passes of those that ask a function whose conditions are not met.
+    """Return the checks' results, without the passes of those that ask a function whose conditions
+    are not met.
 
-    seen: the answers to recorded calls. wrong: the functions that give a wrong answer somewhere; a right one is asked nothing
-    more.
+    seen: the answers to recorded calls. wrong: the functions that give a wrong answer somewhere; a
+    right one is asked nothing more.
     """
     calls = {check.id: check.asked for check in recording.visible}
     asked = {

@@ -1,7 +1,8 @@
 """Run hidden checks by hand: `pytest grader/checks --attempt FILE_OR_FOLDER`.
 
-A course's grader/checks/conftest.py imports everything from this module. Student code runs in the box here too, and
-verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn anew each time.
+A course's grader/checks/conftest.py imports everything from this module. Student code runs in the
+box here too, and verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn
+anew each time.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ draw = reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the attempt by this check as `course grade` does, and report what a student would read."""
+    """Judge the attempt by this check as `course grade` does, and report what a student would
+    read.
+    """
     if not pyfuncitem.get_closest_marker("hidden_check"):
         return None
     run = pyfuncitem.funcargs.get("attempt")

@@ -1,7 +1,9 @@
-"""The options of a run, and the folder of its results, with a journal and whose points the run changed.
+"""The options of a run, and the folder of its results, with a journal and whose points the run
+changed.
 
-Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
-stopped run continues where it stopped, and a repeated run grades only what has changed.
+Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a
+hash of everything that each depends on. With it a stopped run continues where it stopped, and a
+repeated run grades only what has changed.
 """
 
 from __future__ import annotations
@@ -58,8 +60,9 @@ SEEDS = 1_000_000
 class Settings:
     """How a judge grades.
 
-    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
-    the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
+    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope,
+    nbgrader's commands), so that the same code has the same points in all of them. The run of a
+    pull request draws from a secret of its own.
     """
 
     secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
@@ -91,9 +94,11 @@ class Graded:
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
-    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some may be missing.
+    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some
+    may be missing.
 
-    These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
+    These are sources with what they import, and all data beside solutions and checks: nobody knows
+    which a source reads.
     """
     packages = (
         each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions)
@@ -115,10 +120,13 @@ def _files_below(root: Path) -> Iterator[Path]:
 
 
 class Keys:
-    """Computes keys for a course and these options. The course's files are read once, when they are first needed.
+    """Computes keys for a course and these options.
 
-    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no reason to grade others
-    again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
+    The course's files are read once, when they are first needed.
+
+    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no
+    reason to grade others again. Titles, dates and what is decided are not in it either: they are
+    applied to results whenever these are shown.
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
@@ -154,9 +162,11 @@ class Keys:
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
-        """Return the key of an attempt, with its result and the words that the course has for what the result names.
+        """Return the key of an attempt, with its result and the words that the course has for what
+        the result names.
 
-        So an entry is good for this very result: not for one that another run has written over it since.
+        So an entry is good for this very result: not for one that another run has written over it
+        since.
         """
         ids = sorted(
             {
@@ -169,7 +179,9 @@ class Keys:
         return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
-        """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
+        """Return a hash of all of this, by which a cluster's workers know that they would grade
+        alike.
+        """
         return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
@@ -184,7 +196,10 @@ class Keys:
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
-    """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
+    """Return a hash of what was handed in for the whole assignment.
+
+    limit_kib: the largest file that is read.
+    """
     files = [
         digest
         for e in submission.assignment.exercises
@@ -198,7 +213,9 @@ def _hash_of(parts: Iterable[str]) -> str:
 
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
-    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be read."""
+    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be
+    read.
+    """
     stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
@@ -213,7 +230,9 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 
 
 def _read_texts(path: Path) -> object:
-    """Return the course's texts; where they cannot be read, what lies there: whoever grades says what is wrong with them."""
+    """Return the course's texts; where they cannot be read, what lies there: whoever grades says
+    what is wrong with them.
+    """
     if not path.exists():
         return {}
     data = path.read_bytes()
@@ -239,10 +258,11 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
-    """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
+    """Hold a folder of results for one run, whose results go to regular files there, until the
+    process ends in any way.
 
-    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
-    folder stands where a file is to be written.
+    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another
+    run holds it, or a link or a folder stands where a file is to be written.
     """
     own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [
@@ -266,10 +286,11 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
 def seed_of_run(
     folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool
 ) -> int:
-    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+    """Return the seed that is given; else that of the results in the folder, which the run goes on
+    with; else a new one.
 
-    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
-    CourseFault where they have another one than is given, or several.
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result
+    states one. Raises CourseFault where they have another one than is given, or several.
     """
     seeds = Counter[int]()
     for path in (
@@ -289,9 +310,11 @@ def seed_of_run(
 def merged(
     result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None
 ) -> Result:
-    """Return the result, with missing exercises taken from an earlier result, in the course's order.
+    """Return the result, with missing exercises taken from an earlier result, in the course's
+    order.
 
-    Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
+    Nothing is taken from a result with another device, isolation level or seed, because a result
+    states one of each.
     kept: only these are taken; None: all that the course has.
     """
     stated, stated_before = (
@@ -344,9 +367,12 @@ class Record:
     def known(
         self, submissions: Sequence[Submission], *, again: bool
     ) -> Iterator[tuple[Submission, Result]]:
-        """Yield the results that are graded already and have not changed. Go through all of them before `add`.
+        """Yield the results that are graded already and have not changed.
 
-        again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
+        Go through all of them before `add`.
+
+        again: none holds good, and all are graded again. Raises CourseFault where other exercises'
+            results would be lost.
         """
         for submission in submissions:
             before, chosen = self._on_disk(submission), self._chosen(submission)
@@ -368,7 +394,10 @@ class Record:
                 yield submission, self._write(submission, before, before)
 
     def add(self, graded: Graded) -> Result:
-        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
+        """Write a result.
+
+        Returns it as written. The journal comes last, so that an interrupted run repeats it.
+        """
         submission, todo = graded.submission, self.todo[graded.submission]
         kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
         result = self._write(submission, graded.result, self._on_disk(submission), kept)
@@ -390,7 +419,8 @@ class Record:
         )
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
-        """Note in the journal that these exercises of the result are on disk, without those that are not graded.
+        """Note in the journal that these exercises of the result are on disk, without those that
+        are not graded.
 
         They are tried again. keys: of the exercises, computed before grading, as files may change.
         """

@@ -1,18 +1,22 @@
-"""Whether an attempt answered, and whether its answers say something: without, a check does not pass.
+"""Whether an attempt answered, and whether its answers say something: without, a check does not
+pass.
 
-Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
-every function and class that the check called must have returned what the reference returns, a tensor or a number, at
-least once, and never anything else. A refusal counts only if an allowed input was answered too. Where a check breaks on
-strange answers, these are to blame.
+Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or
+refuse an input. So every function and class that the check called must have returned what the
+reference returns, a tensor or a number, at least once, and never anything else. A refusal counts
+only if an allowed input was answered too. Where a check breaks on strange answers, these are to
+blame.
 
-A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls tell, with the
-sizes of one that a check has made: a, b, c and d, where a + b = c + d, number by number. Where the reference compares
-numbers with each other, its answers do not add up like this, and those of whoever compares nothing do: zeros, copies,
-running means. Where the reference compares nothing, other numbers need another answer, which is no copy of them.
+A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four
+calls tell, with the sizes of one that a check has made: a, b, c and d, where a + b = c + d, number
+by number. Where the reference compares numbers with each other, its answers do not add up like
+this, and those of whoever compares nothing do: zeros, copies, running means. Where the reference
+compares nothing, other numbers need another answer, which is no copy of them.
 
-The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them has not answered, and
-whoever answers the first one otherwise when it comes again has answered by chance. So what an attempt leaves open is
-nothing. Whoever is right where this could be seen is asked nothing. A course asks more of a function in COUNTS_IF.
+The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them
+has not answered, and whoever answers the first one otherwise when it comes again has answered by
+chance. So what an attempt leaves open is nothing. Whoever is right where this could be seen is
+asked nothing. A course asks more of a function in COUNTS_IF.
 """
 
 from __future__ import annotations
@@ -36,7 +40,8 @@ from ..checks.outcome import CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
-# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell.
+# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is
+# to tell.
 MUCH = 1e-2
 ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
 # of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
@@ -98,9 +103,11 @@ def unanswered(
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
-    """Return what the reference returns to these calls of one function; None where it returns nothing to any.
+    """Return what the reference returns to these calls of one function; None where it returns
+    nothing to any.
 
-    A part may be None in one call and a tensor in another; of a function with one output the first one says it.
+    A part may be None in one call and a tensor in another; of a function with one output the first
+    one says it.
     """
     found: list[set[str]] = []
     for call in calls:
@@ -130,7 +137,10 @@ def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
 
 
 def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
-    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so. In training chance may bring it about."""
+    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so.
+
+    In training chance may bring it about.
+    """
     call, reply = exchange.call, exchange.reply
     in_training = isinstance(call.subject, Build) and call.subject.training
     if in_training or all(
@@ -143,7 +153,8 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
             and right.tensor is not None
             and not bool(right.tensor.isnan().any())
         ):
-            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
+            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask
+            # what others call False.
             masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
             assert_finite(
                 mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name
@@ -151,7 +162,9 @@ def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
 
 
 def of_another_kind(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a text; None for any other reason."""
+    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a
+    text; None for any other reason.
+    """
     for exchange in exchanges:
         kinds = kinds_of([exchange.call], reference) or ()
         has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
@@ -169,9 +182,11 @@ def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Outp
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the first answer that differs from the reference's in shape or type, as a check would report it; None if all agree.
+    """Return the first answer that differs from the reference's in shape or type, as a check would
+    report it; None if all agree.
 
-    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
+    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong
+    attempt may return anything.
     """
     for exchange in exchanges:
         try:
@@ -209,7 +224,8 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
 class Asked:
     """Four calls with the reference's answers; where a function is given no numbers, one call.
 
-    answers: of the attempt to calls of the checks, with the reference's: to the first of these four, or to all of them.
+    answers: of the attempt to calls of the checks, with the reference's: to the first of these
+        four, or to all of them.
     """
 
     calls: tuple[Call, ...]
@@ -223,7 +239,9 @@ class Asked:
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether there are four, and the reference's numbers are larger than what rounding leaves."""
+        """Whether there are four, and the reference's numbers are larger than what rounding
+        leaves.
+        """
         return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
 
     @cached_property
@@ -240,7 +258,9 @@ class Asked:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a plain one by chance."""
+        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a
+        plain one by chance.
+        """
         return all(
             2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
         )
@@ -252,7 +272,9 @@ class Asked:
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the attempt's answers are the reference's, where these tell: one number throughout may be anybody's."""
+        """Whether the attempt's answers are the reference's, where these tell: one number
+        throughout may be anybody's.
+        """
         if len(self.calls) > 1 and not self.compares and not self.tells:
             return False
         rows = [numbers_of(right) for _, right in self.answers]
@@ -263,7 +285,9 @@ class Asked:
 def asked_of(
     exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
 ) -> Asked | None:
-    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
+    """Return the calls that tell most of the function with these exchanges; None where it never
+    answered with numbers.
+    """
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
         calls = tuple(made_of(exchange.call, four_like))
@@ -284,7 +308,9 @@ def asked_of(
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
-    """Return whether a function's answers are the reference's, where both gave as many numbers and chance decided none."""
+    """Return whether a function's answers are the reference's, where both gave as many numbers and
+    chance decided none.
+    """
     plain = (
         e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
     )
@@ -298,7 +324,10 @@ def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
 
 
 def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
-    """Fail where the function of this name says nothing. asked: None where it never answered with numbers."""
+    """Fail where the function of this name says nothing.
+
+    asked: None where it never answered with numbers.
+    """
     if asked is None:
         raise CheckFailed(f"{target} never gives a finite number")
     answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
@@ -322,7 +351,9 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
 def _expect_to_go_by_numbers(
     attempt: Implementation, target: str, asked: Asked, first: Reply, mine: Sequence[Tensor]
 ) -> None:
-    """Of a function that is given numbers: its answers change with them, are no copy, and do not add up."""
+    """Of a function that is given numbers: its answers change with them, are no copy, and do not
+    add up.
+    """
     kind, copied = _copied(first, asked.calls[0])
     adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
     is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
@@ -345,7 +376,9 @@ def _expect_to_go_by_numbers(
 
 
 def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
-    """Of a function that is given no numbers: its answers change, and have something of the right ones."""
+    """Of a function that is given no numbers: its answers change, and have something of the right
+    ones.
+    """
     pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in asked.answers]
     single = [
         (float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1
@@ -371,7 +404,9 @@ def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
 
 
 def _turned(reply: Reply) -> Iterator[Tensor]:
-    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still goes by its sizes."""
+    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still
+    goes by its sizes.
+    """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     table = numbers_of(reply, INFINITE)
     table = table.view(tensor.shape) if table.numel() == tensor.numel() else table
@@ -385,7 +420,9 @@ def _relation(mine: Tensor, right: Tensor) -> float:
 
 
 def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether one number of each argument changes one of the answer: masked scores do, where a softmax is missing."""
+    """Return whether one number of each argument changes one of the answer: masked scores do, where
+    a softmax is missing.
+    """
 
     def change(value: Any) -> object:
         if not _is_of_numbers(value):
@@ -408,7 +445,9 @@ def _are_near(mine: Reply, right: Reply) -> bool:
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
-    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers are given."""
+    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers
+    are given.
+    """
     alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
     call = replace(call, **alone, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
@@ -470,7 +509,9 @@ def _is_constant(numbers: Tensor, reply: Reply) -> bool:
 
 
 def _copied(reply: Reply, call: Call) -> tuple[str, str]:
-    """Return in which way an answer is a copy of an argument, and what is to be said of it; "" where it is none."""
+    """Return in which way an answer is a copy of an argument, and what is to be said of it; ""
+    where it is none.
+    """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     row = tensor.flatten().float()  # the attempt may have been asked in float32
     for name, given in call.arguments.items():

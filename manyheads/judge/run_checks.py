@@ -1,8 +1,11 @@
-"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each. Every verdict is made here.
+"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each.
 
-All checks of one attempt run concurrently: each until its next call, and these calls are sent in one batch. One by one, judge
-and attempt would alternate at every call, and each would find the CPU's caches filled by the other. Concurrently, two dozen
-checks need only as many rounds as the longest check has calls. What the run's memory knows of a check is not run again.
+Every verdict is made here.
+
+All checks of one attempt run concurrently: each until its next call, and these calls are sent in
+one batch. One by one, judge and attempt would alternate at every call, and each would find the
+CPU's caches filled by the other. Concurrently, two dozen checks need only as many rounds as the
+longest check has calls. What the run's memory knows of a check is not run again.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ _OPTIONS = (
 
 
 class GraderFault(CourseFault):
-    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
+    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its
+    own.
+    """
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,10 @@ class Check:
         return self.unattempted.id
 
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
-        """Call the check, with `attempt` as its runner. Returns the exception that ended it, None if it passed."""
+        """Call the check, with `attempt` as its runner.
+
+        Returns the exception that ended it, None if it passed.
+        """
         given = {
             "attempt": Implementation(attempt, forms=run.forms),
             "reference": Implementation(run.reference, forms=run.forms),
@@ -139,7 +147,9 @@ class Check:
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """Return the checks of these files, in their order, without checks for another device. Raises GraderFault.
+    """Return the checks of these files, in their order, without checks for another device.
+
+    Raises GraderFault.
 
     pytest collects them, so that they are written and selected like any other tests.
     """
@@ -191,7 +201,9 @@ class _Collector:
     def pytest_exception_interact(
         self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
     ) -> None:
-        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in one of its own."""
+        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in
+        one of its own.
+        """
         if call.excinfo is None or self.problem:
             return
         errors = (call.excinfo.value, call.excinfo.value.__cause__)
@@ -220,7 +232,10 @@ def is_for_another_device(item: pytest.Item, device: str) -> bool:
 
 
 def check_of(item: pytest.Item) -> Check:
-    """Convert a collected item to a Check. Raises pytest.UsageError with one sentence if it is not a check."""
+    """Convert a collected item to a Check.
+
+    Raises pytest.UsageError with one sentence if it is not a check.
+    """
     marker = item.get_closest_marker("hidden_check")
     title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
@@ -262,13 +277,19 @@ class HiddenChecks:
     """The collected checks of some exercises, ready to judge any number of attempts."""
 
     def __init__(self, files: Sequence[Path], device: str = "cpu") -> None:
-        """Collect these files. Raises GraderFault. device: checks for another device alone are left out."""
-        # Checks are many and their tensors small: with threads, waking them costs four times as much as the work.
+        """Collect these files.
+
+        Raises GraderFault. device: checks for another device alone are left out.
+        """
+        # Checks are many and their tensors small: with threads, waking them costs four times as
+        # much as the work.
         torch.set_num_threads(1)
         self._checks = collect_checks(files, device)
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
-        """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
+        """Return the outcomes of a file's checks while no attempt has been judged; empty where it
+        was not collected.
+        """
         return [check.unattempted for check in self._checks.get(file, [])]
 
     def conditions(self, file: Path) -> Mapping[str, Callable[..., Iterable[Condition]]]:
@@ -276,9 +297,12 @@ class HiddenChecks:
         return next((check.conditions for check in self._checks.get(file, [])), {})
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
-        """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
+        """Return the outcomes of all checks of the file, in its order.
 
-        Where a check itself does not end, this process does. Calls of an attempt have a deadline of their own (`AttemptRunner`).
+        only: ids of checks; empty: all.
+
+        Where a check itself does not end, this process does. Calls of an attempt have a deadline of
+        their own (`AttemptRunner`).
         """
         with cpu_budget():
             return run_checks(
@@ -288,15 +312,17 @@ class HiddenChecks:
 
 @contextmanager
 def cpu_budget() -> Iterator[None]:
-    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of every thread.
+    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of
+    every thread.
 
-    What it waits for does not count. The kernel counts, so nothing that runs here can delay it. Within another block, or where
-    the system has no such timer, this one does nothing.
+    What it waits for does not count. The kernel counts, so nothing that runs here can delay it.
+    Within another block, or where the system has no such timer, this one does nothing.
     """
     if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
         return
-    # To standard error by its number, because sys.stderr may have been replaced; then the signal ends the process.
+    # To standard error by its number, because sys.stderr may have been replaced; then the signal
+    # ends the process.
     faulthandler.register(signal.SIGPROF, 2, chain=True)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
@@ -306,7 +332,9 @@ def cpu_budget() -> Iterator[None]:
 
 
 class Catalogue:
-    """The checks and the reference of every exercise, for trusted code: the reference and the mutants, in the judge's own process."""
+    """The checks and the reference of every exercise, for trusted code: the reference and the
+    mutants, in the judge's own process.
+    """
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
@@ -325,7 +353,10 @@ class Catalogue:
         return LocalRunner(namespace_of(exercise.solution))
 
     def remembering(self, exercise: Exercise) -> RememberingRunner:
-        """Return the reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        """Return the reference for many runs with the same inputs: it answers each call once.
+
+        Raises BrokenReference.
+        """
         return RememberingRunner(namespace_of(exercise.solution), only_values=True)
 
     def run(
@@ -338,7 +369,10 @@ class Catalogue:
         drawn: list[Drawn] | None = None,
         only: Collection[str] = (),
     ) -> list[CheckOutcome]:
-        """Return the outcomes of all checks, or `only` some, for this trusted code. drawn: a list that gets what they draw."""
+        """Return the outcomes of all checks, or `only` some, for this trusted code.
+
+        drawn: a list that gets what they draw.
+        """
         memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
         memory.begin_attempt()
         run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
@@ -346,7 +380,8 @@ class Catalogue:
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
+    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that
+    order, too.
 
     A check passes only on answers, and on those of functions that say something.
     """
@@ -358,7 +393,8 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """Return the outcome, as a student may read it, of a check that ended with this exception, or without one.
+    """Return the outcome, as a student may read it, of a check that ended with this exception, or
+    without one.
 
     Where it broke, the answers that it got may be to blame.
     """
@@ -388,9 +424,11 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
 
 
 def _line_in_checks(error: BaseException) -> str:
-    """Return the place in the course's checks at which the error was raised, in brackets; "" if there is none.
+    """Return the place in the course's checks at which the error was raised, in brackets; "" if
+    there is none.
 
-    Not the text of the line: a log of `course grade` may be read by students, and no source of a hidden check is told.
+    Not the text of the line: a log of `course grade` may be read by students, and no source of a
+    hidden check is told.
     """
     place = place_of(error, _is_of_checks)
     return f" ({place[0].name}, line {place[1]})" if place else ""
@@ -463,7 +501,10 @@ def expect_conditions(
 def _demands(
     target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun
 ) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks, unless it is right where this could be seen. passes: all checks."""
+    """Yield what is demanded of a function, as checks, unless it is right where this could be seen.
+
+    passes: all checks.
+    """
     exchanges = [
         exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
     ]
@@ -499,11 +540,14 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcom
 
 
 class _Running:
-    """One check: where it stands, and its function, which is run only where nobody knows what it does next."""
+    """One check: where it stands, and its function, which is run only where nobody knows what it
+    does next.
+    """
 
     def __init__(self, check: Check, run: CheckRun) -> None:
         self.check, self._run = check, run
-        # Which calls a demand makes depends on the attempt's answers, so what they come to is remembered by nobody.
+        # Which calls a demand makes depends on the attempt's answers, so what they come to is
+        # remembered by nobody.
         self._step = run.memory.first(check.id) if check.needs_answers else Step()
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
@@ -526,7 +570,10 @@ class _Running:
             self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
-        """Give the function all replies that it has not got. Returns its next call, or what ended it."""
+        """Give the function all replies that it has not got.
+
+        Returns its next call, or what ended it.
+        """
         made = None
         if not self._function:
             made = self._function.switch(
@@ -543,7 +590,10 @@ class _Running:
 
 @dataclass
 class _Waiting:
-    """The runner that checks see here. A call suspends its check until all other checks have made a call or ended."""
+    """The runner that checks see here.
+
+    A call suspends its check until all other checks have made a call or ended.
+    """
 
     device: str
     hub: greenlet

@@ -1,7 +1,9 @@
-"""Say what stands out in wrong numbers: that they are no shares, that the mask is the wrong way round, that one is twice as large.
+"""Say what stands out in wrong numbers: that they are no shares, that the mask is the wrong way
+round, that one is twice as large.
 
-It is said beside "550 of 550 values differ", where no misconception that has a name explains them, and of a single number always.
-What is compared are answers to recorded, public calls. Of an expected number a student reads no digit.
+It is said beside "550 of 550 values differ", where no misconception that has a name explains them,
+and of a single number always. What is compared are answers to recorded, public calls. Of an
+expected number a student reads no digit.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ VERY_LOW = -1e4  # a score this low counts as −∞
 
 
 def what_stands_out(mine: Tensor, right: Tensor) -> str:
-    """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing stands out.
+    """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing
+    stands out.
 
     Args:
         mine: What the attempt returned.
@@ -53,7 +56,9 @@ def _times(mine: float, right: float) -> str:
 
 
 def _no_shares(mine: Tensor, right: Tensor) -> str:
-    """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the sum of a row."""
+    """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the
+    sum of a row.
+    """
     if not _are_shares(right):
         return ""
     if bool((mine < -SUM_ROUNDING).any()):

@@ -68,7 +68,9 @@ def _call(part: Part, node: ast.Call, given: Iterable[ast.AST], *more: str) -> s
 
 
 def calls(part: Part, node: ast.AST) -> Changes:
-    """Yield every call without it and as its sibling; a product scaled or with a factor transposed; a value moved."""
+    """Yield every call without it and as its sibling; a product scaled or with a factor transposed;
+    a value moved.
+    """
     match node:
         case ast.Call(func=func, args=args):
             yield from _without(part, node)
@@ -119,7 +121,9 @@ def _without(part: Part, node: ast.Call) -> Changes:
 
 
 def _is_of_module(func: ast.expr) -> bool:
-    """Return whether a function is a module's, such as torch or torch.nn.functional: there is no value to take it from."""
+    """Return whether a function is a module's, such as torch or torch.nn.functional: there is no
+    value to take it from.
+    """
     while isinstance(func, ast.Attribute):
         func = func.value
     return isinstance(func, ast.Name) and func.id in _MODULES
@@ -146,7 +150,9 @@ def _siblings(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _before_shaping(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield axes moved before a view, or memory put in order; and two sizes of the shape swapped with their axes."""
+    """Yield axes moved before a view, or memory put in order; and two sizes of the shape swapped
+    with their axes.
+    """
     held, rest = part.held(func.value), part.of(node)[len(part.of(func)) :]
     name = "reshape" if func.attr == "view" else func.attr
     yield "call", 1, {node: f"{held}.contiguous().{func.attr}{rest}"}
@@ -165,7 +171,9 @@ def _before_shaping(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _scaled(part: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
-    """Yield the product over the root of its factor's last size, where it is not divided already."""
+    """Yield the product over the root of its factor's last size, where it is not divided
+    already.
+    """
     outer = part.parents[node]
     if isinstance(factor, ast.Name) and not (
         isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)

@@ -1,6 +1,7 @@
 """Make all edits of an attempt that are worth trying, likely and cheap ones first.
 
-A rule looks at one node of the syntax tree, and says what could stand in its place. Lower tiers are tried first.
+A rule looks at one node of the syntax tree, and says what could stand in its place. Lower tiers are
+tried first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ SWAPPED = 6  # the most things of which pairs are swapped
 
 
 def gates(part: Part, node: ast.AST) -> Changes:
-    """Yield gates of what holds in training alone, put on and taken off, and a forgotten super()."""
+    """Yield gates of what holds in training alone, put on and taken off, and a forgotten
+    super().
+    """
     match node:
         case ast.IfExp(body=body, orelse=orelse):
             yield "gate", 1, {node: part.held(body)}
@@ -46,7 +49,9 @@ def gates(part: Part, node: ast.AST) -> Changes:
 
 
 def orders(part: Part, node: ast.AST) -> Changes:
-    """Yield every pair of arguments, operands, entries of a shape and ways of a condition, swapped."""
+    """Yield every pair of arguments, operands, entries of a shape and ways of a condition,
+    swapped.
+    """
     groups: list[Sequence[ast.expr]] = []
     match node:
         case ast.Call(args=args, keywords=keywords):
@@ -97,7 +102,8 @@ def candidates(
 ) -> list[Edit]:
     """Return the edits of what calls of these functions and classes reach, each text once.
 
-    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or cannot be parsed.
+    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or
+        cannot be parsed.
     """
     code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:

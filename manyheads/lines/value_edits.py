@@ -1,4 +1,6 @@
-"""Edits of constants, operators and names: axes, offsets, truth values, comparisons, signs, operands, another value in scope."""
+"""Edits of constants, operators and names: axes, offsets, truth values, comparisons, signs,
+operands, another value in scope.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMu
 
 
 def operators(part: Part, node: ast.AST) -> Changes:
-    """Yield every operator with others in its place, and without; a condition and a mask inverted; another sign."""
+    """Yield every operator with others in its place, and without; a condition and a mask inverted;
+    another sign.
+    """
     others = _others(node)
     match node:
         case ast.Compare(left=left, ops=[_], comparators=[right]):
@@ -78,7 +82,9 @@ def _filled(part: Part, node: ast.Call) -> Changes:
 
 
 def constants(part: Part, node: ast.AST) -> Changes:
-    """Yield every constant with other values: a number with its sign, an infinity, the letters of an einsum."""
+    """Yield every constant with other values: a number with its sign, an infinity, the letters of
+    an einsum.
+    """
     if not isinstance(node, ast.Constant):
         return
     whole, value = part.parents[node], node.value
@@ -117,7 +123,9 @@ def _integers(part: Part, node: ast.AST, value: int) -> Changes:
 
 
 def _equations(node: ast.Constant, quoted: str) -> Changes:
-    """Yield two letters of one operand swapped, or a letter in place of another; words where letters stand apart."""
+    """Yield two letters of one operand swapped, or a letter in place of another; words where
+    letters stand apart.
+    """
     are_words = " " in quoted.replace(" -> ", "").replace(", ", "")
     letters = [
         m
@@ -140,7 +148,9 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
 
 
 def names(part: Part, node: ast.AST) -> Changes:
-    """Yield each name with others in its place, and each attribute of self with others that were made alike."""
+    """Yield each name with others in its place, and each attribute of self with others that were
+    made alike.
+    """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in part.names:
             for other in (each for each in part.names if each != name):

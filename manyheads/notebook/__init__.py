@@ -1,7 +1,8 @@
-"""What runs in a student's notebook: the magics that its first cell loads, and the cell of visible checks.
+"""What runs in a student's notebook: the magics that its first cell loads, and the cell of visible
+checks.
 
-That compares the kernel's functions with the recorded answers beside the notebook. Nothing is hidden here and nothing is graded:
-the student's own code runs in the student's own kernel.
+That compares the kernel's functions with the recorded answers beside the notebook. Nothing is
+hidden here and nothing is graded: the student's own code runs in the student's own kernel.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ class VisibleCheckFailed(AssertionError):
     """A visible check failed, or could not be made. The text says it all."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows, without the stack, which says nothing about the student's code."""
+        """Return what IPython shows, without the stack, which says nothing about the student's
+        code.
+        """
         return str(self).splitlines()
 
 
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
     """Check what is defined in this notebook.
 
-    Raises VisibleCheckFailed, with the report, if a check fails, and where the recorded answers are missing.
+    Raises VisibleCheckFailed, with the report, if a check fails, and where the recorded answers are
+    missing.
 
     Example: `check_notebook("reshape_dance")`
     """
@@ -54,7 +58,9 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
-    """Return the text of the functions and classes that are defined in this kernel; of what has none, nothing."""
+    """Return the text of the functions and classes that are defined in this kernel; of what has
+    none, nothing.
+    """
     texts = []
     for value in dict(namespace).values():
         if inspect.isfunction(value) or inspect.isclass(value):

@@ -46,7 +46,10 @@ class Magics:
     def __init__(
         self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]
     ) -> None:
-        """`exercise`: the id of the notebook's exercise. `source_of`: the text of what a kernel defines."""
+        """`exercise`: the id of the notebook's exercise.
+
+        `source_of`: the text of what a kernel defines.
+        """
         self._shell, self._exercise, self._source_of = shell, exercise, source_of
         # of questions: the next %ask with letters is about the same
         self._seed = random.randrange(1000)
@@ -122,7 +125,10 @@ class Magics:
         return None
 
     def _ask(self, words: list[str]) -> NotebookView:
-        """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""
+        """Ask about your code, in the notebook as it was saved; with letters, say what is right.
+
+        Example: `%ask BADCA`.
+        """
         course, exercise = self._find()
         source = read_file(exercise.notebook, course.limits.source_kib)
         if not self._result(exercise).is_done:
@@ -151,14 +157,16 @@ class Magics:
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
         names = self._shell.user_ns
-        # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
+        # A function whose cell has not run counts as its stub, so that those that use it are said
+        # to wait for it.
         stubs = [
             f"def {name}(): raise NotImplementedError"
             for name in exercise.shapes
             if name not in names
         ]
         source = "\n".join([self._source_of(names), *stubs])
-        # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
+        # A call sets the seed, which is the student's; and a function is called dozens of times,
+        # whatever it prints.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             result = check_attempt(
                 read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise

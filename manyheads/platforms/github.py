@@ -1,4 +1,6 @@
-"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull request's files, as data."""
+"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull
+request's files, as data.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Api:
                 break
 
     def call(self, method: str, path: str, data: object = None) -> Any:
-        """Return the service's answer; the token follows no redirect. What it refuses for a while is tried again, when it says.
+        """Return the service's answer; the token follows no redirect.
+
+        What it refuses for a while is tried again, when it says.
 
         Raises ServiceError.
         """
@@ -113,7 +117,9 @@ def api_of(environment: Environment, repository: str) -> Api:
 
 
 class PullRequest(BaseModel):
-    """The fields of the event that are used: of which class repository (owner/name), what is graded, and who opened it."""
+    """The fields of the event that are used: of which class repository (owner/name), what is
+    graded, and who opened it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -130,7 +136,9 @@ class Collected(PullRequest):
 
 
 def pull_request(environment: Environment) -> PullRequest:
-    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its number. Raises CourseFault."""
+    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its
+    number. Raises CourseFault.
+    """
     try:
         event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
@@ -155,13 +163,19 @@ def pull_request(environment: Environment) -> PullRequest:
 
 
 def tell(environment: Environment, file: str, line: str) -> None:
-    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary. Raises CourseFault."""
+    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary.
+
+    Raises CourseFault.
+    """
     with Path(needed(environment, file)).open("a", encoding="utf-8") as opened:
         opened.write(f"{line}\n")
 
 
 def needed(environment: Environment, name: str) -> str:
-    """Return the value of a variable that the runner or the workflow sets. Raises CourseFault if it is not set."""
+    """Return the value of a variable that the runner or the workflow sets.
+
+    Raises CourseFault if it is not set.
+    """
     if value := environment.get(name, ""):
         return value
     raise CourseFault(
@@ -182,7 +196,9 @@ class _Tree(BaseModel):
 
 
 def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collected:
-    """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is read. Raises CourseFault."""
+    """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is
+    read. Raises CourseFault.
+    """
     if out.exists() and any(out.iterdir()):
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
     refused = []
@@ -221,7 +237,9 @@ def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collecte
 def _folder(
     api: Api, above: Mapping[str, _Entry], name: str, commit: str = ""
 ) -> dict[str, _Entry]:
-    """Return what lies in a folder of the commit, or at its top; nothing where there is a link in its place, for instance."""
+    """Return what lies in a folder of the commit, or at its top; nothing where there is a link in
+    its place, for instance.
+    """
     entry = above.get(name)
     sha = entry.sha if entry and entry.mode == "040000" else commit
     return (

@@ -1,6 +1,8 @@
-"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
+"""Grade inside Gradescope's container: /autograder/submission becomes
+/autograder/results/results.json.
 
-https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what these files are.
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what
+these files are.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class _Metadata(BaseModel):
 
 
 def grade_for_gradescope(root: Path, assignment: str) -> Result:
-    """Grade what was handed in, and write results.json, also where it raises CourseFault. root: /autograder, but for tests."""
+    """Grade what was handed in, and write results.json, also where it raises CourseFault.
+
+    root: /autograder, but for tests.
+    """
     started = time.monotonic()
     try:
         _close(root)
@@ -63,7 +68,9 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
 
 
 def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
-    """Grade every script and notebook in the folder, however deep, also in archives, that is of the assignment."""
+    """Grade every script and notebook in the folder, however deep, also in archives, that is of the
+    assignment.
+    """
     labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
         collected = collect(course, [root / "submission"], Path(made), whose=STUDENT)
@@ -125,7 +132,9 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
 
 
 def _close(root: Path) -> None:
-    """Let nobody but this user into what others must not read or write, whatever unpacking the zip has made of it."""
+    """Let nobody but this user into what others must not read or write, whatever unpacking the zip
+    has made of it.
+    """
     for folder in (root / "source", (root / RESULTS).parent, root / COURSE / FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -146,7 +155,9 @@ def _handed_in(root: Path) -> HandedIn | None:
 
 
 def _write(root: Path, content: dict[str, object], started: float) -> None:
-    """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
+    """Students see results.json alone: what is printed stays with the instructor, and there is no
+    leaderboard.
+    """
     seconds = round(time.monotonic() - started, 1)
     whole = {
         **content,

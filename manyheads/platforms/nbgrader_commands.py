@@ -1,7 +1,9 @@
-"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the box, by no kernel.
+"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the
+box, by no kernel.
 
-nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the formgrader's buttons
-do as the commands do. Assignments that are not this course's go nbgrader's own way.
+nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the
+formgrader's buttons do as the commands do. Assignments that are not this course's go nbgrader's own
+way.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-
 
 
 def prepare(course: Course) -> None:
-    """Make nbgrader's converters work on this course's assignments. Calling it twice is as calling it once."""
+    """Make nbgrader's converters work on this course's assignments.
+
+    Calling it twice is as calling it once.
+    """
     # formgrader lists what has a folder here, and its button then fills it
     for assignment in course.assignments:
         with suppress(OSError):
@@ -63,7 +68,9 @@ def prepare(course: Course) -> None:
 def _beginning(
     course: Course, begin: Callable[..., None], original: Callable[[Any], None]
 ) -> Callable[[Any], None]:
-    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on another."""
+    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on
+    another.
+    """
 
     @wraps(original)
     def start(converter: Any) -> None:
@@ -87,7 +94,8 @@ def _beginning(
 def _generate(
     course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
 ) -> None:
-    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which have their solutions there.
+    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which
+    have their solutions there.
 
     What an instructor put beside them stays.
     """
@@ -120,7 +128,9 @@ def _generate(
 def _autograde(
     course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
 ) -> None:
-    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there, with the box for a kernel."""
+    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there,
+    with the box for a kernel.
+    """
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
@@ -180,9 +190,11 @@ def _autograde(
 
 
 def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
-    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is not JSON, or is missing.
+    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is
+    not JSON, or is missing.
 
-    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook that it does not find.
+    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook
+    that it does not find.
     """
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
@@ -214,7 +226,9 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
 
 @dataclass
 class Grading:
-    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box, and entered as it counts."""
+    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box,
+    and entered as it counts.
+    """
 
     assignment: Assignment
     judge: SteadyJudge
@@ -258,10 +272,14 @@ class Grading:
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]
-    """nbgrader's own, but for links that any account may leave, and that the course's account would read solutions through."""
+    """nbgrader's own, but for links that any account may leave, and that the course's account would
+    read solutions through.
+    """
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy links as links, through which no attempt is read; the time is that of the folder's name in the exchange."""
+        """Copy links as links, through which no attempt is read; the time is that of the folder's
+        name in the exchange.
+        """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
             self.log.error(
                 "%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size

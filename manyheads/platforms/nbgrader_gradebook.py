@@ -1,6 +1,8 @@
-"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written as they count, and read.
+"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written
+as they count, and read.
 
-Each student is one transaction: a killed run leaves complete students. Writing twice changes nothing.
+Each student is one transaction: a killed run leaves complete students. Writing twice changes
+nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ _INDENT = "    "
 _HAIR = 1e-6  # what sums of points differ by
 
 
-# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as nbgrader's. A date that is not here
-# is the instructor's own, by `nbgrader db assignment add --duedate`, and so are its penalties.
+# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as
+# nbgrader's. A date that is not here is the instructor's own, by
+# `nbgrader db assignment add --duedate`, and so are its penalties.
 _ENTERED = Table(
     "manyheads_due_date",
     MetaData(),
@@ -51,7 +54,9 @@ _ENTERED = Table(
 
 @dataclass(frozen=True)
 class KnownCell:
-    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one, which alone has points."""
+    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one,
+    which alone has points.
+    """
 
     grade_id: str
     source: str
@@ -63,7 +68,9 @@ class KnownCell:
 
 @dataclass(frozen=True)
 class Released:
-    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps, in their order."""
+    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps,
+    in their order.
+    """
 
     name: str
     kernelspec: Mapping[str, Any]
@@ -114,7 +121,8 @@ def released(exercise: Exercise) -> Released:
 def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
     """Return the released notebook with the attempt's code in its cells, and nothing else of it.
 
-    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the scripts in it.
+    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the
+    scripts in it.
     """
     known = released(exercise)
     untouched = (
@@ -162,7 +170,9 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the grade id and the text of each code cell of a notebook that can be read as an attempt."""
+    """Yield the grade id and the text of each code cell of a notebook that can be read as an
+    attempt.
+    """
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             metadata = cell.get("metadata")
@@ -179,10 +189,11 @@ def _source(cell: Mapping[str, Any]) -> str:
 def cell_scores(
     exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]
 ) -> list[float]:
-    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and no excuse.
+    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and
+    no excuse.
 
-    Cells share a score that was set by hand by their points. An excused exercise has the share of its points that the
-    others have of theirs, so that nbgrader's total is right.
+    Cells share a score that was set by hand by their points. An excused exercise has the share of
+    its points that the others have of theirs, so that nbgrader's total is right.
     """
     before = next(
         (each.before for each in exercise.adjustments if each.rule == "late"), exercise.score
@@ -206,7 +217,9 @@ def cell_scores(
 
 
 def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
-    """Return the first cell whose points are not those that the result was graded for; "" where all are."""
+    """Return the first cell whose points are not those that the result was graded for; "" where all
+    are.
+    """
     worth = {check.id: check.max_score for check in exercise.checks}
     for cell in cells if worth else ():
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
@@ -228,7 +241,8 @@ def late_share(exercise: ExerciseResult) -> float:
 
 
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
-    """Return the comment on an attempt, function by function: what the student did, what was seen, a hint.
+    """Return the comment on an attempt, function by function: what the student did, what was seen,
+    a hint.
 
     decided: by which rules it counts as it does; they stand first.
     """
@@ -245,7 +259,9 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
 
 
 def group_report(result: ExerciseResult, cell: KnownCell) -> str:
-    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise is not graded."""
+    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise
+    is not graded.
+    """
     if not result.is_graded:
         return f"{said_of_not_graded(result)}\n"
     lines = []
@@ -259,7 +275,9 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
 
 
 def open_gradebook(url: str) -> Gradebook:
-    """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first use. Raises CourseFault."""
+    """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first
+    use. Raises CourseFault.
+    """
     scheme, separator, rest = url.partition("://")
     driver = f"postgresql+psycopg{separator}{rest}" if scheme in ("postgresql", "postgres") else url
     path = os.environ.get("PATH", "")
@@ -282,7 +300,10 @@ class GradebookWriter:
     def __init__(
         self, course: Course, url: str, assignments: Sequence[Assignment] | None = None
     ) -> None:
-        """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
+        """Open the database, and enter the cells of these assignments, or of all.
+
+        Raises CourseFault.
+        """
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
         # assignments whose due date, and so whose penalties, are nbgrader's own
@@ -303,7 +324,10 @@ class GradebookWriter:
         self._book.close()
 
     def write(self, result: Result) -> None:
-        """Enter a result; manual scores and comments stay. Raises CourseFault, also where cells have other points."""
+        """Enter a result; manual scores and comments stay.
+
+        Raises CourseFault, also where cells have other points.
+        """
         with self._writing(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
             submission = self._book.update_or_create_submission(result.assignment, result.student)
@@ -329,9 +353,11 @@ class GradebookWriter:
     def _enter_scores(
         self, result: Result, exercise: ExerciseResult, known: Released, notebook: SubmittedNotebook
     ) -> float | None:
-        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader shows that a human must.
+        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader
+        shows that a human must.
 
-        The same holds where all of it is excused: nbgrader has no word for that, and points would count.
+        The same holds where all of it is excused: nbgrader has no word for that, and points would
+        count.
         """
         grades = {each.name: each for each in notebook.grades}
         if result.is_excused or (not exercise.is_graded and not exercise.excused):
@@ -355,7 +381,9 @@ class GradebookWriter:
         return earned
 
     def _prepare(self, assignment: Assignment) -> None:
-        """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own commands work afterwards."""
+        """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own
+        commands work afterwards.
+        """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
             known = self._released[assignment.id, exercise.id] = released(exercise)
@@ -391,7 +419,9 @@ class GradebookWriter:
                 )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
-        """Enter the due date of course.yaml, or take out the one that an earlier run has entered."""
+        """Enter the due date of course.yaml, or take out the one that an earlier run has
+        entered.
+        """
         entry = self._book.update_or_create_assignment(assignment.id)
         session = self._book.db
         _ENTERED.create(session.connection(), checkfirst=True)
@@ -412,7 +442,9 @@ class GradebookWriter:
 
     @contextmanager
     def _writing(self, failed: str) -> Iterator[None]:
-        """Make one transaction: nbgrader's API commits after every row, so its commits only flush until the end."""
+        """Make one transaction: nbgrader's API commits after every row, so its commits only flush
+        until the end.
+        """
         session = self._book.db
         commit, session.commit = session.commit, session.flush
         try:
@@ -434,7 +466,9 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission, ordered by student; its checks are the cells. Raises CourseFault.
+    """Return a result for every submission, ordered by student; its checks are the cells.
+
+    Raises CourseFault.
 
     nbgrader knows no excuse: those of overrides.yaml are applied.
     """
@@ -514,7 +548,9 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
 
 
 def _demand_points(student: str, notebook: str, grade: Grade) -> None:
-    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL take any."""
+    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL
+    take any.
+    """
     for kind in ("auto_score", "manual_score", "extra_credit"):
         value = getattr(grade, kind)
         if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):

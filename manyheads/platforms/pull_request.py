@@ -1,4 +1,6 @@
-"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe, and report them."""
+"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe,
+and report them.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,8 @@ Run = Sequence[Result] | str  # the results of a grading job, or why there are n
 class Artifact(BaseModel):
     """What a job hands on to the reporting one and to the next push.
 
-    started: the file that counted, by exercise: which one does, only the private course knows. digests: of all attempts, by exercise.
+    started: the file that counted, by exercise: which one does, only the private course
+        knows. digests: of all attempts, by exercise.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -84,7 +87,10 @@ class Artifact(BaseModel):
 
 
 class ArtifactError(CourseFault):
-    """This is not an artifact of this pull request's grading. The text ends with what to do next."""
+    """This is not an artifact of this pull request's grading.
+
+    The text ends with what to do next.
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(
@@ -95,7 +101,9 @@ class ArtifactError(CourseFault):
 def why_not_on_a_gpu(
     results: Sequence[Result], refused: Sequence[str], labels: Labels = IDS
 ) -> str:
-    """Return one sentence that says why attempts may not run on the GPU, from their results on a CPU; "" if they may."""
+    """Return one sentence that says why attempts may not run on the GPU, from their results on a
+    CPU; "" if they may.
+    """
     if not results:
         return "Nothing is started."
     if refused:
@@ -120,7 +128,9 @@ def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
 def grade_collected(
     course: Course, collected: Collected, submitted: Path, device: Device, out: Path
 ) -> Artifact:
-    """Return a result for each assignment with an exercise that is started. Raises BoxUnavailable, GraderFault.
+    """Return a result for each assignment with an exercise that is started.
+
+    Raises BoxUnavailable, GraderFault.
 
     out: may hold what an earlier push left; what has not changed since is not graded again.
     """
@@ -188,7 +198,10 @@ def write_artifact(folder: Path, artifact: Artifact) -> None:
 
 
 def read_artifact(folder: Path, course: Course, student: str, head: str = "") -> Artifact:
-    """Read what is this student's, of this commit or "" for any, and possible in this course. Raises ArtifactError."""
+    """Read what is this student's, of this commit or "" for any, and possible in this course.
+
+    Raises ArtifactError.
+    """
     try:
         artifact = Artifact.model_validate_json(read_bytes(folder / ABOUT, LIMIT_KIB))
     except Unreadable:
@@ -315,7 +328,10 @@ def write_report(
 
 
 def write_comment(api: Api, request: PullRequest, text: str) -> None:
-    """Update our comment, or write it: it is about the newest commit, and no older one changes it. Raises ServiceError."""
+    """Update our comment, or write it: it is about the newest commit, and no older one changes it.
+
+    Raises ServiceError.
+    """
     if str(api.call("GET", f"pulls/{request.number}")["head"]["sha"]) != request.head:
         return
     marked = {"body": f"{MARK}\n{text}"}
@@ -332,7 +348,9 @@ def write_comment(api: Api, request: PullRequest, text: str) -> None:
 
 
 def run_of(job: str, outcome: str, artifact: Artifact | None) -> Run:
-    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the sentence's beginning."""
+    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the
+    sentence's beginning.
+    """
     return artifact.results if artifact else f"{job} {ENDED.get(outcome, ENDED['failure'])}"
 
 
@@ -357,7 +375,9 @@ def gpu_run(
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
-    """Return the check run's conclusion and title: failure if anything started fails, success if all passes, else neutral."""
+    """Return the check run's conclusion and title: failure if anything started fails, success if
+    all passes, else neutral.
+    """
     if isinstance(cpu, str) or not cpu:
         return "neutral", "Not graded" if cpu else "Nothing is started"
     results = [*cpu, *(() if isinstance(gpu, str) else gpu)]
@@ -377,7 +397,10 @@ def body(
     not_started: NotStarted,
     commit: str,
 ) -> str:
-    """Return the report as Markdown, in which a student's text is shown literally. Without `gpu`, a GPU is not mentioned."""
+    """Return the report as Markdown, in which a student's text is shown literally.
+
+    Without `gpu`, a GPU is not mentioned.
+    """
     labels = labels_of(course)
     parts = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
     if cpu and not isinstance(cpu, str):
@@ -395,7 +418,8 @@ def body(
     text = "\n\n".join(parts)
     if len(text.encode()) <= LONGEST:
         return text
-    # Too long for a comment: the tables only. What stands in a block is no table, however it begins.
+    # Too long for a comment: the tables only. What stands in a block is no table, however it
+    # begins.
     lines = [
         line
         for line in _BLOCK.sub("", text).splitlines()
@@ -405,7 +429,9 @@ def body(
 
 
 def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[str, Any]]:
-    """Return an annotation for each exercise that is started and not right, as the API takes it, which shows its text literally."""
+    """Return an annotation for each exercise that is started and not right, as the API takes it,
+    which shows its text literally.
+    """
     found, known = [], {each.id: each for each in course.exercises}
     for result in artifact.results:
         for graded in result.exercises:
@@ -428,7 +454,9 @@ def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[s
 
 
 def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
-    """Return the line that is proved to be wrong, else that in the first failed check's evidence, else that of a definition."""
+    """Return the line that is proved to be wrong, else that in the first failed check's evidence,
+    else that of a definition.
+    """
     source = read_file(file, course.limits.source_kib)
     lines, first, asked = lines_of(source.source), attempt_words(result).first, asked_of(exercise)
     found = [proved.line for proved in result.lines] + [
@@ -441,7 +469,9 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
 
 
 def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
-    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one line of code on each."""
+    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one
+    line of code on each.
+    """
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):
         try:

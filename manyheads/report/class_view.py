@@ -1,4 +1,5 @@
-"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what is not graded.
+"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what
+is not graded.
 
 Terminal, class page, Markdown and exports read it, and count nothing themselves.
 """
@@ -28,7 +29,8 @@ SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
 BINS = 10  # of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
-# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
+# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the
+# misconceptions.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
 NOT_HELD = "not in the gradebook"  # as isolation and as group of results that were read from one
@@ -49,11 +51,15 @@ class ClassList:
         return {student.id: student for student in self.roster.students}
 
     def row_of(self, name: str) -> Student:
-        """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
+        """Return the student who is called so; of somebody who is not on the roster the name is all
+        that is known.
+        """
         return self.by_name.get(name) or Student(id=name, name=name, login=name)
 
     def named(self, name: str) -> str:
-        """Return what the roster calls whoever is called so, there or on GitHub; the name itself where it knows nobody."""
+        """Return what the roster calls whoever is called so, there or on GitHub; the name itself
+        where it knows nobody.
+        """
         accounts = {each.github.casefold(): each.id for each in self.roster.students if each.github}
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
@@ -84,7 +90,9 @@ def is_missing(exercise: ExerciseResult) -> bool:
 
 
 def group_of(exercise: ExerciseResult) -> str:
-    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is right."""
+    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is
+    right.
+    """
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
     if misconceptions_of(exercise) or all(
@@ -100,7 +108,8 @@ def share(score: float, of: float) -> int:
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here.
+    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader
+    itself failed here.
 
     Those that may be in what nobody can read are named together.
     """
@@ -120,7 +129,9 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
-    """Yield what each adjustment is of, and the rule with the points before and after; what is so for all of it once."""
+    """Yield what each adjustment is of, and the rule with the points before and after; what is so
+    for all of it once.
+    """
     yield from (
         (labels.assignment(result.assignment), told(adjustment))
         for adjustment in result.adjustments
@@ -131,12 +142,16 @@ def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Yield the same as sentences, without unknown times: of these there may be as many as students."""
+    """Yield the same as sentences, without unknown times: of these there may be as many as
+    students.
+    """
     yield from (f"{of}: {rule}" for of, rule in decided(result, labels) if rule != UNKNOWN_TIME)
 
 
 class Cell(NamedTuple):
-    """One attempt in a table of scores: what stands there, and the index in SHARES of its points; None where there are none."""
+    """One attempt in a table of scores: what stands there, and the index in SHARES of its points;
+    None where there are none.
+    """
 
     text: str = ""
     share: int | None = None
@@ -154,7 +169,10 @@ def _cell(exercise: ExerciseResult) -> Cell:
 
 
 class Row(NamedTuple):
-    """One student in one assignment. result: None of who handed in nothing. cells, outcomes: by exercise, and those by check."""
+    """One student in one assignment.
+
+    result: None of who handed in nothing. cells, outcomes: by exercise, and those by check.
+    """
 
     student: str
     result: Result | None
@@ -168,7 +186,8 @@ class Row(NamedTuple):
 class Named(NamedTuple):
     """One misconception.
 
-    titles: its titles, which may differ between exercises. names: the students who have it, in the order of the results.
+    titles: its titles, which may differ between exercises. names: the students who have it, in the
+        order of the results.
     exercises: how many attempts have it in each exercise.
     alternatives: in how many of them another misconception has the same values, by its title.
     together: how many of them have another misconception as well, by its title.
@@ -184,7 +203,9 @@ class Named(NamedTuple):
 
 
 def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
-    """Return the misconceptions of these attempts, each with its student, those of most students first, then of most attempts."""
+    """Return the misconceptions of these attempts, each with its student, those of most students
+    first, then of most attempts.
+    """
     seen: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
         for each in misconceptions_of(exercise):
@@ -209,8 +230,10 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
 class Column:
     """One exercise over the class, without points that there are not.
 
-    attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
-    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS that has any.
+    attempts: how many students handed something in. mean: of those of them who are graded, None
+        where nobody is.
+    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS
+        that has any.
     checks: id, title, how many students passed it, and how many have it.
     """
 
@@ -255,12 +278,15 @@ class Part:
     """One assignment over the class.
 
     changed: whose points the last run changed.
-    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
-    totals: how many submissions have which share of the points. groups: of each of GROUPS the exercises of each student.
-    alike: attempts that answer alike, and that no misconception explains, for they made the same mistake: the exercise, the
-    digest of what they answer, the students.
+    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and
+        no histogram.
+    totals: how many submissions have which share of the points. groups: of each of GROUPS the
+        exercises of each student.
+    alike: attempts that answer alike, and that no misconception explains, for they made the
+    same mistake: the exercise, the digest of what they answer, the students.
     troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
-    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded in what, and why.
+    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded
+        in what, and why.
     decided: who got what by which rule: the student, what it is of, the rule.
     facts: conditions of grading, each with its values and how many submissions have them.
     """
@@ -329,7 +355,8 @@ class Part:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its results as they count, who is in it, the course's titles, and whose points the last run changed.
+    """One class: its results as they count, who is in it, the course's titles, and whose points the
+    last run changed.
 
     day: when the pages are written, which each of them says; None where that is nobody's concern.
     """
@@ -358,7 +385,9 @@ class ClassView:
 
     @cached_property
     def came_back(self) -> list[tuple[str, str, str, list[str]]]:
-        """The misconceptions that were named again in a later exercise, the title, both exercises and whose it is; most first."""
+        """The misconceptions that were named again in a later exercise, the title, both exercises
+        and whose it is; most first.
+        """
         titles: dict[str, str] = {}
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for student, results in self.by_student.items():
@@ -424,7 +453,9 @@ def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) 
 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
-    """Return how many submissions have which share of the points, most points first; last those that have no total."""
+    """Return how many submissions have which share of the points, most points first; last those
+    that have no total.
+    """
     shares = [
         each.score / each.max_score if each.max_score else 1.0
         for each in results

@@ -1,18 +1,24 @@
-"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms, Gradescope's JSON, archives.
+"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms,
+Gradescope's JSON, archives.
 
-Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then
-Section last before the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and
-makes a new one where none fits. A grade of EX excuses the student from the assignment. A row whose first cell has “Points
-Possible” in it is about the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
-at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user.
+Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User
+ID and SIS Login ID, then Section last before the assignments. It finds a student by ID, else by SIS
+User ID, else by SIS Login ID, else by name, and makes a new one where none fits. A grade of EX
+excuses the student from the assignment. A row whose first cell has “Points Possible” in it is about
+the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
+at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which
+column identifies the user.
 
 Feedback goes back under the names that the platforms gave when submissions were downloaded. Moodle
-(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads fullname_number_plugintype_plugin of a
-folder, and attaches what is in it to the participant of that number. Canvas (app/models/abstract_assignment.rb,
-infer_comment_context_from_filename) takes the first two numbers between underscores for the user and the attachment (after
-`anon` a word and a number), ignores what is no attachment of that submission, and shows the file under the attachment's own
+(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads
+fullname_number_plugintype_plugin of a folder, and attaches what is in it to the participant of that
+number. Canvas (app/models/abstract_assignment.rb, infer_comment_context_from_filename) takes the
+first two numbers between underscores for the user and the attachment (after `anon` a word and a
+number), ignores what is no attachment of that submission, and shows the file under the attachment's
+own
 name: so the feedback has the form of that file. `nbgrader release_feedback` hands out
-feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt of the submission beside it.
+feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt
+of the submission beside it.
 """
 
 from __future__ import annotations
@@ -79,11 +85,12 @@ def number(value: float | None) -> str:
 
 
 def cell(value: str) -> str:
-    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for a formula.
+    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for
+    a formula.
 
-    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards. One that
-    separates cells by another sign than the comma, as in most of Europe, begins a new cell within a text. A line break
-    would begin a new row for whoever reads line by line.
+    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian
+    keyboards. One that separates cells by another sign than the comma, as in most of Europe, begins
+    a new cell within a text. A line break would begin a new row for whoever reads line by line.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
     first, *rest = _SEPARATORS.split(value)
@@ -104,7 +111,9 @@ def _is_formula(text: str) -> bool:
 
 
 def to_canvas(view: ClassView) -> str:
-    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
+    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row
+    for each student.
+    """
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
     most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
     rows = (
@@ -115,7 +124,9 @@ def to_canvas(view: ClassView) -> str:
 
 
 def to_moodle(view: ClassView) -> str:
-    """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
+    """Moodle's grade import: a column for each way to find a student, and one for each
+    assignment.
+    """
     head = ["Username", "ID number", "Email address", *_columns(view, _OF_MOODLE)]
     return table(
         [
@@ -126,7 +137,8 @@ def to_moodle(view: ClassView) -> str:
 
 
 def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
-    """Yield what stands above each column: the assignment's title, with its id where the title alone would be ambiguous.
+    """Yield what stands above each column: the assignment's title, with its id where the title
+    alone would be ambiguous.
 
     taken: titles that have another meaning there; of such an assignment it is the id.
     """
@@ -145,9 +157,10 @@ def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
 def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
     """Yield each student, with the cell of each assignment.
 
-    Those who handed in nothing come last, and who is not on the roster is left out: who has dropped the course would be
-    entered anew. An assignment has the same points for everybody there: of one that is excused in part, the rest stands for
-    the whole. excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
+    Those who handed in nothing come last, and who is not on the roster is left out: who has dropped
+    the course would be entered anew. An assignment has the same points for everybody there: of one
+    that is excused in part, the rest stands for the whole. excused: the cell of one that is excused
+    as a whole. The cell of one without a total is blank.
     """
     scores = {
         (result.student, part.id): excused if result.is_excused else number(result.scaled_score)
@@ -162,7 +175,9 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
 
 
 def to_csv(view: ClassView) -> str:
-    """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
+    """CSV with a row for every student and exercise, assignment by assignment: ids for programs,
+    titles for people.
+    """
     header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
               "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
     rows: list[Sequence[str]] = [header]
@@ -182,7 +197,10 @@ def to_csv(view: ClassView) -> str:
 
 
 def _found(result: Result) -> Iterator[tuple[str, ...]]:
-    """Yield of each exercise what stands in its row. Why it shows no misconception a gradebook does not hold."""
+    """Yield of each exercise what stands in its row.
+
+    Why it shows no misconception a gradebook does not hold.
+    """
     for exercise in result.exercises:
         points = (
             ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
@@ -206,7 +224,8 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
-# What an excuse is in formats that have no word for it, and what an instructor can do in that system.
+# What an excuse is in formats that have no word for it, and what an instructor can do in that
+# system.
 _WITHOUT_EXCUSES = {
     "moodle": (MOODLE, "its cell is blank. Next: exclude that grade in Moodle's grader report"),
     "gradescope": ("Gradescope", "no score is entered. Next: leave it out where you add up"),
@@ -214,7 +233,9 @@ _WITHOUT_EXCUSES = {
 
 
 def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
-    """Yield a sentence for each assignment that is excused as a whole, where the format has no word for that."""
+    """Yield a sentence for each assignment that is excused as a whole, where the format has no word
+    for that.
+    """
     if format_ in _WITHOUT_EXCUSES:
         system, instead = _WITHOUT_EXCUSES[format_]
         for result in (result for result in view.results if result.is_excused):
@@ -225,8 +246,9 @@ def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
     """Gradescope's results.json of one submission, as a value.
 
-    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its own nor a test's, of
-    which Gradescope would make a total: then Gradescope says that the autograder failed, and enters no points.
+    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its
+    own nor a test's, of which Gradescope would make a total: then Gradescope says that the
+    autograder failed, and enters no points.
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
@@ -259,9 +281,11 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
 
 
 def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
-    """Return an archive for each platform and assignment from which anything was collected, by its name.
+    """Return an archive for each platform and assignment from which anything was collected, by its
+    name.
 
-    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has nothing of one member alone.
+    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has
+    nothing of one member alone.
     """
     said, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
@@ -302,7 +326,9 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
-    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for feedback to go back under."""
+    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for
+    feedback to go back under.
+    """
     if not any(origin.platform in _FILES_FOR for origin in memory.files.values()):
         return  # there is no zip
     for result in view.results:
@@ -315,7 +341,9 @@ def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
 
 
 def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
-    """Return the members of the group that handed a file in as one, by the file's path in the submitted folder."""
+    """Return the members of the group that handed a file in as one, by the file's path in the
+    submitted folder.
+    """
     handed_in: dict[tuple[str, str, str], list[str]] = {}
     for path, origin in memory.files.items():
         if origin.named:
@@ -331,13 +359,17 @@ def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
 
 
 def _is_named_after_group(view: ClassView, student: str, named: str) -> bool:
-    """Return whether a platform's name begins with that of the student's group, and not with the student's own."""
+    """Return whether a platform's name begins with that of the student's group, and not with the
+    student's own.
+    """
     row, first = view.members.row_of(student), letters(named.partition("_")[0])
     return bool(row.group) and first == letters(row.group) and first != letters(row.name)
 
 
 def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
-    """Return what all members have alike, under their group's name; None where one has something else, or is not shown."""
+    """Return what all members have alike, under their group's name; None where one has something
+    else, or is not shown.
+    """
     known = [result for result in members if result is not None]
     without_names = [result.model_copy(update={"student": ""}) for result in known]
     if len(known) < len(members) or any(result != without_names[0] for result in without_names):
@@ -386,7 +418,9 @@ def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, by
 
 
 def _as_file(name: str, said: str) -> bytes:
-    """Return the feedback as a notebook of one cell, or as a script of comments, as the name asks."""
+    """Return the feedback as a notebook of one cell, or as a script of comments, as the name
+    asks.
+    """
     if name.lower().endswith(".ipynb"):
         cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
         return json.dumps(
@@ -407,9 +441,11 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 def folders(
     view: ClassView, course: Course, submitted: Path
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield every student's files, by their paths: of each assignment the whole as page and Markdown, and a page for each exercise.
+    """Yield every student's files, by their paths: of each assignment the whole as page and
+    Markdown, and a page for each exercise.
 
-    The student's folder has the student's name, if no other's would be the same folder on some system.
+    The student's folder has the student's name, if no other's would be the same folder on some
+    system.
     """
     stem_of, stems = (
         file_stems(view.by_student),

@@ -1,7 +1,9 @@
-"""Draw the tables of a picture as SVG within a page: without script, style or network, in the page's own colours.
+"""Draw the tables of a picture as SVG within a page: without script, style or network, in the
+page's own colours.
 
-Colours are the lessons': blue for what is seen and for numbers above 0, orange for those below, hatching for what is
-hidden, and a colour for each head. Cells are one ink that lets the paper through, so that pages look right by night, too.
+Colours are the lessons': blue for what is seen and for numbers above 0, orange for those below,
+hatching for what is hidden, and a colour for each head. Cells are one ink that lets the paper
+through, so that pages look right by night, too.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ _LARGEST = 2.0  # one small table need not fill the page
 
 
 def page_scale(picture: Picture) -> float:
-    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot` side by side.
+    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot`
+    side by side.
 
-    As many stand side by side as leave labels that can be read: four heads of a sentence are two rows of two.
+    As many stand side by side as leave labels that can be read: four heads of a sentence are two
+    rows of two.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
     for count in range(len(picture.panels), 0, -1):
@@ -53,7 +57,10 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
 
 
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
-    """Return one table of a picture, with a label for screen readers. scale: how much larger all of it is drawn."""
+    """Return one table of a picture, with a label for screen readers.
+
+    scale: how much larger all of it is drawn.
+    """
     width, height = _cell(picture, panel)
     left = _NAMED if picture.tokens else _LEFT
     wide, high = _size(picture, panel)
@@ -137,7 +144,10 @@ def _numbers(picture: Picture, panel: Panel, width: float, height: float) -> Ite
 
 
 def _share(value: float, panel: Panel) -> float:
-    """Return how much of its ink a cell has. Of weights and of a difference small ones matter, too."""
+    """Return how much of its ink a cell has.
+
+    Of weights and of a difference small ones matter, too.
+    """
     share = min(abs(value), 1.0) ** (1 if panel.kind == "numbers" else 0.5)
     return round(share * _SHADES) / _SHADES
 

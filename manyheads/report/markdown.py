@@ -1,8 +1,10 @@
-"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text in `<pre>` blocks.
+"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text
+in `<pre>` blocks.
 
-A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's additions (mentions,
-references, links, emoji) apply. `<`, `>`, `&` and quotes are written as entities, so no tag can start or end there. What
-looks like a mention or an address is broken up, for readers that do not support `<pre>`.
+A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's
+additions (mentions, references, links, emoji) apply. `<`, `>`, `&` and quotes are written as
+entities, so no tag can start or end there. What looks like a mention or an address is broken up,
+for readers that do not support `<pre>`.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def results_section(
 ) -> str:
     """Results under a heading.
 
-    A table of scores for each assignment, then a block for each exercise that is started and not right.
+    A table of scores for each assignment, then a block for each exercise that is started and not
+    right.
 
     not_started: ids (assignment, exercise).
     """
@@ -88,7 +91,9 @@ def one_line(text: str, limit: int = LONGEST_LINE) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's characters escaped."""
+    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's
+    characters escaped.
+    """
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
 

@@ -19,7 +19,8 @@ from .called import NOTEBOOK, as_called, text_as_called
 from .terminal import HintLine, exercise_report
 
 WIDTH = 62  # columns: as many as there is room for beside an open file browser
-# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan, grey.
+# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan,
+# grey.
 _DARK = [
     (0, 0, 0),
     (176, 0, 32),
@@ -56,7 +57,9 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
 
 
 def checked(result: ExerciseResult, label: str = "") -> NotebookView:
-    """Return what `course check` prints about an attempt; each hint is collapsed below what it is about."""
+    """Return what `course check` prints about an attempt; each hint is collapsed below what it is
+    about.
+    """
     report = exercise_report(result, label=label)
     inside = [
         "".join(map(_folded, parts)) if is_hint else _rendered(Group(*parts)).html

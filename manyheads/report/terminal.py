@@ -45,7 +45,8 @@ _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 
 
 
 def class_table(view: ClassView, where: str = "below", *, students: bool = True) -> RenderableType:
-    """Return for each assignment its table of students and exercises, and its ten most frequent misconceptions.
+    """Return for each assignment its table of students and exercises, and its ten most frequent
+    misconceptions.
 
     where: what shows all misconceptions. students: whether there is the table.
     """
@@ -112,7 +113,9 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
 
 
 def class_exercises(view: ClassView) -> RenderableType:
-    """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
+    """Return each assignment over the class, exercise by exercise, and below them what came back in
+    a later one.
+    """
     shown = [
         part
         for each in view.parts
@@ -147,7 +150,10 @@ def _exercise(column: Column) -> RenderableType:
 
 @dataclass(frozen=True)
 class HintLine:
-    """A hint, below what it is about: the name of a function, "" for the whole attempt. A notebook folds it away."""
+    """A hint, below what it is about: the name of a function, "" for the whole attempt.
+
+    A notebook folds it away.
+    """
 
     about: str
     hint: str
@@ -160,7 +166,8 @@ class HintLine:
 def exercise_report(
     result: ExerciseResult, *, label: str = "", after: Sequence[str] = (), brief: bool = False
 ) -> Group:
-    """Return one attempt, function by function: what the student did, what was seen, a hint; then the other checks.
+    """Return one attempt, function by function: what the student did, what was seen, a hint; then
+    the other checks.
 
     label: the exercise's number and title. after: sentences below it.
     brief: of functions, only the first that is wrong has more than its own line.
@@ -187,14 +194,19 @@ def exercise_report(
 def fitted_report(
     console: Console, result: ExerciseResult, label: str, after: Sequence[str] = (), below: int = 4
 ) -> Group:
-    """Return the same, brief where a terminal has no room for it. below: how many lines come after it, with the prompt."""
+    """Return the same, brief where a terminal has no room for it.
+
+    below: how many lines come after it, with the prompt.
+    """
     report = exercise_report(result, label=label, after=after)
     fits = not console.is_terminal or len(console.render_lines(report)) + below <= console.height
     return report if fits else exercise_report(result, label=label, after=after, brief=True)
 
 
 def next_of(own: Own, result: ExerciseResult) -> str:
-    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
+    """Return what comes next for an attempt that is not done: the next function, where all that is
+    written is right.
+    """
     id_, words = own.exercise.id, attempt_words(result)
     if words.first:
         return f"Next: {words.next or f'course hint {id_}'}"
@@ -206,7 +218,9 @@ def next_of(own: Own, result: ExerciseResult) -> str:
 
 
 def to_write(own: Own, name: str) -> str:
-    """Return what is to be written of this function or class, and where: its first method that is a stub, on its line."""
+    """Return what is to be written of this function or class, and where: its first method that is a
+    stub, on its line.
+    """
     source = own.source
     name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
     line = defined_on(source.source, name)
@@ -252,7 +266,9 @@ def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> Rend
 
 @dataclass(frozen=True)
 class Hanging:
-    """A sentence behind what stands before it, whose further lines stand below its first; those of a list, below their own."""
+    """A sentence behind what stands before it, whose further lines stand below its first; those of
+    a list, below their own.
+    """
 
     before: str
     sentence: str
@@ -275,7 +291,9 @@ class Hanging:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A sentence with its points at the right of the first line, fitted to the terminal up to a readable width."""
+    """A sentence with its points at the right of the first line, fitted to the terminal up to a
+    readable width.
+    """
 
     before: str
     sentence: str
@@ -321,7 +339,8 @@ def below_ladder(
 
 
 def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
-    """Return every exercise, the points so far, and the checklist of the first exercise that is not done.
+    """Return every exercise, the points so far, and the checklist of the first exercise that is not
+    done.
 
     is_whole: show all of the checklist, also where the screen has no room.
     """
@@ -347,7 +366,10 @@ FEWEST = 5  # lines of a checklist that say something
 
 
 class _Fitted(NamedTuple):
-    """A list, and below it as much of a checklist as the screen has room for. What is not a terminal gets all."""
+    """A list, and below it as much of a checklist as the screen has room for.
+
+    What is not a terminal gets all.
+    """
 
     above: RenderableType
     rung: Rung

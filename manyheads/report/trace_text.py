@@ -27,7 +27,10 @@ BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
-    """Return rows of numbers, with "…" where the tensor continues. `whole`: the tensor's full shape."""
+    """Return rows of numbers, with "…" where the tensor continues.
+
+    `whole`: the tensor's full shape.
+    """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     whole_numbers = (
@@ -75,9 +78,11 @@ def trace_report(explained: Explained) -> RenderableType:
 def fitted_trace(
     console: Console, calls: Sequence[Explained], *, is_whole: bool = False
 ) -> tuple[RenderableType, int]:
-    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal has room for all.
+    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal
+    has room for all.
 
-    Calls that are wrong come first, each with at least the lines that are marked, if any is, and three rows of one wrong table.
+    Calls that are wrong come first, each with at least the lines that are marked, if any is, and
+    three rows of one wrong table.
     is_whole: leave out nothing.
     """
     whole, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
@@ -105,7 +110,9 @@ def fitted_trace(
 
 
 def _is_brief(call: Explained) -> bool:
-    """Return whether one line says all: it is right, stopped before it did anything, or waits for another function."""
+    """Return whether one line says all: it is right, stopped before it did anything, or waits for
+    another function.
+    """
     return call.right or not call.entries or call.waits_for != ""
 
 
@@ -159,7 +166,9 @@ def _repeated(again: Repeated, width: int) -> Text:
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
-    """Return the student's rows beside the expected ones; alone: where all are right, the student's."""
+    """Return the student's rows beside the expected ones; alone: where all are right, the
+    student's.
+    """
     width = max(
         len(str(max(place, 0))) for _, mine, right in table.rows for place in (*mine, *right)
     )

@@ -1,4 +1,7 @@
-"""Choose what is reported about an attempt. Terminal, page, notebook and editor show the same content."""
+"""Choose what is reported about an attempt.
+
+Terminal, page, notebook and editor show the same content.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +45,16 @@ Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """One function or class; a class is one function here. The name is "" where it is about the whole file.
+    """One function or class; a class is one function here.
 
-    says: what stands beside the name: "not written yet", or what the student did, and on which line.
+    The name is "" where it is about the whole file.
+
+    says: what stands beside the name: "not written yet", or what the student did, and on which
+        line.
     check, evidence: what was seen: the title of the first check that failed here, and what it saw.
     also: what is proved here besides, and does not explain what was seen.
-    hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
+    hint: the one hint, "" where no misconception fits. next: the command that shows more, where
+        there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
     line: the first that is proved to be wrong, 0 where none is.
     """
@@ -75,7 +82,8 @@ class FunctionReport:
 
     @property
     def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
-        """What stands below its own line, in this order: each text, with the checks whose points stand beside it.
+        """What stands below its own line, in this order: each text, with the checks whose points
+        stand beside it.
 
         Several others are one line, for what is mended first may be their cause.
         """
@@ -154,7 +162,9 @@ def _wrong(
     *,
     has_lines: bool,
 ) -> FunctionReport:
-    """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
+    """Return what is wrong: what the student did and where, what was seen, and one hint that
+    belongs to it or none.
+    """
     lines = result.lines if has_lines else ()
     if lines and not named and failed and failed[0].title != seen[0]:
         # the other was chosen for names that the line has refuted
@@ -193,7 +203,10 @@ def _wrong(
 
 
 def _titles(named: Sequence[Diagnosed]) -> list[str]:
-    """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
+    """Return the titles, each with those of the misconceptions that give the same numbers.
+
+    None is said twice.
+    """
     said = {diagnosed.title for diagnosed in named}
     return [
         " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)])
@@ -220,10 +233,11 @@ NOT_GRADED = "?"  # in place of a score that there is not
 class AttemptWords:
     """The report on one attempt, function by function.
 
-    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
+    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else
+        ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
-    folded: a line for the failed checks that wait for what is not written, or for another function, with these; and one for
-    those that pass. hint: to get started, where nothing is written.
+    folded: a line for the failed checks that wait for what is not written, or for another function,
+    with these; and one for those that pass. hint: to get started, where nothing is written.
     """
 
     mark: str
@@ -239,7 +253,9 @@ class AttemptWords:
 
     @property
     def next(self) -> str:
-        """The command that shows more of that; "" where a function has a hint that belongs to its mistake."""
+        """The command that shows more of that; "" where a function has a hint that belongs to its
+        mistake.
+        """
         return (
             ""
             if not self.first or any(function.hint for function in self.functions)
@@ -323,7 +339,9 @@ def out_of_all(results: Sequence[Result]) -> str:
 
 
 def was_not_run(check: CheckResult) -> bool:
-    """Return whether the grader itself could not run this check, and nobody has given its points since."""
+    """Return whether the grader itself could not run this check, and nobody has given its points
+    since.
+    """
     return check.outcome == "skipped" and not check.score
 
 
@@ -331,7 +349,9 @@ ASK = "Send this line to your instructor, who can have this grading alone repeat
 
 
 def question_about(result: Result, exercise: ExerciseResult) -> str:
-    """Return the line by which an instructor finds a result again; "" where there is nothing to ask about."""
+    """Return the line by which an instructor finds a result again; "" where there is nothing to ask
+    about.
+    """
     failed = next(
         (check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), ""
     )
@@ -347,13 +367,17 @@ def told(adjustment: Adjustment) -> str:
 
 
 def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
-    """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
+    """Return the adjustments of an exercise that are not the whole assignment's, as being late
+    is.
+    """
     said = {adjustment.words for adjustment in result.adjustments}
     return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
 
 
 class Problem(NamedTuple):
-    """What is said of a function or of the whole file, at a line of the attempt: its first and its last column, from 1 on."""
+    """What is said of a function or of the whole file, at a line of the attempt: its first and its
+    last column, from 1 on.
+    """
 
     report: FunctionReport
     line: int
@@ -373,7 +397,9 @@ class Problem(NamedTuple):
 
 
 def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
-    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at that of the function's `def`."""
+    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at
+    that of the function's `def`.
+    """
     for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
         named = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named or defined_on(source.source, report.name) or 1
@@ -382,7 +408,9 @@ def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]
 
 
 def defined_on(source: str, path: str) -> int:
-    """Return the line on which this function, class, or Class.method begins, the last of several; 0 where none does."""
+    """Return the line on which this function, class, or Class.method begins, the last of several; 0
+    where none does.
+    """
     line, parts = 0, statements_of(source)
     for name in path.split("."):
         defined = [part for part in parts if isinstance(part, DEFINITIONS) and part.name == name]
@@ -397,7 +425,9 @@ def without_edits(result: ExerciseResult) -> ExerciseResult:
 
 
 def without_ids(result: ExerciseResult) -> ExerciseResult:
-    """Return the same for a student's programs: also without misconceptions' ids, and hints with their misconceptions alone."""
+    """Return the same for a student's programs: also without misconceptions' ids, and hints with
+    their misconceptions alone.
+    """
 
     def told(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
         return tuple(each.model_copy(update={"id": "", "alternatives": ()}) for each in named)
@@ -408,7 +438,8 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
 
 
 def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
-    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1.
+    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error:
+    sentence. Of a notebook, line 1.
 
     results: None where there is no file.
     """
@@ -422,7 +453,9 @@ def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> I
 
 
 def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
-    """Return the results as one JSON object; of what was not checked there are no checks, and a note says why."""
+    """Return the results as one JSON object; of what was not checked there are no checks, and a
+    note says why.
+    """
     told = []
     for own, result in zip(owns, results, strict=True):
         id_, most, why = own.exercise.id, own.exercise.points, own.source.problem or "not started"

@@ -1,6 +1,8 @@
 """Ask a student about the own running code: what a line makes, and what an edit of it would change.
 
-The attempt answers recorded calls of its exercise in the box, and four templates make questions of what was seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of the reference is shown.
+The attempt answers recorded calls of its exercise in the box, and four templates make questions of
+what was seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of
+the reference is shown.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def questions_about(
     seed: int,
     count: int = ASKED,
 ) -> list[Question]:
-    """Return so many questions, of as many templates as there are; fewer where the attempt gives no more.
+    """Return so many questions, of as many templates as there are; fewer where the attempt gives no
+    more.
 
     The same code and seed give the same questions.
     """
@@ -86,7 +89,9 @@ def _nodes_of(text: str) -> list[ast.AST]:
 
 
 def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
-    """Return the lines that are one whole statement, of which a reader can say what its result is."""
+    """Return the lines that are one whole statement, of which a reader can say what its result
+    is.
+    """
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
     own = (
@@ -162,7 +167,9 @@ class _About:
 
 
 def _with_clue(text: str, cause: str) -> Option:
-    """Return an option whose cause speaks of this option alone, so that it may be told before a second try."""
+    """Return an option whose cause speaks of this option alone, so that it may be told before a
+    second try.
+    """
     return Option(text, cause, clue=cause)
 
 
@@ -170,7 +177,9 @@ Template = Callable[[_About], Iterator[Question | None]]
 
 
 def _visited_lines(traced: Traced) -> dict[int, Step]:
-    """Return the last operation of each line whose result is one tensor with axes, of the same shape in every visit."""
+    """Return the last operation of each line whose result is one tensor with axes, of the same
+    shape in every visit.
+    """
     last: dict[int, Step] = {}
     for place, after in zip_longest(traced.order, traced.order[1:]):
         step = traced.steps[place]
@@ -388,7 +397,9 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
 
 
 def outcome(reply: Reply | None, own: Reply) -> str:
-    """Return what becomes of the first result beside the student's own; "" where it is nothing of these."""
+    """Return what becomes of the first result beside the student's own; "" where it is nothing of
+    these.
+    """
     if reply is None:
         return ""
     if reply.raised is not None:

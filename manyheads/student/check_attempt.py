@@ -1,4 +1,6 @@
-"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box, with the line that is wrong."""
+"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box,
+with the line that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ def check_attempt(
     source: str | None = None,
     exercise: Exercise | None = None,
 ) -> ExerciseResult:
-    """Return the result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
+    """Return the result of an attempt's visible checks, with the misconceptions that its answers
+    show, or that its text is empty.
 
     source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
@@ -88,7 +91,8 @@ def check_and_diagnose(
 def told_of(
     recording: Recording, result: ExerciseResult, exercise: Exercise | None = None
 ) -> ExerciseResult:
-    """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start.
+    """Return the result out of all the points of the exercise, with what only grading sees, and the
+    exercise's hint for a start.
 
     A visible check that was not asked, because one before it failed, waits with its points.
     """
@@ -119,7 +123,9 @@ def told_of(
 
 
 def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult) -> bool:
-    """Return whether a named misconception fails this check, whichever mutant of it is meant: then it is no news to a student."""
+    """Return whether a named misconception fails this check, whichever mutant of it is meant: then
+    it is no news to a student.
+    """
     if check not in recording.hidden:
         return False
     place = recording.hidden.index(check)
@@ -174,10 +180,11 @@ def prove_own_lines(
 
 
 def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
-    """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
+    """Return the result; where a call did not come back, the evidence names the line of its loop,
+    as far as it can be found.
 
-    The call is made once more, with an alarm in the attempt's own process: on a student's own machine alone, where nothing is
-    hidden from the attempt and no points depend on it.
+    The call is made once more, with an alarm in the attempt's own process: on a student's own
+    machine alone, where nothing is hidden from the attempt and no points depend on it.
     """
     late = [
         check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended

@@ -1,4 +1,6 @@
-"""Choose examples among the recorded calls: for each function the call that is easiest to understand."""
+"""Choose examples among the recorded calls: for each function the call that is easiest to
+understand.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def returns_several(call: Call) -> bool:
 
 
 def ambiguity_of(axes: Axes) -> int:
-    """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
+    """Return how many sizes could be two different axes.
+
+    The fewer, the better a call serves as an example.
+    """
     sizes = list(axes.sizes.values())
     # this is C itself
     several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
@@ -41,7 +46,9 @@ def ambiguity_of(axes: Axes) -> int:
 
 
 def examples(exercise: Exercise, recording: Recording) -> list[Example]:
-    """Return an example for each function and each setting of a module, in the order of course.yaml."""
+    """Return an example for each function and each setting of a module, in the order of
+    course.yaml.
+    """
     found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
@@ -62,7 +69,9 @@ def examples(exercise: Exercise, recording: Recording) -> list[Example]:
 def examples_named(
     exercise: Exercise, recording: Recording, function: str | None, command: str
 ) -> list[Example]:
-    """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
+    """Return the examples of this function, or of all if it is None.
+
+    Raises CourseFault if there are none.
 
     command: what needs them, such as "course trace".
     """
@@ -87,7 +96,9 @@ def examples_named(
 def with_twin(
     example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]
 ) -> Example:
-    """Return the example with its twin: of these calls the one of the same names whose sizes differ most, in float32."""
+    """Return the example with its twin: of these calls the one of the same names whose sizes differ
+    most, in float32.
+    """
     sizes, every = (
         example.axes.sizes,
         [each for other in others for each in (other, other.uncut) if each is not None],
@@ -100,7 +111,10 @@ def with_twin(
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
-    """Return the rank of an example: lower is better. Calls with zeros and the like are for checks, not for display."""
+    """Return the rank of an example: lower is better.
+
+    Calls with zeros and the like are for checks, not for display.
+    """
     tensors = [value for value in example.call.given if isinstance(value, Tensor)]
     longest = max((size for each in tensors for size in each.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
@@ -121,7 +135,9 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
 
 
 def _is_made_up(call: Call) -> bool:
-    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number: nothing is seen in such a call."""
+    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number:
+    nothing is seen in such a call.
+    """
     state = call.subject.state if isinstance(call.subject, Build) else None
     inputs = [
         value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()
@@ -188,7 +204,9 @@ def _example(
 
 
 def _smaller(example: Example) -> Example:
-    """Return the example with the fewest sequences of its batch, two at least, that are easy to tell from its other sizes."""
+    """Return the example with the fewest sequences of its batch, two at least, that are easy to
+    tell from its other sizes.
+    """
     signature, batch = example.signature, Axis(("B",))
     if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:
         return example  # what has no batch may be of all sequences
@@ -215,6 +233,8 @@ def _smaller(example: Example) -> Example:
 
 
 def _setting(call: Call) -> str:
-    """Return the attributes that the call sets on its module, for example flash=True, and whether it asks one instance again."""
+    """Return the attributes that the call sets on its module, for example flash=True, and whether
+    it asks one instance again.
+    """
     attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
     return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])

@@ -28,7 +28,10 @@ LONGEST = 60  # the most steps of one round
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: its first round and the number of rounds. `alike`: whether every round is exactly like the first."""
+    """A loop: its first round and the number of rounds.
+
+    `alike`: whether every round is exactly like the first.
+    """
 
     body: tuple[Item, ...]
     times: int
@@ -47,7 +50,10 @@ Item = int | Loop
 
 
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    """Fold the loops in a sequence, shortest rounds first. Steps with the same key count as the same."""
+    """Fold the loops in a sequence, shortest rounds first.
+
+    Steps with the same key count as the same.
+    """
     items: list[Item] = list(order)
     length = 1
     while length <= min(LONGEST, len(items) // 2):
@@ -59,7 +65,9 @@ def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ..
 
 
 def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
-    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first run is a single step."""
+    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first
+    run is a single step.
+    """
     if isinstance(item, int):
         return key(item)
     body = tuple(_loosely(node, key) for node in item.body)
@@ -89,8 +97,8 @@ _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split
 def view_warning(step: Step, axes: Axes) -> str:
     """Return the warning, or "".
 
-    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis, that axis no longer
-    holds tokens.
+    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
+    that axis no longer holds tokens.
     """
     if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
         return ""
@@ -116,7 +124,10 @@ _PLAIN = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a line. `data`: how its output's memory relates to the inputs. `warning`: a probable mistake."""
+    """One operation of a line.
+
+    `data`: how its output's memory relates to the inputs. `warning`: a probable mistake.
+    """
 
     name: str
     takes: str
@@ -130,7 +141,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class TraceLine:
-    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it.
+    """A line of the student's code, and the operations that it ran.
+
+    `depth`: how many lines called it.
 
     proved: whether one small change of it is known to make every check pass.
     """
@@ -175,7 +188,10 @@ class Explained:
 def explained(
     example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None
 ) -> Explained:
-    """Explain a traced example, with what was kept of its outputs. last: what the last check of the attempt found."""
+    """Explain a traced example, with what was kept of its outputs.
+
+    last: what the last check of the attempt found.
+    """
     axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
     waits = (
         next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
@@ -215,7 +231,8 @@ def explained(
 
 
 def shortened(call: Explained, before: int) -> Explained:
-    """Return the lines that are marked, with so many before each, or else the last; of the others the last operation alone.
+    """Return the lines that are marked, with so many before each, or else the last; of the others
+    the last operation alone.
 
     Of the tables three rows that are wrong.
     """
@@ -328,7 +345,9 @@ def _operation(step: Step, beside: tuple[Axes, Step | None], axes: Axes) -> Oper
 def _counterparts(
     here: Sequence[TensorInfo], there: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
-    """Return for each tensor the one in its place in the twin, or the last one there; None where there is none."""
+    """Return for each tensor the one in its place in the twin, or the last one there; None where
+    there is none.
+    """
     return [there[min(place, len(there) - 1)] if there else None for place in range(len(here))]
 
 
@@ -352,7 +371,10 @@ def _joined(shapes: Sequence[str], count: int) -> str:
 
 
 def number_in_words(axes: Axes, value: float, other: Axes, twin: float | None) -> str:
-    """Return a number among the arguments, with its name if it has one: 2.646 (√hd). twin: the same one with other axes."""
+    """Return a number among the arguments, with its name if it has one: 2.646 (√hd).
+
+    twin: the same one with other axes.
+    """
     names = {
         name: n
         for name, n in _numbers(axes).items()

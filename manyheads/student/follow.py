@@ -30,8 +30,8 @@ from .example import Example
 from .own_attempt import Own
 from .sentence import sentence_examples
 
-# How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
-# the other. 41: the characters of the lesson's sentence.
+# How much of each operation's output a picture needs: all heads of the first sequence, also if they
+# are computed one after the other. 41: the characters of the lesson's sentence.
 TABLES, TIMES = (8, 41, 41), 8
 # which a trace takes for one another
 FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
@@ -94,7 +94,10 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
 
 @dataclass(frozen=True)
 class Followed:
-    """The traced calls, in their order, with the examples that were shown. `ended`: why the attempt ended early, if it did."""
+    """The traced calls, in their order, with the examples that were shown.
+
+    `ended`: why the attempt ended early, if it did.
+    """
 
     shown: tuple[tuple[Example, Traced], ...]
     ended: str = ""
@@ -109,7 +112,10 @@ def follow(
     times: int = 1,
     names_sizes: bool = True,
 ) -> Followed:
-    """Trace each example in float32, or one in its place that is wrong. crop, times: of TraceCall. names_sizes: its twin, too."""
+    """Trace each example in float32, or one in its place that is wrong.
+
+    crop, times: of TraceCall. names_sizes: its twin, too.
+    """
     shown: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
 
@@ -156,9 +162,12 @@ def follow_own(
     crop: tuple[int, ...] | None = None,
     box: Box | None = None,
 ) -> Followed:
-    """Trace what a student has written on its recorded calls, of this function alone, or of all. Raises CourseFault.
+    """Trace what a student has written on its recorded calls, of this function alone, or of all.
 
-    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence of the lesson is traced, too.
+    Raises CourseFault.
+
+    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence
+        of the lesson is traced, too.
     box: one that is open; None: one of its own.
     """
     own.must_run(command)

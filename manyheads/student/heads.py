@@ -1,8 +1,10 @@
-"""Find the attention weights of each head of a student's module among the operations of a traced call.
+"""Find the attention weights of each head of a student's module among the operations of a traced
+call.
 
-Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with non-negative rows that sum to one,
-including later changes of it. If there is no such table, the output of a softmax is used. In a sequence of calls the table
-grows to the right: new queries × all keys so far.
+Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with
+non-negative rows that sum to one, including later changes of it. If there is no such table, the
+output of a softmax is used. In a sequence of calls the table grows to the right: new queries × all
+keys so far.
 """
 
 from __future__ import annotations
@@ -23,13 +25,17 @@ _TOKENS = Axis(("T",))
 
 
 def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
-    """Return the weights that each call computed, (nh, new queries, keys so far) of the first sequence; None where none were found."""
+    """Return the weights that each call computed, (nh, new queries, keys so far) of the first
+    sequence; None where none were found.
+    """
     sides = sides_of(example)
     return [_of_call(example, traced, sides, number) for number in range(len(sides))]
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
-    """Return (new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
+    """Return (new queries, all keys so far) of each call; empty if the signature does not say which
+    argument holds the tokens.
+    """
     tokens = example.axes.sizes.get("T", 0)
     if not example.call.then:
         return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
@@ -54,14 +60,19 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
 
 
 def shows_a_triangle(example: Example) -> bool:
-    """Return whether a later call has several new tokens, whose first ones must not see the last."""
+    """Return whether a later call has several new tokens, whose first ones must not see the
+    last.
+    """
     return any(1 < new < keys for new, keys in sides_of(example))
 
 
 def _of_call(
     example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
 ) -> Tensor | None:
-    """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
+    """Return the weights of one call.
+
+    Who keeps the tokens in place of keys may compute all rows again: the last ones are new.
+    """
     new, keys = sides[number]
     # another table may be the same: a single key has the weight 1
     if keys < 2 or keys == example.axes.sizes.get("hd"):

@@ -1,4 +1,7 @@
-"""Choose the next hint: one step closer to the answer each time. Each mistake has steps of its own."""
+"""Choose the next hint: one step closer to the answer each time.
+
+Each mistake has steps of its own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?
 
 @dataclass(frozen=True)
 class Hint:
-    """title: the misconception or the failing check. sentence: with its number before it. next: the command that helps next."""
+    """title: the misconception or the failing check.
+
+    sentence: with its number before it. next: the command that helps next.
+    """
 
     title: str
     sentence: str
@@ -64,9 +70,11 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
-    """Record which hints a check has shown: the first one to the first misconception, if none was shown before.
+    """Record which hints a check has shown: the first one to the first misconception, if none was
+    shown before.
 
-    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the first hint.
+    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the
+    first hint.
     """
     shown = _noted(root)
     if result.is_done:
@@ -84,7 +92,8 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
 
 
 def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
-    """Return the key under which shown hints are counted: what was shown is one text about one function.
+    """Return the key under which shown hints are counted: what was shown is one text about one
+    function.
 
     A misconception has other texts where it shows itself in another way, so its id is not enough.
     """
@@ -92,7 +101,8 @@ def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
 
 
 def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
-    """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start.
+    """Return what the mistake is known by, its title and its steps: of a misconception, of what has
+    no name, or of a start.
 
     words: of the misconceptions. start: the exercise's own hint.
     """
@@ -153,7 +163,10 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
 def _unexplained(
     result: ExerciseResult, wrong: FunctionResult | None, check: str, seen: str
 ) -> tuple[str, str, Sequence[str]]:
-    """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
+    """Return the steps to a mistake that has no name.
+
+    Another exception is another mistake, wherever it stands.
+    """
     raised = seen.startswith("raised ")
     kind = "raised" if _RAISED.search(seen) else "raised_nowhere"
     kind = (
@@ -175,7 +188,9 @@ def _unexplained(
 
 
 def _where(result: ExerciseResult, seen: str) -> str:
-    """Return a sentence about the line to look at: one that is proved, or that raised; else how to find it."""
+    """Return a sentence about the line to look at: one that is proved, or that raised; else how to
+    find it.
+    """
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
     if raised := _RAISED.search(seen):
@@ -184,7 +199,9 @@ def _where(result: ExerciseResult, seen: str) -> str:
 
 
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
-    """Return the misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
+    """Return the misconceptions in the order in which `course check` shows them: of the whole file,
+    then function by function.
+    """
     names = [function.name for function in result.functions]
     return sorted(
         result.diagnosis,
@@ -193,7 +210,8 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
 
 
 def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
-    """Return the number of the step to show, which is noted; one more than there are where all were shown.
+    """Return the number of the step to show, which is noted; one more than there are where all were
+    shown.
 
     The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
     """
@@ -221,7 +239,9 @@ def _noted(root: Path) -> dict[str, dict[str, int]]:
 
 
 def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
-    """Return a misconception in the words of its kind, where what was seen in its function says more than its title."""
+    """Return a misconception in the words of its kind, where what was seen in its function says
+    more than its title.
+    """
     row = _row(named, result)
     return (
         named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named

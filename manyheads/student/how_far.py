@@ -70,7 +70,9 @@ def after_done(exercise: Exercise) -> list[str]:
 
 
 def next_exercise(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
-    """Return the first exercise after this one that is not done, else the first at all; None where all are done."""
+    """Return the first exercise after this one that is not done, else the first at all; None where
+    all are done.
+    """
     every = course.exercises
     place = every.index(after) + 1
     return next(

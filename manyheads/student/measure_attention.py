@@ -1,7 +1,8 @@
-"""Measure written-out attention against SDPA on this machine, as a table: times in ms, peak memory in bytes.
+"""Measure written-out attention against SDPA on this machine, as a table: times in ms, peak memory
+in bytes.
 
-Only the arithmetic is written out, on q, k, v that are already split into heads. So this file reveals no more than
-the documentation of SDPA does.
+Only the arithmetic is written out, on q, k, v that are already split into heads. So this file
+reveals no more than the documentation of SDPA does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class BenchSetting(NamedTuple):
-    """The setting of one comparison. backward: whether the gradients of q, k and v are computed too."""
+    """The setting of one comparison.
+
+    backward: whether the gradients of q, k and v are computed too.
+    """
 
     T: int
     dtype: str
@@ -48,7 +52,9 @@ class BenchSetting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be measured."""
+    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be
+    measured.
+    """
 
     time: float
     peak: int | None = None
@@ -79,8 +85,9 @@ class Bench:
 
 # lengths, and seconds to spend on each path, or one run
 FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)
-# The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
-# 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
+# The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients
+# were computed. One sequence, 12 heads, float32 and forward alone are our guess, and nobody here
+# has reproduced the times.
 LESSON_DEVICE = "A100"
 LESSON = {
     BenchSetting(T, "float32", backward=False): (Measured(by_hand), Measured(sdpa))
@@ -99,7 +106,8 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
 
 
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
-    """Return the result of the run, and its peak: of the device's allocator, or of this process on the CPU.
+    """Return the result of the run, and its peak: of the device's allocator, or of this process on
+    the CPU.
 
     The peak is None if the system does not report it (on the CPU only Linux does).
     """
@@ -234,7 +242,9 @@ _HEADERS = (
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """Return a table with the lesson's figures in its last rows, and an explanation of the columns."""
+    """Return a table with the lesson's figures in its last rows, and an explanation of the
+    columns.
+    """
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)

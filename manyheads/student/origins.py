@@ -1,7 +1,7 @@
 """Show where each number of an output came from, which makes a wrong view visible.
 
-This works for functions that move numbers without changing them: the recorded output contains each number of the input
-once. As in the lesson, an address is 10000·batch + 100·token + channel.
+This works for functions that move numbers without changing them: the recorded output contains each
+number of the input once. As in the lesson, an address is 10000·batch + 100·token + channel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _WORDS = {"T": "token", "nh": "head"}
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument has no such number."""
+    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument
+    has no such number.
+    """
 
     argument: str
     places: Tensor
@@ -34,7 +36,9 @@ class Addresses:
 
 
 def addresses(example: Example, values: Tensor) -> Addresses | None:
-    """Return the addresses of the numbers of an answer; None if the call does more than move numbers."""
+    """Return the addresses of the numbers of an answer; None if the call does more than move
+    numbers.
+    """
     tensors = [
         (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
     ]
@@ -68,7 +72,8 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
 
 @dataclass(frozen=True)
 class OriginTable:
-    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected ones, −1 for none.
+    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected
+    ones, −1 for none.
 
     title: of the head. legend: above it, "" behind the first. more: how many heads are not shown.
     """
@@ -85,7 +90,9 @@ class OriginTable:
 
 
 def origins(example: Example, found: Tensor) -> tuple[OriginTable, ...]:
-    """Return the first sequence of an answer of the right shape, head by head; nothing if the call does more than move numbers."""
+    """Return the first sequence of an answer of the right shape, head by head; nothing if the call
+    does more than move numbers.
+    """
     mine, wanted = addresses(example, found), addresses(example, example.expected)
     if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
         return ()

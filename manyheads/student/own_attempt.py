@@ -1,8 +1,10 @@
-"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what is kept of that.
+"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what
+is kept of that.
 
-What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds good while all that a result
-depends on is the same: the attempt's text, the recorded answers, course.yaml, the engine and the version of torch. Where it can
-be used, torch is not imported, which alone takes a second. A file that cannot be read or written is as good as none.
+What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds
+good while all that a result depends on is the same: the attempt's text, the recorded answers,
+course.yaml, the engine and the version of torch. Where it can be used, torch is not imported, which
+alone takes a second. A file that cannot be read or written is as good as none.
 """
 
 from __future__ import annotations
@@ -57,7 +59,10 @@ class _Kept(BaseModel):
 
 @dataclass(frozen=True)
 class Own:
-    """A student's own attempt at an exercise. is_started: whether it differs from the untouched stub."""
+    """A student's own attempt at an exercise.
+
+    is_started: whether it differs from the untouched stub.
+    """
 
     course: Course
     exercise: Exercise
@@ -96,7 +101,9 @@ class Own:
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def judged_instead(self, names: Collection[str]) -> str:
-        """Return why not the file that was named is judged, but the one beside it; "" where nothing needs to be said."""
+        """Return why not the file that was named is judged, but the one beside it; "" where nothing
+        needs to be said.
+        """
         named = {basename(name) for name in names} - {self.source.name}
         if self.source.missing:  # what it lacks is told in place of a result
             return ""
@@ -109,7 +116,9 @@ class Own:
         return next(filter(None, map(self._said_of_a_copy, sorted(named))), "")
 
     def _said_of_a_copy(self, name: str) -> str:
-        """Return why a file is not judged whose name says more than the exercise's; "" where it is no such file."""
+        """Return why a file is not judged whose name says more than the exercise's; "" where it is
+        no such file.
+        """
         is_there = self.exercise.script.with_name(name).exists()
         is_of_this = (
             name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
@@ -127,7 +136,9 @@ class Own:
         return read(self.exercise.fingerprints)
 
     def must_run(self, command: str) -> None:
-        """Raise CourseError, with what comes next, where nothing of the student's can run for this command."""
+        """Raise CourseError, with what comes next, where nothing of the student's can run for this
+        command.
+        """
         problem, exercise = self.source.problem, self.exercise
         if self.source.missing:
             raise CourseError(problem)
@@ -138,9 +149,11 @@ class Own:
 
 
 def read_own(course: Course, exercise: Exercise) -> Own:
-    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
+    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on,
+    or there.
 
-    Missing, with a problem that says why and what comes next, where there is neither, or what is written has another name.
+    Missing, with a problem that says why and what comes next, where there is neither, or what is
+    written has another name.
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
@@ -165,9 +178,11 @@ def read_own(course: Course, exercise: Exercise) -> Own:
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
-    """Return a file beside the exercise's own that has nearly its name and is read for no exercise; "" where there is none.
+    """Return a file beside the exercise's own that has nearly its name and is read for no exercise;
+    "" where there is none.
 
-    Beside an untouched script, only one in which something is written; without a script, also one that defines what is asked for.
+    Beside an untouched script, only one in which something is written; without a script, also one
+    that defines what is asked for.
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     own = {path for other in course.exercises for path in (other.script, other.notebook)}
@@ -192,7 +207,10 @@ def _other_name(course: Course, exercise: Exercise) -> str:
 
 
 def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
-    """Return the code_digest of the untouched stub, and id and title of each check, by layers. Raises CourseError."""
+    """Return the code_digest of the untouched stub, and id and title of each check, by layers.
+
+    Raises CourseError.
+    """
     path = exercise.fingerprints
     try:
         with path.open("rb") as file:  # its head is enough, and needs no torch
@@ -207,7 +225,9 @@ def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
 
 
 def checked_last(course: Course) -> Exercise | None:
-    """Return the exercise that was checked last, of those that are not done if there are any; None where none was checked."""
+    """Return the exercise that was checked last, of those that are not done if there are any; None
+    where none was checked.
+    """
     checked = {exercise: kept.result for exercise in course.exercises if (kept := _kept(exercise))}
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
     return max(open_ones or checked, key=checked_at, default=None)
@@ -242,7 +262,9 @@ def kept_path(exercise: Exercise) -> Path:
 
 @cache
 def versions() -> tuple[str, ...]:
-    """Return the versions of the packages, and the state of each file of the engine: a checkout changes without its version."""
+    """Return the versions of the packages, and the state of each file of the engine: a checkout
+    changes without its version.
+    """
     named = ("manyheads", "torch", "numpy", "einops")
     every = [
         f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)
@@ -264,9 +286,11 @@ def from_here(path: Path) -> Path:
 
 
 def _says_more(kept: ExerciseResult, result: ExerciseResult) -> bool:
-    """Return whether an earlier check of the same text found the same, and proved a line that this one has not.
+    """Return whether an earlier check of the same text found the same, and proved a line that this
+    one has not.
 
-    The search for the line ends after some seconds, so a busy machine may find none. What was proved stays true.
+    The search for the line ends after some seconds, so a busy machine may find none. What was
+    proved stays true.
     """
     outcomes = [(check.id, check.outcome) for check in kept.checks]
     is_same = outcomes == [(check.id, check.outcome) for check in result.checks]
@@ -274,7 +298,9 @@ def _says_more(kept: ExerciseResult, result: ExerciseResult) -> bool:
 
 
 class Checks(ExitStack):
-    """The checks of a student's own attempts. A box is opened for the first that has to be run, and closed at the end.
+    """The checks of a student's own attempts.
+
+    A box is opened for the first that has to be run, and closed at the end.
 
     course: of these attempts. ran: the exercises that were run.
     """
@@ -284,7 +310,8 @@ class Checks(ExitStack):
     ) -> None:
         """`fresh`: runs also what has not changed.
 
-        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy machine may have caused that.
+        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy
+            machine may have caused that.
         """
         super().__init__()
         self.course, self.ran = course, set[Exercise]()
@@ -293,7 +320,9 @@ class Checks(ExitStack):
         self._box, self._fresh, self._looks = box, fresh, looks
 
     def box(self) -> Box:
-        """Return the box, for whoever computes or has threads afterwards: it may fork this process."""
+        """Return the box, for whoever computes or has threads afterwards: it may fork this
+        process.
+        """
         if self._box is None:
             from ..box.forked import open_own_box
 
@@ -301,7 +330,8 @@ class Checks(ExitStack):
         return self._box
 
     def result(self, own: Own) -> ExerciseResult:
-        """Return what the visible checks find, or found where nothing has changed since; it is kept.
+        """Return what the visible checks find, or found where nothing has changed since; it is
+        kept.
 
         Raises CourseError where there is no file.
         """

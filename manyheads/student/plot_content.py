@@ -1,7 +1,9 @@
-"""The content of `course plot`: an answer beside the expected one, and the attention weights of the student's heads.
+"""The content of `course plot`: an answer beside the expected one, and the attention weights of the
+student's heads.
 
-A picture is a few tables side by side, with what they show in words, for readers who cannot see it. For a class's pages
-wrong attempts are run again, in the box, on the calls that `course plot` shows a student: nothing hidden is asked or shown.
+A picture is a few tables side by side, with what they show in words, for readers who cannot see it.
+For a class's pages wrong attempts are run again, in the box, on the calls that `course plot` shows
+a student: nothing hidden is asked or shown.
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ class Panel:
 class Picture:
     """Panels side by side. Panels of one kind share a scale.
 
-    words: what they show. differs: whether the student's numbers are not the expected ones. first: the row and the
-    column that the tables begin with. tokens: what rows and columns are called, if they have names.
+    words: what they show. differs: whether the student's numbers are not the expected ones. first:
+    the row and the column that the tables begin with. tokens: what rows and columns are called, if
+    they have names.
     """
 
     title: str
@@ -81,7 +84,9 @@ def pictures(shown: Sequence[tuple[Example, Traced]]) -> list[Picture]:
 
 
 def pictures_of(example: Example, traced: Traced) -> list[Picture]:
-    """Return the pictures of one example: of a module its heads, then its answers; for a sentence its heads alone."""
+    """Return the pictures of one example: of a module its heads, then its answers; for a sentence
+    its heads alone.
+    """
     parts = () if example.tokens else example.every
     return [
         *_heads(example, traced),
@@ -175,7 +180,9 @@ def _of_output(example: Example, traced: Traced) -> Picture:
 def compared(
     title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, kind: Kind = "numbers"
 ) -> Picture:
-    """Return the picture of a table: expected, the student's and the difference; the student's alone if it is right."""
+    """Return the picture of a table: expected, the student's and the difference; the student's
+    alone if it is right.
+    """
     if _is_none(mine, wanted):
         return Picture(title, "as expected", (Panel("yours", mine, kind),), rows, columns)
     apart, hidden = difference(mine, wanted), (mine < HIDDEN) != (wanted < HIDDEN)
@@ -198,7 +205,8 @@ def compared(
 def _moved(
     title: str, wanted: Addresses, mine: Addresses, rows: str, columns: str, note: str = ""
 ) -> Picture:
-    """Return the picture of numbers that should only be moved: where each comes from, its head as a colour.
+    """Return the picture of numbers that should only be moved: where each comes from, its head as a
+    colour.
 
     note: why there is nothing of the student's; `mine` is then what is expected.
     """
@@ -273,7 +281,10 @@ class Drawable:
 def drawable(
     course: Course, results: Sequence[Result], folders: Mapping[tuple[str, str], Path]
 ) -> list[Drawable]:
-    """Return the attempts that failed a check without crashing or running out of time. folders: by student and assignment."""
+    """Return the attempts that failed a check without crashing or running out of time.
+
+    folders: by student and assignment.
+    """
     named = {(e.assignment.id, e.id): e for e in course.exercises}
     return [
         Drawable((result.student, result.assignment, other.id), folder, exercise)
@@ -289,7 +300,9 @@ def drawable(
 def draw_wrong(
     course: Course, box: Box, wanted: Sequence[Drawable]
 ) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
-    """Yield the pictures of each attempt that differ on public inputs. Attempts with the same code are drawn once.
+    """Yield the pictures of each attempt that differ on public inputs.
+
+    Attempts with the same code are drawn once.
 
     Nothing that a student does raises. box: one that has been proved.
     """

@@ -1,4 +1,6 @@
-"""A question about a student's own running code: one option is what the code does, each other one has a reason why it is wrong."""
+"""A question about a student's own running code: one option is what the code does, each other one
+has a reason why it is wrong.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Option:
 
     Attributes:
         cause: Why it is wrong; of the right one, why it is right. It is told with the right answer.
-        clue: What it would be the answer to, for a second try. It compares nothing with the right answer.
+        clue: What it would be the answer to, for a second try. It compares nothing with the right
+            answer.
     """
 
     text: str
@@ -33,7 +36,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """right: the place of the right option. code: the line of the student's code that it is about."""
+    """right: the place of the right option.
+
+    code: the line of the student's code that it is about.
+    """
 
     text: str
     code: str
@@ -44,7 +50,9 @@ class Question:
 def question(
     rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]
 ) -> Question | None:
-    """Return the question with the first three wrong options that differ, in any order; None where there are fewer."""
+    """Return the question with the first three wrong options that differ, in any order; None where
+    there are fewer.
+    """
     every = {right.text: right}
     for option in wrong:
         every.setdefault(option.text, option)
@@ -56,7 +64,9 @@ def question(
 
 
 def read_letters(said: str, count: int, asked: str) -> str:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault.
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given.
+
+    Raises CourseFault.
 
     asked: the command that they were given to.
     """
@@ -81,7 +91,8 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
-    """Yield why an answer is right; or why not, with the right one; or before a second try only a clue.
+    """Yield why an answer is right; or why not, with the right one; or before a second try only a
+    clue.
 
     letter: another than A to D is none.
     """

@@ -1,4 +1,6 @@
-"""The attention weights of a student's module for a sentence, with the weights of a trained model (`course train`)."""
+"""The attention weights of a student's module for a sentence, with the weights of a trained model
+(`course train`).
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ _WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each, and its weights.
+    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each,
+    and its weights.
 
-    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was not seen.
+    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was
+        not seen.
     """
 
     taken: Tensor
@@ -44,7 +48,10 @@ class TrainedBlock:
 
 
 def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
-    """Return the bytes of the file, which are the same for the same content. Weights are stored in half precision."""
+    """Return the bytes of the file, which are the same for the same content.
+
+    Weights are stored in half precision.
+    """
     tensors: dict[str, Tensor] = {}
     for i, block in enumerate(blocks):
         tensors |= {f"{_TAKEN}{i}": block.taken, f"{_GIVEN}{i}": block.given}
@@ -84,7 +91,10 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
 
 
 def sentence_examples(exercise: Exercise) -> list[Example]:
-    """Return an example for each block; none if the exercise has no module to train. Raises CourseError."""
+    """Return an example for each block; none if the exercise has no module to train.
+
+    Raises CourseError.
+    """
     if (train := exercise.train) is None:
         return []
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}

@@ -1,4 +1,6 @@
-"""The calls that questions are about, what an attempt does in each, line by line, and what edits of it answer."""
+"""The calls that questions are about, what an attempt does in each, line by line, and what edits of
+it answer.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ FEW = 24  # numbers that a question can list
 
 
 class Runs:
-    """An attempt in one process of the box, and edits of it in another, loaded one after the other."""
+    """An attempt in one process of the box, and edits of it in another, loaded one after the
+    other.
+    """
 
     def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
         self._box, self._limits, self._source = box, limits, source
@@ -48,7 +52,9 @@ class Runs:
             return None
 
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
-        """Return the replies of edited texts to a call; None where one cannot be loaded, or does not come back."""
+        """Return the replies of edited texts to a call; None where one cannot be loaded, or does
+        not come back.
+        """
         asked = [text for text in texts if text not in self._ended]
         try:
             found = (
@@ -90,7 +96,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Small:
-    """A call of one function, in float32. traced: the attempt's own run of it. beside: by a step's id the same one in its twin."""
+    """A call of one function, in float32.
+
+    traced: the attempt's own run of it. beside: by a step's id the same one in its twin.
+    """
 
     example: Example
     traced: Traced
@@ -98,7 +107,9 @@ class Small:
 
     @property
     def runs(self) -> str:
-        """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1 for True."""
+        """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1
+        for True.
+        """
         sizes = ", ".join(f"{name} = {size}" for name, size in self.example.axes.sizes.items())
         mode = ", in eval mode" if isinstance(self.example.call.subject, Build) else ""
         tables = (
@@ -112,7 +123,9 @@ class Small:
         return f"{self.example.title} runs with {sizes}{mode}.{''.join(told)}"
 
     def names(self, step: Step) -> list[str]:
-        """Return what the axes of a step's output are called; the size where no name holds in the twin, too."""
+        """Return what the axes of a step's output are called; the size where no name holds in the
+        twin, too.
+        """
         other, twin = self.beside[id(step)]
         shape = step.outputs[0].shape
         there = twin.outputs[0].shape if twin and twin.outputs else ()
@@ -125,7 +138,9 @@ class Small:
 
 
 def small_call(runs: Runs, example: Example) -> Small | None:
-    """Return the example with what the attempt does in it, and in its twin; None where the attempt fails on it."""
+    """Return the example with what the attempt does in it, and in its twin; None where the attempt
+    fails on it.
+    """
     call = cast(example.call, "float32")
     traced = runs.traced(call)
     output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None

@@ -35,7 +35,10 @@ LARGEST_LOSS = 20.0  # above it, "as unsure as among so many characters" is no n
 
 
 class TrainingStopped(CourseFault):
-    """The training cannot continue. The text is one sentence for the student, and the command to run next."""
+    """The training cannot continue.
+
+    The text is one sentence for the student, and the command to run next.
+    """
 
     def __init__(self, said: str) -> None:
         super().__init__(f"{said}\nNext: course check")
@@ -109,7 +112,10 @@ class TrainingRun:
         return found
 
     def told(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
-        """Return the reply, which has no exception. undefined: in place of that of a name that the file does not define."""
+        """Return the reply, which has no exception.
+
+        undefined: in place of that of a name that the file does not define.
+        """
         with _told_at(at):
             reply = self.ask(message)
         if reply.raised is not None:
@@ -130,9 +136,12 @@ def _told_at(at: str) -> Iterator[None]:
 def own_training_run(
     box: Box, limits: Limits, source: AttemptSource, attention: Build
 ) -> Iterator[TrainingRun]:
-    """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped.
+    """Open a model that is ready to train, with the attempt's module in each block.
 
-    The module is called once before, so that a wrong shape is reported as such, not as an error of the model around it.
+    Raises TrainingStopped.
+
+    The module is called once before, so that a wrong shape is reported as such, not as an error of
+    the model around it.
     """
     imported, name = f"while {sanitize(source.name)} was imported", attention.target
     with _told_at(imported):
@@ -172,8 +181,9 @@ def own_training_run(
 def _sees_future(answers: Sequence[Tensor | None]) -> bool:
     """Return whether another last token changes what is answered before it.
 
-    answers: to an input, to the same with another last token, and to the first once more. Where the first and the third
-    differ, the module answers at random, or keeps something from call to call, and nothing is known.
+    answers: to an input, to the same with another last token, and to the first once more. Where the
+    first and the third differ, the module answers at random, or keeps something from call to call,
+    and nothing is known.
     """
     if len(answers) != 3 or any(answer is None or answer.shape != _TRIAL for answer in answers):
         return False

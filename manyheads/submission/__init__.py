@@ -1,4 +1,6 @@
-"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs student code."""
+"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs
+student code.
+"""
 
 from .find import (
     ENDINGS,

@@ -1,6 +1,9 @@
-"""Read folders, zip and tar archives, file by file, within what one person may take. Nothing is unpacked to disk.
+"""Read folders, zip and tar archives, file by file, within what one person may take.
 
-Students make archives: nothing that one claims is believed, and nothing within one says whose it is.
+Nothing is unpacked to disk.
+
+Students make archives: nothing that one claims is believed, and nothing within one says whose it
+is.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
 _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
-# What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
+# What browsers and mail programs put behind an ending that they do not know, and platforms
+# before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
     r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)",
     re.DOTALL | re.IGNORECASE,
@@ -179,7 +183,8 @@ class Reader:
             file: the archive.
             above: what stands before the paths of its files.
             budget: what every entry is counted against.
-            is_download: whether it may be of a whole class. Then a person's large files end nothing for the others.
+            is_download: whether it may be of a whole class. Then a person's large files end nothing
+                for the others.
         """
         found, refused, around = (
             dict[tuple[str, ...], Member](),
@@ -232,7 +237,8 @@ class Reader:
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
         """Read a tar from its beginning to its end, and keep what is looked at on the disk.
 
-        In a person's archive all bytes count. In a download only those that are kept do, and a file beyond them is closed by
+        In a person's archive all bytes count. In a download only those that are kept do, and a file
+        beyond them is closed by
         itself: it must not end the reading for everybody.
         """
         left = budget.size
@@ -266,7 +272,9 @@ class Reader:
 
 
 def own_name(name: str) -> str:
-    """Return the name of a script or a notebook without what was put behind its ending; any other name as it is."""
+    """Return the name of a script or a notebook without what was put behind its ending; any other
+    name as it is.
+    """
     match = _WRAPPED.fullmatch(name)
     return match[1] if match else name
 
@@ -290,7 +298,10 @@ def _parts(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def content_of(member: Member, most: int) -> bytes:
-    """Return a file's whole content, read piece by piece. Raises Closed if there is more than that."""
+    """Return a file's whole content, read piece by piece.
+
+    Raises Closed if there is more than that.
+    """
     content = bytearray()
     try:
         with member.start() if member.start else io.BytesIO() as file:
@@ -348,7 +359,9 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
 
 
 def _refuse_long_list(file: IO[bytes], most: int) -> None:
-    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and makes an object for each."""
+    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and
+    makes an object for each.
+    """
     end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
     if not end:
         return

@@ -1,7 +1,8 @@
 """From downloads to submitted/<student>/<assignment>/NN_name.py.
 
-A clone may be a student's own, and its configuration can name programs for git to start. So git works in an empty repository of
-ours, and is told to look for objects in the clone. The time is what the student's git wrote: it can be set at will.
+A clone may be a student's own, and its configuration can name programs for git to start. So git
+works in an empty repository of ours, and is told to look for objects in the clone. The time is what
+the student's git wrote: it can be set at will.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ SECONDS = 20  # for the times of one clone, however many folders it has
 
 @dataclass
 class Collected:
-    """What became of everything, in sentences with what to do next; told: to a student, by file. platforms: by download."""
+    """What became of everything, in sentences with what to do next; told: to a student, by file.
+
+    platforms: by download.
+    """
 
     laid: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
@@ -71,7 +75,10 @@ class Collected:
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
-        """Say why something is not taken. refused: its path in the download, and what follows it."""
+        """Say why something is not taken.
+
+        refused: its path in the download, and what follows it.
+        """
         told = [("/".join(map(shown, path)), reason) for path, reason in refused]
         self.told += told
         self.not_taken += [f"{shown(download.name)}: {path} {reason}" for path, reason in told]
@@ -89,10 +96,12 @@ def collect(
     only: Assignment | None = None,
     whose: str = "",
 ) -> Collected:
-    """Lay out the downloads. Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+    """Lay out the downloads.
 
-    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one student of whom all of it is;
-    "": who it is has to be found out.
+    Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+
+    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one
+    student of whom all of it is; "": who it is has to be found out.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -115,7 +124,10 @@ def collect(
 
 @dataclass
 class _Run:
-    """What one run has found. claims: of each student, who claims to be that one. unread: names, by student and assignment."""
+    """What one run has found.
+
+    claims: of each student, who claims to be that one. unread: names, by student and assignment.
+    """
 
     exercises: Exercises
     only: Assignment | None
@@ -132,7 +144,10 @@ class _Run:
     handed_out: int = 0  # files that came with the exercises
 
     def listed(self, downloads: Sequence[Path], whose: str) -> list[tuple[Path, Download]]:
-        """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+        """List all downloads before any is understood: an archive may be one of several students'.
+
+        Raises CourseFault.
+        """
         found = []
         for path in downloads:
             members = self.reader.listed(path)
@@ -154,7 +169,9 @@ class _Run:
         return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
 
     def _is_of_a_class(self, download: Download) -> bool:
-        """Return whether an archive looks like a platform's download, or has folders of several students, or an assignment's name."""
+        """Return whether an archive looks like a platform's download, or has folders of several
+        students, or an assignment's name.
+        """
         name, course = unwrapped(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
             return plain(name) in all_ids(course)
@@ -229,7 +246,9 @@ class _Run:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
     def _keep_unread(self, path: Path, source: Memory | None) -> None:
-        """Note what an earlier run could not read: of that nothing but its names lies in the folder."""
+        """Note what an earlier run could not read: of that nothing but its names lies in the
+        folder.
+        """
         if source is None:
             return
         for name, by_assignment in source.not_readable.items():
@@ -246,7 +265,9 @@ class _Run:
     def _of_person(
         self, path: Path, files: Sequence[HandIn]
     ) -> tuple[list[Candidate], list[HandIn], list[str]]:
-        """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
+        """Return what may be laid out of one person's files, what cannot be read, and the names of
+        what is of no exercise.
+        """
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
         unplaced = list[str]()
         until = time.monotonic() + SECONDS
@@ -285,7 +306,9 @@ class _Run:
     def _files_of(
         self, path: Path, hand_in: HandIn, budget: Limits
     ) -> Iterator[tuple[HandIn, bytes]]:
-        """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""
+        """Yield the file that was handed in, or each file of an archive, with its content, and
+        whether it is closed.
+        """
         opened = self.reader.opened(hand_in.member, budget)
         self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
         found = [each for each in opened if not each[0].refused]
@@ -329,7 +352,10 @@ class _Run:
     def _note_unread(
         self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]
     ) -> None:
-        """Note what cannot be read, each with whose it is, and say so. likely: the assignments that it may be of; none: all."""
+        """Note what cannot be read, each with whose it is, and say so.
+
+        likely: the assignments that it may be of; none: all.
+        """
         ids = [
             each.id for each in self.exercises.course.assignments if each in likely or not likely
         ]
@@ -403,7 +429,9 @@ class _Run:
 
 
 def _source_memory(download: Path) -> Memory | None:
-    """Return what `course collect` remembers of a folder; None where that is none that it has filled or may have."""
+    """Return what `course collect` remembers of a folder; None where that is none that it has
+    filled or may have.
+    """
     with suppress(CourseFault):
         return read_memory(download) if download.is_dir() else None
     return None
@@ -421,7 +449,8 @@ def _with_times(
 def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
     """Return the candidate's origin with what the folder that is read says of its time.
 
-    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of this very file.
+    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of
+    this very file.
     """
     origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
@@ -439,7 +468,8 @@ def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
     """Return those of a download's only student that are surely of one, and say what is not.
 
-    Files of one exercise that lie in one folder may be of several students: other words in their names may be those.
+    Files of one exercise that lie in one folder may be of several students: other words in their
+    names may be those.
     """
     groups, sure = defaultdict[tuple[str, ...], list[Candidate]](list), list[Candidate]()
     for each in candidates:
@@ -454,7 +484,9 @@ def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Can
 
 
 def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
-    """Return what may be laid out of who claims to be one student: nothing of two persons of a platform, or of two archives."""
+    """Return what may be laid out of who claims to be one student: nothing of two persons of a
+    platform, or of two archives.
+    """
     found = []
     for (group, _), persons in claims.items():
         firsts = [candidates[0] for candidates in persons.values()]
@@ -469,7 +501,9 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
 
 
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
-    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no clone says it until then."""
+    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no
+    clone says it until then.
+    """
     for i in reversed(range(len(folders) + 1)):
         clone = download.joinpath(*folders[:i])
         if (git := clone / ".git").is_dir() and not clone.is_symlink():
@@ -493,7 +527,9 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 
 
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
-    """Return what git says, with no configuration but that of the repository in `variables`; "" where it says nothing."""
+    """Return what git says, with no configuration but that of the repository in `variables`; ""
+    where it says nothing.
+    """
     variables |= {
         "CONFIG_GLOBAL": os.devnull,
         "CONFIG_NOSYSTEM": "1",

@@ -1,4 +1,6 @@
-"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else there why it is not graded."""
+"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else
+there why it is not graded.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,8 @@ class NotGraded(BaseModel):
     """A file or folder that is not graded.
 
     reason: a sentence that ends with what to do next.
-    is_work: whether it may hold work that has no points for its name or place alone. An empty folder holds none, and what
-        `closed_in` returns is known to be an attempt.
+    is_work: whether it may hold work that has no points for its name or place alone. An empty
+        folder holds none, and what `closed_in` returns is known to be an attempt.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -95,7 +97,8 @@ def read_not_graded(results: Path) -> list[NotGraded]:
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
-    """Return all submissions below a folder, ordered by student, and whatever else lies there, with the reason.
+    """Return all submissions below a folder, ordered by student, and whatever else lies there, with
+    the reason.
 
     Raises CourseFault if there is nothing at all.
     """
@@ -146,7 +149,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
 
 
 def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterator[NotGraded]:
-    """Name the first entries of a folder that are not known, each with its reason, and count the rest."""
+    """Name the first entries of a folder that are not known, each with its reason, and count the
+    rest.
+    """
     entries = _entries(folder)
     others = [path for path in entries if path.name not in known]
     if not entries and folder != submitted:
@@ -175,7 +180,9 @@ def _said(submitted: Path, path: Path, reason: str, more: int = 0) -> NotGraded:
 
 
 def closed_in(submission: Submission) -> list[Path]:
-    """Return what of it this process may not read: the student's folder, its own, or attempts in it."""
+    """Return what of it this process may not read: the student's folder, its own, or attempts in
+    it.
+    """
     for folder in (submission.folder.parent, submission.folder):
         if not _may_enter(folder):
             return [folder]
@@ -184,7 +191,9 @@ def closed_in(submission: Submission) -> list[Path]:
 
 
 def is_student(name: str) -> bool:
-    """Return whether a folder of this name can be a student's: results are kept under it, and pages show it."""
+    """Return whether a folder of this name can be a student's: results are kept under it, and pages
+    show it.
+    """
     return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
 
@@ -204,7 +213,9 @@ def is_archive(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return the name, or its escaped form where it could change what a terminal, a log or a page shows."""
+    """Return the name, or its escaped form where it could change what a terminal, a log or a page
+    shows.
+    """
     return name if name.isprintable() and "::" not in name else ascii(name)
 
 
@@ -214,7 +225,9 @@ def plain(name: str) -> str:
 
 
 def _names_of(assignment: Assignment) -> set[str]:
-    """Return the names that files of an assignment may have: of its exercises, and of a file with several of them."""
+    """Return the names that files of an assignment may have: of its exercises, and of a file with
+    several of them.
+    """
     stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
     return {stem + ending for stem in stems for ending in ENDINGS}
 

@@ -1,10 +1,13 @@
-"""OUT/<student>/<assignment>/: files are written there, with a journal of where each came from, and found there to be graded.
+"""OUT/<student>/<assignment>/: files are written there, with a journal of where each came from, and
+found there to be graded.
 
-The rows of one student are written to the journal before the files. So a run that is killed at any moment leaves no file that
-the next one does not know for its own, and the next one writes what is missing.
+The rows of one student are written to the journal before the files. So a run that is killed at any
+moment leaves no file that the next one does not know for its own, and the next one writes what is
+missing.
 
-When something was handed in, nbgrader's timestamp.txt says, or what `course collect` remembers. A file's own time is never taken:
-copying, unpacking and mending change it. For what cannot be read nobody loses points.
+When something was handed in, nbgrader's timestamp.txt says, or what `course collect` remembers. A
+file's own time is never taken: copying, unpacking and mending change it. For what cannot be read
+nobody loses points.
 """
 
 from __future__ import annotations
@@ -40,10 +43,12 @@ MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 
 @contextmanager
 def held(lock: Path, taken: str) -> Iterator[None]:
-    """Hold a folder for one process, by a file in it, until the process ends in any way. An empty folder goes at the end.
+    """Hold a folder for one process, by a file in it, until the process ends in any way.
 
-    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says where another process, which
-    is named in place of {}, holds it.
+    An empty folder goes at the end.
+
+    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says
+    where another process, which is named in place of {}, holds it.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with naming(lock):
@@ -89,7 +94,10 @@ def append(path: Path, *rows: object) -> None:
 
 
 def rows_of(path: Path) -> Iterator[object]:
-    """Yield the rows of a journal, without what is incomplete; none where there is no file. Raises OSError, RecursionError."""
+    """Yield the rows of a journal, without what is incomplete; none where there is no file.
+
+    Raises OSError, RecursionError.
+    """
     for line in (
         path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
     ):
@@ -100,7 +108,8 @@ def rows_of(path: Path) -> Iterator[object]:
 class Origin(BaseModel):
     """Where a file came from. order: as its platform orders attempts.
 
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what the platform called it.
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what
+        the platform called it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -116,13 +125,17 @@ class Origin(BaseModel):
     named: str = ""
 
     def is_newer_than(self, other: Origin) -> bool:
-        """Return whether this is a later attempt: by the platform's order where both are of one platform, else by time."""
+        """Return whether this is a later attempt: by the platform's order where both are of one
+        platform, else by time.
+        """
         if self.platform == other.platform and self.order != other.order:
             return self.order > other.order
         return self.modified > other.modified
 
     def supersedes(self, other: Origin) -> bool:
-        """Return whether a file of the other kind counts no more: a later download holds this one."""
+        """Return whether a file of the other kind counts no more: a later download holds this
+        one.
+        """
         return self.download != other.download and self.is_newer_than(other)
 
 
@@ -130,8 +143,8 @@ class Origin(BaseModel):
 class Memory:
     """What runs of `course collect` have laid out.
 
-    files: by path. earlier: every origin that a path had, by digest. folders: whose each is. not_readable: names of what was
-    handed in and cannot be read, by student and assignment.
+    files: by path. earlier: every origin that a path had, by digest. folders: whose each
+    is. not_readable: names of what was handed in and cannot be read, by student and assignment.
     """
 
     journal: Path
@@ -143,8 +156,8 @@ class Memory:
     def note(self, *rows: object) -> None:
         """Remember rows, and write them to the journal before anything else happens.
 
-        A row is ["file", its path, the fields of its Origin or None], ["folder", its name, whose it is], or ["not readable",
-        student, assignment, names].
+        A row is ["file", its path, the fields of its Origin or None], ["folder", its name, whose it
+        is], or ["not readable", student, assignment, names].
         """
         for row in rows:
             self.remember(row)
@@ -196,10 +209,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be laid out, or was. Its content is kept under its origin's digest: of a class they are too many to hold.
+    """A file that may be laid out, or was.
 
-    rank: 1 where its name says of which exercise it is, and nothing else; 2 where it also lies where the course's repository
-    has it. state: what became of it.
+    Its content is kept under its origin's digest: of a class they are too many to hold.
+
+    rank: 1 where its name says of which exercise it is, and nothing else; 2 where it also lies
+    where the course's repository has it. state: what became of it.
     """
 
     student: str
@@ -220,7 +235,8 @@ class Candidate:
 class LayingOut:
     """What becomes of students' files.
 
-    contents: those of all candidates. unclear: what nothing tells apart, so that none is taken: download, files, target.
+    contents: those of all candidates. unclear: what nothing tells apart, so that none is taken:
+        download, files, target.
     """
 
     out: Path
@@ -232,7 +248,8 @@ class LayingOut:
     def lay_out(self, candidates: Iterable[Candidate]) -> None:
         """Lay out one student's attempts. Raises CourseFault.
 
-        The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
+        The newest attempt wins. Of a script and a notebook both stay where they are of one
+        download; else the newer alone.
         """
         groups, rows, folders = defaultdict[str, list[Candidate]](list), list[object](), set[Path]()
         writes = list[Callable[[], object]]()
@@ -279,7 +296,9 @@ class LayingOut:
         write_whole(path, self.contents.read(digest))
 
     def _newest(self, own: Sequence[Candidate], latest: Candidate, there: str) -> Candidate | None:
-        """Return which of these candidates for one path counts, and what becomes of it; None where nothing says which."""
+        """Return which of these candidates for one path counts, and what becomes of it; None where
+        nothing says which.
+        """
         origin, earlier = own[-1].origin, self._earlier(own[-1])
         rivals = [
             each
@@ -350,7 +369,8 @@ class ToGrade:
     """What one run grades.
 
     submissions: ordered by student and assignment. others: what lies there and is not graded.
-    not_readable: names of what was handed in and has no points, because it cannot be read, or is in `others`.
+    not_readable: names of what was handed in and has no points, because it cannot be read, or is in
+        `others`.
     handed_in: when, as far as anything says.
     """
 
@@ -367,9 +387,12 @@ def to_grade(
     exercises: Collection[str],
     student: str = "",
 ) -> ToGrade:
-    """Return what is there of these assignments. Raises CourseFault, also where the student has nothing there.
+    """Return what is there of these assignments.
 
-    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for everybody.
+    Raises CourseFault, also where the student has nothing there.
+
+    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for
+        everybody.
     """
     found, others = find_submissions(course, submitted)
     misplaced = _misplaced(course, found, others)
@@ -419,10 +442,11 @@ def to_grade(
 def _misplaced(
     course: Course, found: Sequence[Submission], others: Sequence[NotGraded]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return what students handed in under a name or in a place that is not graded, by student and assignment.
+    """Return what students handed in under a name or in a place that is not graded, by student and
+    assignment.
 
-    What lies beside the folders of assignments is of the assignment that its name says; else it may be of each one of which
-    somebody has handed in something, and where nobody has, of each.
+    What lies beside the folders of assignments is of the assignment that its name says; else it may
+    be of each one of which somebody has handed in something, and where nobody has, of each.
     """
     by_name = {
         name: each.id for each in course.assignments for name in (plain(each.id), plain(each.title))
@@ -458,8 +482,8 @@ def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
 def handed_in(submissions: Sequence[Submission], memory: Memory) -> dict[Submission, HandedIn]:
     """Return when each was handed in; who is not in it, nobody knows of.
 
-    nbgrader's own file counts, which means UTC without a zone; else the latest time of the files that were collected; else what
-    a platform says that marks what is late.
+    nbgrader's own file counts, which means UTC without a zone; else the latest time of the files
+    that were collected; else what a platform says that marks what is late.
     """
     found = {}
     for each in submissions:

@@ -1,8 +1,10 @@
-"""Recognise syntax that is newer than the Python that reads an attempt, and say how to write it in the older way.
+"""Recognise syntax that is newer than the Python that reads an attempt, and say how to write it in
+the older way.
 
-Nothing is guessed. Each kind of newer syntax can be rewritten. A text is called newer only if this Python cannot read it as it
-is, and can read it rewritten: then the newer syntax is all that is wrong. So the rewritten text only has to be Python, and need
-not do the same. For example, `def f[T](x): …` becomes `def f(x): …`.
+Nothing is guessed. Each kind of newer syntax can be rewritten. A text is called newer only if this
+Python cannot read it as it is, and can read it rewritten: then the newer syntax is all that is
+wrong. So the rewritten text only has to be Python, and need not do the same. For example,
+`def f[T](x): …` becomes `def f(x): …`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from .source_text import CODE_LIMIT, read_statements
 class NewerSyntax(NamedTuple):
     """A kind of syntax that came with a later Python.
 
-    since: that Python. what: the subject of a sentence. instead: what to write. rewritten: returns a text without it.
+    since: that Python. what: the subject of a sentence. instead: what to write. rewritten: returns
+        a text without it.
     """
 
     since: str
@@ -40,8 +43,9 @@ _EXCEPT = re.compile(
 _T_STRING = re.compile(r"(?<!\w)(?:[tT]([rR]?)|([rR])[tT])(?=[\"'])")
 _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 _UNPACKED = re.compile(r"([\[({][ \t\n]*)\*{1,2}(?=[\w.]+[ \t\n]+(?:async[ \t]+)?for\b)")
-# A field between braces of an f-string: code without braces, texts, and a format that may have fields of its own. No text can be
-# taken apart in two ways, and every repetition has a limit: whoever wrote the text may have wished to keep the judge busy.
+# A field between braces of an f-string: code without braces, texts, and a format that may have
+# fields of its own. No text can be taken apart in two ways, and every repetition has a limit:
+# whoever wrote the text may have wished to keep the judge busy.
 _TEXT = r"\"(?:\\.|[^\"\\\n]){0,200}\"|'(?:\\.|[^'\\\n]){0,200}'"
 _FIELD = rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,400}}\}}"
 _INSIDE = re.compile(rf"(?P<text>[rRbBfFuU]{{0,2}}(?:{_TEXT}))|#[^\n]{{0,200}}\n|\n")
@@ -60,7 +64,9 @@ _FIELDS = re.compile(rf"\{{\{{|{_FIELD}", re.DOTALL)
 
 
 def _without_parameters(text: str) -> str:
-    """Return a text without type parameters, of those that may stand in a list of parameters, too."""
+    """Return a text without type parameters, of those that may stand in a list of parameters,
+    too.
+    """
 
     def rewritten(found: re.Match[str]) -> str:
         return found[1] if read_statements(f"def _({found[2]}): pass") else found[0]
@@ -69,7 +75,9 @@ def _without_parameters(text: str) -> str:
 
 
 def _with_plain_fields(text: str) -> str:
-    """Return a text whose f-strings have a name in place of each text that stands between their braces."""
+    """Return a text whose f-strings have a name in place of each text that stands between their
+    braces.
+    """
 
     def plain_field(found: re.Match[str]) -> str:
         return _INSIDE.sub(lambda inner: "_" if inner["text"] else " ", found[0])
@@ -117,7 +125,9 @@ KINDS = (
 
 
 def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
-    """Return the kinds of newer syntax that keep this Python from reading a text; none if anything else does, too."""
+    """Return the kinds of newer syntax that keep this Python from reading a text; none if anything
+    else does, too.
+    """
     if len(source) > CODE_LIMIT or read_statements(source):
         return ()
     if not read_statements(_rewritten(source, KINDS)):

@@ -1,16 +1,18 @@
-"""The table of platforms: how each names what it lets an instructor download, as one expression over a file's path.
+"""The table of platforms: how each names what it lets an instructor download, as one expression
+over a file's path.
 
-Students name what is within their hand-in, and could name a folder there as a platform names somebody else's. So an
-expression is tried from the top of a path on, no deeper than where the paths of a download part ways, and never within a
-student's archive.
+Students name what is within their hand-in, and could name a folder there as a platform names
+somebody else's. So an expression is tried from the top of a path on, no deeper than where the paths
+of a download part ways, and never within a student's archive.
 
-Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id` and `name` in that;
-`login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as the student named it; `named`, by which the
-platform knows a file again. `typed` stands in what was typed and is no file, `back` in what went back to the student,
-`beside` in what stands beside hand-ins and is nobody's.
+Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id`
+and `name` in that; `login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as
+the student named it; `named`, by which the platform knows a file again. `typed` stands in what was
+typed and is no file, `back` in what went back to the student, `beside` in what stands beside
+hand-ins and is nobody's.
 
-What no expression names comes last: folders of students, however deep; and first an archive that is one student's, and
-Gradescope's list.
+What no expression names comes last: folders of students, however deep; and first an archive that is
+one student's, and Gradescope's list.
 """
 
 from __future__ import annotations
@@ -59,8 +61,10 @@ _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same co
 class Person:
     """Somebody, or a group that hands in as one, as a platform knows them.
 
-    key: the platform's own, which nobody else there has. folder: the name of a folder where no roster knows better.
-    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the likeliest first, or end with it.
+    key: the platform's own, which nobody else there has. folder: the name of a folder where no
+        roster knows better.
+    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the
+        likeliest first, or end with it.
     """
 
     platform: str
@@ -83,7 +87,10 @@ class HandIn:
 
 @dataclass
 class Understood:
-    """What is made of a download. others: what is not taken, by its path, with why. left_out: how many files are of a kind."""
+    """What is made of a download.
+
+    others: what is not taken, by its path, with why. left_out: how many files are of a kind.
+    """
 
     platforms: list[str] = field(default_factory=list)
     handed_in: list[HandIn] = field(default_factory=list)
@@ -106,7 +113,9 @@ class Download:
 
     @cached_property
     def parting(self) -> int:
-        """How many folders all files have in common, but for tables beside the folder of all hand-ins."""
+        """How many folders all files have in common, but for tables beside the folder of all
+        hand-ins.
+        """
         tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
         others = [m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))]
         shared = commonprefix(others or tables)  # noqa: RUF071, of folders
@@ -123,10 +132,11 @@ def unwrapped(name: str) -> str:
 class Row:
     """A platform. In its expression ids of assignments stand in place of {ids}.
 
-    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign between the login and what all
-    hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above.
-    repositories: `who` is a repository that is named after an account, which is looked for as a GitHub name alone, and what else
-    lies in its folder is nobody's.
+    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign
+    between the login and what all hand-ins of a download begin with. at_parting: `who` stands where
+    paths part ways, and nowhere above.
+    repositories: `who` is a repository that is named after an account, which is looked for as a
+    GitHub name alone, and what else lies in its folder is nobody's.
     """
 
     platform: str
@@ -140,7 +150,9 @@ class Row:
     def read(
         self, download: Download, members: Sequence[Member], course: Course, done: Understood
     ) -> list[Member]:
-        """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
+        """Take in what this platform knows of some members of a download, and return those that it
+        knows nothing of.
+        """
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
         found = [
@@ -177,7 +189,9 @@ class Row:
         return left
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
-        """Return what the expression finds, from the top of a path on; nothing where it does not fit. at: no deeper."""
+        """Return what the expression finds, from the top of a path on; nothing where it does not
+        fit. at: no deeper.
+        """
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
                 found = dict.fromkeys(_GROUPS, "")
@@ -220,7 +234,10 @@ class Row:
 
 
 def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more: Any) -> Origin:
-    """Return what a platform says of a file. order: in digits, its own of attempts; else they are ordered by their times."""
+    """Return what a platform says of a file.
+
+    order: in digits, its own of attempts; else they are ordered by their times.
+    """
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
     return Origin(
@@ -229,7 +246,9 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more:
 
 
 def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
-    """Return how long what stands before logins may be, the shortest first: all begin with it, up to a sign."""
+    """Return how long what stands before logins may be, the shortest first: all begin with it, up
+    to a sign.
+    """
     named = [
         f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"
     ]
@@ -339,7 +358,10 @@ ROWS = (
 
 
 def understood(download: Download, course: Course) -> Understood:
-    """Return what is made of a download. Each way to read takes what is its own from what those before it have left."""
+    """Return what is made of a download.
+
+    Each way to read takes what is its own from what those before it have left.
+    """
     done, left = Understood(), [*download.members]
     ways = (
         (FOLDERS, _one_students),
@@ -357,7 +379,9 @@ def understood(download: Download, course: Course) -> Understood:
 def _one_students(
     download: Download, members: Sequence[Member], course: Course, done: Understood
 ) -> list[Member]:
-    """Take in all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
+    """Take in all of a download that is one student's, whatever it holds: its own name says so, or
+    a folder with all of it.
+    """
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
     known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
     if known is None:
@@ -369,7 +393,9 @@ def _one_students(
 
 
 def person_called(name: str, alone_in: str = "") -> Person:
-    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
+    """Return the person of a folder or an archive that people named: it may be any id of the
+    roster, or a name.
+    """
     return Person(
         FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,)
     )
@@ -378,7 +404,9 @@ def person_called(name: str, alone_in: str = "") -> Person:
 def _in_folders(
     download: Download, members: Sequence[Member], course: Course, done: Understood
 ) -> list[Member]:
-    """Take in files that stand at the same depth below their students' folders; a loose one is nobody's."""
+    """Take in files that stand at the same depth below their students' folders; a loose one is
+    nobody's.
+    """
     depth, own = depth_of(download.members, course), unwrapped(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
@@ -404,9 +432,11 @@ def _in_folders(
 def depth_of(members: Sequence[Member], course: Course) -> int:
     """Return at which depth students' folders stand; -1 if the download is itself a student's.
 
-    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
-    an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
-    An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
+    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if
+    no student stands beside another, an assignment's folder or an attempt says that the folder
+    above it is the student's; so does a folder for each exercise. An attempt whose name says more
+    than its exercise's does not: it may be another student's than what stands in a folder beside
+    it.
     """
     ids, known, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
@@ -434,7 +464,9 @@ def _folders(member: Member) -> tuple[str, ...]:
 
 
 def all_ids(course: Course) -> set[str]:
-    """Return what a folder of an exercise or of an assignment may be called, without what people spell differently."""
+    """Return what a folder of an exercise or of an assignment may be called, without what people
+    spell differently.
+    """
     return {
         plain(name)
         for each in course.exercises
@@ -445,7 +477,8 @@ def all_ids(course: Course) -> set[str]:
 def _of_gradescope(
     download: Download, members: Sequence[Member], course: Course, done: Understood
 ) -> list[Member]:
-    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder is the student's.
+    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder
+    is the student's.
 
     "Export Submissions" gives folders submission_<number>/, and this list, with Ruby's keys:
     submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.

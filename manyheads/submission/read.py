@@ -1,6 +1,8 @@
-"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not.
+"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says
+why not.
 
-A notebook's code cells are joined into one Python source, without what IPython takes for its own. Nothing is executed.
+A notebook's code cells are joined into one Python source, without what IPython takes for its own.
+Nothing is executed.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _MAGIC = re.compile(
     r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|[\w.*\[\]]+\?{1,2}[ \t]*$)",
     re.MULTILINE,
 )
-# A string, whether it ends or not, a remark, a line that goes on, and everything else up to what matters.
+# A string, whether it ends or not, a remark, a line that goes on, and everything else up to what
+# matters.
 _PIECE = re.compile(
     r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
     r"""|\#[^\n]*|\\\n|[^"'#\\()\[\]{}\n]+|.""",
@@ -81,7 +84,10 @@ class NotebookError(Unreadable):
 
 
 def without_magics(source: str) -> str:
-    """Return the text, where it is no Python, without lines of IPython's: a magic, a `!` or a `?`. Line numbers stay."""
+    """Return the text, where it is no Python, without lines of IPython's: a magic, a `!` or a `?`.
+
+    Line numbers stay.
+    """
     if not _MAGIC.search(source) or read_statements(source):
         return source
     kept, at, depth, begins = list[str](), 0, 0, True
@@ -104,8 +110,8 @@ def without_magics(source: str) -> str:
 def without_engine(source: str) -> str:
     """Return the source without what needs the engine's package, or Jupyter itself.
 
-    The visible checks, wherever they stand after a notebook was turned into a script or lost its metadata. Such lines
-    become blank, so that line numbers stay.
+    The visible checks, wherever they stand after a notebook was turned into a script or lost its
+    metadata. Such lines become blank, so that line numbers stay.
     """
     if PACKAGE not in source and _IN_JUPYTER not in source:
         return source
@@ -117,7 +123,9 @@ def without_engine(source: str) -> str:
 
 
 def _needs_engine(statement: ast.stmt) -> bool:
-    """Return an import of the engine, a call of its visible checks, a call of Jupyter's shell, or a try around one of them."""
+    """Return an import of the engine, a call of its visible checks, a call of Jupyter's shell, or a
+    try around one of them.
+    """
     match statement:
         case ast.Try(body=body):
             return any(map(_needs_engine, body))
@@ -134,7 +142,10 @@ def _needs_engine(statement: ast.stmt) -> bool:
 
 
 def read_notebook(text: str) -> AttemptSource:
-    """Join the code cells in their order. Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError."""
+    """Join the code cells in their order.
+
+    Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError.
+    """
     try:
         cells = json.loads(text)["cells"]
         code = [
@@ -164,14 +175,18 @@ def read_notebook(text: str) -> AttemptSource:
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
-    """Return the source of a cell, which is one text, or a list of lines; whatever else stands there as it is."""
+    """Return the source of a cell, which is one text, or a list of lines; whatever else stands
+    there as it is.
+    """
     source = cell["source"]
     text = "".join(map(str, source)) if isinstance(source, list) else source
     return with_newlines(text) if isinstance(text, str) else text
 
 
 def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
-    """Return a cell with a definition that no kernel runs as Python, and why; None for all other cells."""
+    """Return a cell with a definition that no kernel runs as Python, and why; None for all other
+    cells.
+    """
     kind = cell["cell_type"]
     text = _text_of({"source": "", **cell})  # of no code nothing is asked, not even a text
     if not isinstance(text, str) or not _DEFINITION.search(text):
@@ -185,7 +200,9 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
 
 
 def _cell_as_python(source: str) -> str:
-    """Return a cell without magics, moved to the margin as IPython runs one that was pasted from further in."""
+    """Return a cell without magics, moved to the margin as IPython runs one that was pasted from
+    further in.
+    """
     if _OTHER_LANGUAGE.match(source):
         return "\n" * source.count("\n")
     first = next((line for line in source.split("\n") if line.strip()), "")
@@ -196,7 +213,10 @@ def _cell_as_python(source: str) -> str:
 
 
 def _is_visible_check(cell: Mapping[str, Any]) -> bool:
-    """Return whether this is the cell that calls the visible checks. It is no part of the attempt: the box has no engine."""
+    """Return whether this is the cell that calls the visible checks.
+
+    It is no part of the attempt: the box has no engine.
+    """
     metadata = cell.get("metadata")
     ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
     return isinstance(ours, dict) and ours.get("visible") is True
@@ -209,8 +229,9 @@ if TYPE_CHECKING:
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
     """Read the attempt `stem` in a submission's folder.
 
-    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both were worked on,
-    the note says which one counts. `untouched` is the stub's code_digest, None if it is not known.
+    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both
+    were worked on, the note says which one counts. `untouched` is the stub's code_digest, None if
+    it is not known.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
     present = filter(os.path.lexists, paths)
@@ -225,10 +246,12 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
 def read_exercise(
     folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
 ) -> AttemptSource:
-    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the whole assignment.
+    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the
+    whole assignment.
 
-    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
-    where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
+    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An
+    exercise's own file counts where it is worked on; the note says where it does not. Of names that
+    two exercises ask for, the last definition is both's.
     """
     own = read_attempt(folder, exercise.stem, untouched, limit_kib)
     if not own.missing and _is_worked_on(own, untouched):
@@ -245,7 +268,9 @@ def read_exercise(
 
 
 def defined_in(source: str) -> frozenset[str]:
-    """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
+    """Return the names of the functions and classes at the top level of a text; none where Python
+    cannot parse it.
+    """
     return frozenset(
         part.name
         for part in statements_of(source)
@@ -254,7 +279,9 @@ def defined_in(source: str) -> frozenset[str]:
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
-    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where there is none."""
+    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where
+    there is none.
+    """
     try:
         return defined_in(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
     except (OSError, UnicodeDecodeError):
@@ -308,7 +335,8 @@ def _refuse_other_files(path: Path, text: str) -> None:
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
     ).items():
         mark = re.search(pattern, code, re.MULTILINE | re.DOTALL)
-        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression to Python.
+        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression
+        # to Python.
         if mark and (
             path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))
         ):
@@ -317,7 +345,10 @@ def _refuse_other_files(path: Path, text: str) -> None:
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:
-    """Return the content of a regular file. It is opened once, so that what is read is what was checked. Raises Unreadable."""
+    """Return the content of a regular file.
+
+    It is opened once, so that what is read is what was checked. Raises Unreadable.
+    """
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError:

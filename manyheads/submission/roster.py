@@ -1,4 +1,6 @@
-"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and which folder it gets."""
+"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and
+which folder it gets.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ FORM = "Its first line names its columns: id, and any of name, section, group, e
 class Student:
     """A row of the roster.
 
-    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
-    Moodle's username and ID number. group: those who hand in together.
+    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User
+    ID and ID; the first two are Moodle's username and ID number. group: those who hand in together.
     """
 
     id: str
@@ -47,8 +49,8 @@ class Student:
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
 # the first is a student's id where a platform's list has none
 _FOLDERS = ("login", "sis_id", "email", "canvas_id")
-# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
-# roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
+# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants
+# and grades, Gradescope's roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
 _NAMES = """name student full_name
     sis_id sis_user_id sid id_number student_id orgdefinedid
     login sis_login_id username
@@ -72,7 +74,8 @@ _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 class Roster:
     """The class, in the order of its file.
 
-    unread: the columns of the file that say nothing of a student. read_as: the file, and the columns that do, for a sentence.
+    unread: the columns of the file that say nothing of a student. read_as: the file, and the
+        columns that do, for a sentence.
     """
 
     students: tuple[Student, ...] = ()
@@ -85,20 +88,24 @@ class Roster:
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
     def of(self, person: Person) -> list[Student]:
-        """Return the person's row, where there is one and only one; of a group, those of its members."""
+        """Return the person's row, where there is one and only one; of a group, those of its
+        members.
+        """
         student = self._one_student(person)
         group = self._group_named(person)
         if student is None:
             return group
-        # Canvas writes a group's name with the number of one member. Of a student who took the name of another group, the
-        # number counts.
+        # Canvas writes a group's name with the number of one member. Of a student who took the name
+        # of another group, the number counts.
         is_a_members_number = student in group and letters(person.name) not in _spellings(
             student.name
         )
         return group if is_a_members_number else [student]
 
     def _group_named(self, person: Person) -> list[Student]:
-        """Return the members of the group that has this name; GitHub Classroom has it in the repository's."""
+        """Return the members of the group that has this name; GitHub Classroom has it in the
+        repository's.
+        """
         accounts = [value for column, value in person.ids if column == "github"]
         for name in (person.name, *(accounts if not person.name else ())):
             if members := self._rows.get(("group", letters(name))):
@@ -109,7 +116,8 @@ class Roster:
         """Return the person's row, where there is one and only one."""
         found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         found = found or next(filter(None, map(self._with_login, person.logins)), None)
-        # What ends with a login begins with that student's name, and the longest login is tried first: m_al1 is not al1.
+        # What ends with a login begins with that student's name, and the longest login is
+        # tried first: m_al1 is not al1.
         for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
             for at in (i for i, sign in enumerate(text) if sign == "_" and not found):
                 student = self._with_login(text[at + 1 :])
@@ -124,8 +132,9 @@ class Roster:
         ):
             found = named[0]
         if found is None:
-            # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
-            # may choose their names: the rest has to be of the name of whose id it is.
+            # A school's id or a login before the name, as Brightspace writes both: 23304308
+            # Lovelace, al1 Ada Lovelace. Students may choose their names: the rest has to be of the
+            # name of whose id it is.
             word, _, rest = person.name.partition(" ")
             student = (
                 self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
@@ -135,7 +144,9 @@ class Roster:
         return found
 
     def _without_group(self, name: str) -> str:
-        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a group; else the name."""
+        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a
+        group; else the name.
+        """
         for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
             for member in self._rows.get(("group", letters(name[:hyphen])), []):
                 if letters(name[hyphen + 1 :]) in _spellings(member.name):
@@ -143,7 +154,9 @@ class Roster:
         return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
-        """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
+        """Return the one student who has one of these ids, by columns; None if nobody has, or more
+        than one.
+        """
         found = {
             row for column, value in ids for row in self._rows.get((column, folded(value)), ())
         }
@@ -154,7 +167,9 @@ class Roster:
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[Student]]:
-        """By each id, by the letters of the group, and by those of the name, in whichever order its parts stand."""
+        """By each id, by the letters of the group, and by those of the name, in whichever order its
+        parts stand.
+        """
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
@@ -176,7 +191,8 @@ class People:
     """Gives each person a folder, and no two persons the same."""
 
     roster: Roster | None = None
-    # The person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
+    # The person's key for each folder given, also by earlier runs; by the folder's name as no file
+    # system tells two apart.
     taken: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)  # sentences, by student
     is_found: bool = False  # whether the roster knows anybody
@@ -186,7 +202,10 @@ class People:
         return self.roster is not None and bool(self.roster.of(person_called(name)))
 
     def of(self, person: Person) -> tuple[str, ...]:
-        """Return the folders that get this person's files: one, or one for each member of a group. Raises NoFolder."""
+        """Return the folders that get this person's files: one, or one for each member of a group.
+
+        Raises NoFolder.
+        """
         rows = self.roster.of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
         try:
@@ -220,7 +239,10 @@ class People:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it. Raises CourseFault, which names the line."""
+    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it.
+
+    Raises CourseFault, which names the line.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -286,9 +308,12 @@ def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str
 def _without_line_breaks(
     line: int, row: list[str], columns: Sequence[str], delimiter: str, path: Path
 ) -> tuple[int, list[str]]:
-    """Return a row and its line. Raises CourseFault where a cell has swallowed the lines of other students.
+    """Return a row and its line.
 
-    A note may have line breaks, but neither has what is read here, nor has a note lines with as many cells as the table.
+    Raises CourseFault where a cell has swallowed the lines of other students.
+
+    A note may have line breaks, but neither has what is read here, nor has a note lines with as
+    many cells as the table.
     """
     for index, cell in enumerate(row):
         lines = re.split(r"\r\n|[\r\n]", cell)
@@ -339,7 +364,9 @@ def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
 
 
 def folded(text: str) -> str:
-    """Return the text without what file systems and people do not tell apart: case, and the form of accents."""
+    """Return the text without what file systems and people do not tell apart: case, and the form of
+    accents.
+    """
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -356,6 +383,8 @@ def _bare(text: str) -> str:
 
 
 def _spellings(name: str) -> set[str]:
-    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
+    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last
+    name first.
+    """
     words = name.replace(",", " ").split()
     return {letters("".join(words[i:] + words[:i])) for i in range(len(words))}

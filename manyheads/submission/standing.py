@@ -1,7 +1,8 @@
-"""Tell where lines and names of an attempt stand, as its student sees them: in a file, or in a cell of a notebook.
+"""Tell where lines and names of an attempt stand, as its student sees them: in a file, or in a cell
+of a notebook.
 
-A name that is not there once the attempt has run may stand in a string, in a class, below the main guard, in a cell of text.
-The text is read, never run, and each part of it is looked at once.
+A name that is not there once the attempt has run may stand in a string, in a class, below the main
+guard, in a cell of text. The text is read, never run, and each part of it is looked at once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
-    """Return a line of the attempt's text; of a notebook, with its place in its cell. Cells are counted from 1, code cells alone."""
+    """Return a line of the attempt's text; of a notebook, with its place in its cell.
+
+    Cells are counted from 1, code cells alone.
+    """
     if not source.cells:
         return ProvedLine(line=line, edit=edit)
     cell = bisect_right(source.cells, line)
@@ -36,14 +40,18 @@ def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
 
 
 def in_cells(text: str, source: AttemptSource) -> str:
-    """Return a sentence that names a line of a notebook with its cell, for no student sees the cells joined; of a file, as it is."""
+    """Return a sentence that names a line of a notebook with its cell, for no student sees the
+    cells joined; of a file, as it is.
+    """
     if not source.cells:
         return text
     return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
 
 
 def named_line(text: str, source: AttemptSource) -> int:
-    """Return the line of the attempt's text that a sentence names, whether with its cell or without; 0 where it names none."""
+    """Return the line of the attempt's text that a sentence names, whether with its cell or
+    without; 0 where it names none.
+    """
     found = _PLACED.search(text)
     if found is None or int(found[3] or 0) > len(source.cells):
         return 0
@@ -51,7 +59,9 @@ def named_line(text: str, source: AttemptSource) -> int:
 
 
 def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
-    """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
+    """Return the result with the place of each function that is not seen where it stands, and each
+    line with its cell.
+    """
     functions = [_placed(each, source) for each in result.functions]
     stands = {
         each.name: each.evidence
@@ -89,7 +99,9 @@ def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
 
 
 def where_it_stands(source: AttemptSource, name: str) -> str:
-    """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
+    """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the
+    file has nothing like it.
+    """
     found = _definitions(source, name)
     if not found:
         return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
@@ -103,7 +115,9 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
-    """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
+    """Say where a version stands that has content, of a function whose last definition is a stub;
+    "" where none does.
+    """
     found = _definitions(source, name)[::-1]
     stub = next((node for node, around in found if around is None), None)
     written = next(
@@ -170,7 +184,9 @@ def _as_text(source: AttemptSource, name: str) -> str:
 
 
 def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
-    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold the definition as an example."""
+    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold
+    the definition as an example.
+    """
     for cell in source.not_run:
         if any(
             isinstance(part, DEFINITIONS) and part.name == name

@@ -1,4 +1,7 @@
-"""Which exercise a file is of: by its name, else by what it defines. It is read as data, never imported."""
+"""Which exercise a file is of: by its name, else by what it defines.
+
+It is read as data, never imported.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,18 @@ from .source_text import decoded
 _SUFFIX = re.compile(
     r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
 )
-# What is put behind a name is looked for at its end alone, and not without end: a student's archive has up to 5,000 names.
+# What is put behind a name is looked for at its end alone, and not without end: a student's archive
+# has up to 5,000 names.
 _SUFFIX_LENGTH = 40  # characters of one, with blanks and dots before it
 _MOST_SUFFIXES = 8  # behind each other
 _RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
 
 
 class NotPlaced(Exception):
-    """The file is of no exercise, or of several. The text says why, for a sentence that begins with its path."""
+    """The file is of no exercise, or of several.
+
+    The text says why, for a sentence that begins with its path.
+    """
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ class Exercises:
     course: Course
 
     def of(self, name: str, content: bytes, budget: Limits | None = None) -> Exercise | Assignment:
-        """Return the exercise that this file is of, or the assignment where it holds several. Raises NotPlaced.
+        """Return the exercise that this file is of, or the assignment where it holds several.
+
+        Raises NotPlaced.
 
         budget: how much of its student's code may still be parsed.
         """
@@ -70,7 +79,9 @@ class Exercises:
         )
 
     def named(self, name: str) -> Exercise | Assignment | None:
-        """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
+        """Return the exercise, or the whole assignment, that the file is of by this name; None
+        where it does not say.
+        """
         if found := self._by_name(name):
             return found
         stem = f"_{_plain(PurePath(name).stem)}_"
@@ -79,20 +90,25 @@ class Exercises:
         return within[0] if len(within) == 1 else None
 
     def may_be_work(self, path: str) -> bool:
-        """Return whether a path may be work that nobody reads, so that whoever handed it in has no points instead of 0.
+        """Return whether a path may be work that nobody reads, so that whoever handed it in has no
+        points instead of 0.
 
-        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise is. A note or a picture beside
-        missing exercises is none: with it, who hands in nothing would have no points instead of 0.
+        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise
+        is. A note or a picture beside missing exercises is none: with it, who hands in nothing
+        would have no points instead of 0.
         """
         name = PurePath(path).name
         if self.is_handed_out(name):
             return False
         is_of_a_kind = "." not in name or name.lower().endswith((*ENDINGS, *ARCHIVES))
-        # Systems that hide the last suffix give another one to what has one: 04_reshape_dance.py.txt.
+        # Systems that hide the last suffix give another one to what has one:
+        # 04_reshape_dance.py.txt.
         return is_of_a_kind or self.named(PurePath(name).stem) is not None
 
     def is_handed_out(self, path: str) -> bool:
-        """Return whether a file has the name of what stands beside an exercise in every student's folder: a figure, or records."""
+        """Return whether a file has the name of what stands beside an exercise in every
+        student's folder: a figure, or records.
+        """
         return PurePath(path).name in self._handed_out
 
     def is_plain(self, name: str) -> bool:
@@ -117,7 +133,9 @@ class Exercises:
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
-        """By ids and names of files; an exercise's own come before earlier ones, and these before an assignment's."""
+        """By ids and names of files; an exercise's own come before earlier ones, and these before
+        an assignment's.
+        """
         known: dict[str, Exercise | Assignment] = {
             assignment.id: assignment for assignment in self.course.assignments
         }

@@ -1,4 +1,6 @@
-"""What tests of claims about a course share: they are tried in this process, and in its warm box."""
+"""What tests of claims about a course share: they are tried in this process, and in its warm
+box.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -15,7 +17,9 @@ LinesOf = Callable[..., list[Line]]
 
 @pytest.fixture
 def lines_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LinesOf:
-    """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs: none, unless all are asked."""
+    """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs:
+    none, unless all are asked.
+    """
     monkeypatch.setattr(plugin, "open_box", lambda *_: nullcontext(request.getfixturevalue("box")))
 
     def lines(

@@ -1,6 +1,8 @@
-"""Whether a recording agrees with one that another processor made: numbers to rounding, everything else exactly.
+"""Whether a recording agrees with one that another processor made: numbers to rounding, everything
+else exactly.
 
-torch adds in another order on another processor, so two machines record floats that differ in their last bits.
+torch adds in another order on another processor, so two machines record floats that differ in their
+last bits.
 """
 
 from dataclasses import replace
@@ -16,8 +18,8 @@ from manyheads.diagnosis.recording import Recording
 TENSORS = 2e-6
 # of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
 CLOSE = 1e-3
-# Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as small as a rounding
-# error shows: one processor records it, and another one leaves it out.
+# Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as
+# small as a rounding error shows: one processor records it, and another one leaves it out.
 MOST_UNDECIDED = 0.001  # of all answers
 
 

@@ -1,4 +1,6 @@
-"""A visible check asks what gives the hidden check's verdict; of two calls one may be the other with an edit of an argument."""
+"""A visible check asks what gives the hidden check's verdict; of two calls one may be the other
+with an edit of an argument.
+"""
 
 import dataclasses
 
@@ -122,7 +124,9 @@ def test_a_check_that_fails_nobody_whom_others_pass_is_left_to_the_grading() -> 
 
 
 def test_what_dropout_leaves_is_asked_last_at_most() -> None:
-    """Once, a check that asked this first, and nothing else, passed who drops the answer in place of the weights."""
+    """Once, a check that asked this first, and nothing else, passed who drops the answer in place
+    of the weights.
+    """
     groups: Groups = {**dict.fromkeys(GROUPS, ()), "struck": [(0,)], "dropped": [(0, 1)]}
     struck = [subject("drops", "struck") for _ in range(9)]
     chosen = choose_all({"drops": groups}, [*struck, subject("drops", ("dropped", (0, 1)))])[
@@ -133,7 +137,9 @@ def test_what_dropout_leaves_is_asked_last_at_most() -> None:
 
 
 def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
-    """Once, it was right about so many whose values are wrong that a dropout that was left out, alone, went unseen."""
+    """Once, it was right about so many whose values are wrong that a dropout that was left out,
+    alone, went unseen.
+    """
 
     groups: Groups = {
         **dict.fromkeys(GROUPS, ()),

@@ -1,4 +1,6 @@
-"""Claims about a bank: the real course holds them; a lost name, another order or another family breaks them."""
+"""Claims about a bank: the real course holds them; a lost name, another order or another family
+breaks them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -51,7 +53,9 @@ def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_b
 
 
 def unfinished(trials: Trials) -> tuple[int, list[str]]:
-    """How many mutants are asked beside functions that are stubs, and what is said of those that lose their name."""
+    """How many mutants are asked beside functions that are stubs, and what is said of those that
+    lose their name.
+    """
     said = list[tuple[int, list[str]]]()
     for mutant in cases("some_mutant", trials.exercise, 20):
         claims.test_unfinished(trials, mutant, lambda *each: said.append(each))

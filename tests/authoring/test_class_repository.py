@@ -243,7 +243,9 @@ def test_what_needs_the_instructors_repository_says_so(
 
 
 def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
-    """Of the engine, too: what warms up the zygote once held one, and no class repository could be made."""
+    """Of the engine, too: what warms up the zygote once held one, and no class repository could be
+    made.
+    """
     course = load_course(repository)
     assert leaks(course, bundle(course, released(course), "@school")) == ()
 

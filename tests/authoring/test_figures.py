@@ -39,7 +39,9 @@ def markdown(path: Path) -> str:
 
 
 def names_of(stem: str) -> dict[str, Any]:
-    """Run a lesson with its checks and predictions, and return its names; `printed` is what it printed."""
+    """Run a lesson with its checks and predictions, and return its names; `printed` is what it
+    printed.
+    """
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         names = runpy.run_path(str(next(ROOT.glob(f"solutions/*/{stem}.py"))), run_name="__main__")
     return {**names, **globals(), "printed": one_line(printed.getvalue())}

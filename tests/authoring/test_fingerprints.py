@@ -1,4 +1,6 @@
-"""What is recorded of mutants is what every processor computes: nothing that chance or rounding decides."""
+"""What is recorded of mutants is what every processor computes: nothing that chance or rounding
+decides.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Where a class repository is put: nobody's work is overwritten, and nothing hidden is published."""
+"""Where a class repository is put: nobody's work is overwritten, and nothing hidden is
+published.
+"""
 
 import hashlib
 import json

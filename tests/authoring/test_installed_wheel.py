@@ -1,4 +1,6 @@
-"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel alone. Three have no tensor."""
+"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel
+alone. Three have no tensor.
+"""
 
 import json
 import os
@@ -24,7 +26,9 @@ COURSES = REPOSITORY / "tests" / "courses"
 
 @pytest.fixture(scope="module")
 def course(once: Callable[..., Path]) -> Run:
-    """The command of a wheel that pip installed, with everything it needs, and nothing of this repository."""
+    """The command of a wheel that pip installed, with everything it needs, and nothing of this
+    repository.
+    """
 
     def install(place: Path) -> None:
         venv.create(place / "venv", with_pip=False)
@@ -91,7 +95,9 @@ def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(
 
 
 def written(course: Run, folder: Path, name: str) -> str:
-    """Write a course as its author does: a skeleton in place of the example, and all filled. Returns what was said."""
+    """Write a course as its author does: a skeleton in place of the example, and all filled.
+    Returns what was said.
+    """
     options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
     made = course(folder.parent, "init", folder, "--title", "Basics: one")
     said = made.stdout + course(folder, "new", f"basics/{name}", *options).stdout
@@ -111,7 +117,9 @@ def written(course: Run, folder: Path, name: str) -> str:
 def class_of_three(
     folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]
 ) -> dict[str, str]:
-    """Hand in: who is right, who has a mistake that the author knows, who returns another type. Returns their texts."""
+    """Hand in: who is right, who has a mistake that the author knows, who returns another type.
+    Returns their texts.
+    """
     right = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
     solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
     plain = f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n    return {other[1].format('plain(*given)')}\n"

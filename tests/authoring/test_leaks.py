@@ -1,4 +1,6 @@
-"""No line of a solution is released: one planted in any kind of file is found, and what everybody writes is not."""
+"""No line of a solution is released: one planted in any kind of file is found, and what everybody
+writes is not.
+"""
 
 import io
 import json

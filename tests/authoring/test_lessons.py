@@ -1,4 +1,6 @@
-"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
+"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that
+wait for a function.
+"""
 
 import json
 from pathlib import Path

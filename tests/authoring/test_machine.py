@@ -1,6 +1,8 @@
-"""What `course doctor` says of a machine, each thing with the command that would help: of a GPU, and of AppArmor.
+"""What `course doctor` says of a machine, each thing with the command that would help: of a GPU,
+and of AppArmor.
 
-A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its children.
+A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its
+children.
 """
 
 import os
@@ -108,7 +110,9 @@ def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Pat
 def test_allow_namespaces_unloads_the_profile_and_is_content(
     bin_folder: Path, tmp_path: Path
 ) -> None:
-    """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole again."""
+    """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole
+    again.
+    """
     profile = tmp_path / "bwrap-userns-restrict"
     profile.touch()
     bwrap = confining(bin_folder)

@@ -1,4 +1,6 @@
-"""The engine as one wheel: whole, the same bytes every time, without a course's content, and refused where it was changed."""
+"""The engine as one wheel: whole, the same bytes every time, without a course's content, and
+refused where it was changed.
+"""
 
 import hashlib
 import io

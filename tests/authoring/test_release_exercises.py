@@ -1,4 +1,6 @@
-"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with its notebook."""
+"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with
+its notebook.
+"""
 
 from dataclasses import replace as with_other
 from pathlib import Path

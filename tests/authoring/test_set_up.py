@@ -1,4 +1,6 @@
-"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it cannot."""
+"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it
+cannot.
+"""
 
 import hashlib
 import os
@@ -32,7 +34,9 @@ def set_up(folder: Path, *options: str, **environment: str) -> subprocess.Comple
 
 
 def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags, and no proxy."""
+    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags,
+    and no proxy.
+    """
     inherited = {
         name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
     }

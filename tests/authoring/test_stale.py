@@ -1,4 +1,6 @@
-"""A release makes what is stale and nothing else; with several processes it writes the bytes of one, and leaves nothing behind."""
+"""A release makes what is stale and nothing else; with several processes it writes the bytes of
+one, and leaves nothing behind.
+"""
 
 import multiprocessing
 import os

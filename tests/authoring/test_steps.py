@@ -11,7 +11,9 @@ LESSONS = ("05_weight_split", "07_fused_qkv")
 
 
 def said(lesson: str, forward: str) -> tuple[list[int], str]:
-    """The steps that the lesson's check says are done, and how it ends, where forward ends otherwise."""
+    """The steps that the lesson's check says are done, and how it ends, where forward ends
+    otherwise.
+    """
     path = ROOT / "solutions" / "multi_head_attention" / f"{lesson}.py"
     text = path.read_text(encoding="utf-8")
     (last,) = (

@@ -1,4 +1,6 @@
-"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
+"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that
+breaks it alone.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -418,7 +420,8 @@ def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypa
     )
 
 
-# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are equal no more.
+# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are
+# equal no more.
 OF_EQUAL_NUMBERS = '''
 
 @check(points=1, layer=Layer.VALUES)

@@ -1,4 +1,6 @@
-"""What bench measures and writes down is what it says: names of both sides, costs, and the README's picture."""
+"""What bench measures and writes down is what it says: names of both sides, costs, and the README's
+picture.
+"""
 
 import json
 import re

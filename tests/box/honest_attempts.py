@@ -1,6 +1,8 @@
-"""What honest attempts do besides attention, each a body of `f()` that returns 1.0 where all went well.
+"""What honest attempts do besides attention, each a body of `f()` that returns 1.0 where all went
+well.
 
-The system calls that these make were recorded for the filter's list; `test_system_calls` runs each in a box.
+The system calls that these make were recorded for the filter's list; `test_system_calls` runs each
+in a box.
 """
 
 BODIES = {

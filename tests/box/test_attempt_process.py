@@ -1,4 +1,6 @@
-"""What an attempt's process finds, and what becomes of it: in every kind of box, and it really misbehaves."""
+"""What an attempt's process finds, and what becomes of it: in every kind of box, and it really
+misbehaves.
+"""
 
 import json
 import os
@@ -292,7 +294,9 @@ ALLOWED = [
 
 @pytest.fixture(params=["namespaces", "forked", "process"])
 def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
-    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked one could find them."""
+    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked
+    one could find them.
+    """
     if request.param == "namespaces":
         yield request.getfixturevalue("box")
         return

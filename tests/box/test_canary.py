@@ -1,4 +1,6 @@
-"""What stands in a box, and the canary, which finds each way out that is left open, and none in the box as it is."""
+"""What stands in a box, and the canary, which finds each way out that is left open, and none in the
+box as it is.
+"""
 
 import dataclasses
 import socket
@@ -136,7 +138,9 @@ def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, box, tiny):
 
 @pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
 def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, tmp_path, tricks):
-    """Its tricks take exceptions for a box that holds: one for want of an import would pass for that."""
+    """Its tricks take exceptions for a box that holds: one for want of an import would pass for
+    that.
+    """
     made = canary.Load
     monkeypatch.setattr(canary, "Load", lambda source, name: made(f"{source}\n{tricks}", name))
     report = run_canary(box, LIMITS, tmp_path)
@@ -192,7 +196,9 @@ def install(folder: Path, name: str, *requires: str) -> Path:
 
 
 def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_path):
-    """As where an environment adds a few packages to a torch that the system has; one of them is there twice."""
+    """As where an environment adds a few packages to a torch that the system has; one of them is
+    there twice.
+    """
     system, own = tmp_path / "system", tmp_path / "own"
     install(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
     for folder, name in ((system, "unneeded"), (system, "smalllib"), (own, "smalllib")):

@@ -1,4 +1,6 @@
-"""A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the box opens beyond a CPU's. What only a real GPU can show is in tests/gpu."""
+"""A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the
+box opens beyond a CPU's. What only a real GPU can show is in tests/gpu.
+"""
 
 import dataclasses
 import os
@@ -42,7 +44,9 @@ Machine = Callable[..., Places]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in /proc."""
+    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in
+    /proc.
+    """
 
     def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"

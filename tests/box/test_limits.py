@@ -1,4 +1,6 @@
-"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it loads, and of time that is its own."""
+"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it
+loads, and of time that is its own.
+"""
 
 import contextlib
 import os
@@ -131,7 +133,9 @@ def test_its_time_ends(limited_box, body, limits, end):
 
 
 def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
-    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's cgroup."""
+    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's
+    cgroup.
+    """
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
@@ -321,7 +325,9 @@ needs_schedstat = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an attempt is."""
+    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an
+    attempt is.
+    """
     every = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(every)})
     command = [sys.executable, "-c", "while True: pass"]

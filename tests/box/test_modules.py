@@ -16,7 +16,9 @@ from manyheads.box.worker.modules import at_most_two_values, build_module
 
 @pytest.fixture
 def dirty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fresh tensors hold a constant, as memory does that was freed by somebody who had filled it."""
+    """Fresh tensors hold a constant, as memory does that was freed by somebody who had filled
+    it.
+    """
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *size, **kwargs: empty(*size, **kwargs).fill_(7.0))
 

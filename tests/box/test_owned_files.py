@@ -1,4 +1,6 @@
-"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box ends as a whole."""
+"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box
+ends as a whole.
+"""
 
 import os
 import resource
@@ -164,7 +166,9 @@ def test_no_mapping_is_shared_and_writable(box_with_a_library: Box) -> None:
 
 
 def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: Box) -> None:
-    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is not dumpable no one does."""
+    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is
+    not dumpable no one does.
+    """
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
     assert numbers(box_with_a_library, "core") == [most, most, 0]
@@ -218,7 +222,9 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
 
 @pytest.fixture
 def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBox]:
-    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its time."""
+    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its
+    time.
+    """
     monkeypatch.setattr(connection, "GRACE", 0.0)
     with open_box(Level.NAMESPACES, LIMITS, tmp_path) as opened:
         assert isinstance(opened, NamespaceBox)

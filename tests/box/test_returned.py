@@ -1,6 +1,8 @@
-"""What returns several tensors, and goes on from what it returned, is graded and shown like anything else.
+"""What returns several tensors, and goes on from what it returned, is graded and shown like
+anything else.
 
-Of the course that is kv_cache, which returns a pair and is handed back a part of it."""
+Of the course that is kv_cache, which returns a pair and is handed back a part of it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

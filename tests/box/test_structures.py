@@ -1,4 +1,6 @@
-"""What an attempt returns or says is read by the form that is asked, and as plain characters: no text ends an attempt."""
+"""What an attempt returns or says is read by the form that is asked, and as plain characters: no
+text ends an attempt.
+"""
 
 import random
 import textwrap

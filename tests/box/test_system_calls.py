@@ -1,4 +1,6 @@
-"""The filter of system calls: what it answers to each, on both architectures, and what attempts of either kind meet in a box."""
+"""The filter of system calls: what it answers to each, on both architectures, and what attempts of
+either kind meet in a box.
+"""
 
 import struct
 
@@ -155,7 +157,8 @@ def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[
     assert {got.raised.type, *got.raised.bases} & kinds, got.raised
 
 
-# Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would say.
+# Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would
+# say.
 PRELUDE = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys, torch
 

@@ -370,7 +370,9 @@ def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
 
 
 def test_adam_is_as_published() -> None:
-    """Algorithm 1 of Kingma and Ba (2015), number by number; torch.optim's takes seconds to import."""
+    """Algorithm 1 of Kingma and Ba (2015), number by number; torch.optim's takes seconds to
+    import.
+    """
     torch.manual_seed(0)
     gradients = torch.randn(7, 3, dtype=torch.float64)
     weight = nn.Parameter(torch.ones(3, dtype=torch.float64))

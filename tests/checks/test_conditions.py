@@ -1,4 +1,6 @@
-"""The rules by which a function has to weigh what it is given, on tables of weights that are known."""
+"""The rules by which a function has to weigh what it is given, on tables of weights that are
+known.
+"""
 
 import pytest
 import torch
@@ -11,7 +13,9 @@ FIRST, SECOND = 0, 1
 
 
 def answers(weigh) -> Tensor:
-    """The six variants of one text: a value raised at either of two keys, before and after these change places."""
+    """The six variants of one text: a value raised at either of two keys, before and after these
+    change places.
+    """
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(QUERIES, KEYS, generator=generator, dtype=torch.float64)
     values = torch.randn(KEYS, 3, generator=generator, dtype=torch.float64)
@@ -80,7 +84,9 @@ SCORES = torch.tensor([0.3, 0.6, 0.9], dtype=torch.float64)
 
 
 def of_equal_keys(weigh) -> Tensor:
-    """What equal keys give a value of 1, for three texts and every factor of their scores: (texts · 4, 1, 1)."""
+    """What equal keys give a value of 1, for three texts and every factor of their scores: (texts ·
+    4, 1, 1).
+    """
     scores = SCORES.repeat_interleave(len(LIMIT_FACTORS)) * torch.tensor(
         LIMIT_FACTORS
     ).double().square().repeat(3)

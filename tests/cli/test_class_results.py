@@ -1,4 +1,6 @@
-"""A class by its results, as every command shows it: titles, dates, decisions and roster are one truth, and what is not readable no 0."""
+"""A class by its results, as every command shows it: titles, dates, decisions and roster are one
+truth, and what is not readable no 0.
+"""
 
 import codecs
 import csv
@@ -346,7 +348,9 @@ def two_assignments(tmp_path: Path) -> Path:
 
 
 def seen(page: Path) -> str:
-    """What a reader sees or hears of a page's main part: its text and the labels of what it shows."""
+    """What a reader sees or hears of a page's main part: its text and the labels of what it
+    shows.
+    """
     main = page.read_text(encoding="utf-8").partition("<main")[2]
     return re.sub(
         "<[^>]*>", " ", re.sub(r'<[^>]* (?:aria-label|alt|title)="([^"]*)"[^>]*>', r" \1 ", main)
@@ -538,7 +542,9 @@ WORK = "bartokbela_12346_678902_work.rar"
 def canvas_class(
     run_course: Run, tiny_copy: Path, tmp_path: Path
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a command on what Canvas gives for Ada, Bela, whose archive nobody opens, and Cleo, who handed in nothing."""
+    """Run a command on what Canvas gives for Ada, Bela, whose archive nobody opens, and Cleo, who
+    handed in nothing.
+    """
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("lovelaceada_12345_678901_01_running_mean.py", MEAN)
         archive.writestr(WORK, b"Rar!")

@@ -1,4 +1,6 @@
-"""The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command to run next."""
+"""The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command
+to run next.
+"""
 
 import json
 import os
@@ -387,7 +389,9 @@ def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, af
 
 @pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
 def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, tmp_path, after):
-    """What is written is longer than the pipe: else it may all be written before the reader goes."""
+    """What is written is longer than the pipe: else it may all be written before the reader
+    goes.
+    """
     submitted = hand_in(
         tmp_path / "in", dict.fromkeys((f"{number:_>60}" for number in range(200)), MEAN)
     )

@@ -1,6 +1,7 @@
 """Ctrl-C ends a command at once and without a traceback, also while its modules are imported.
 
-A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C at a known import.
+A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C
+at a known import.
 """
 
 import os

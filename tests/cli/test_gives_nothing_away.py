@@ -1,4 +1,6 @@
-"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in the file."""
+"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in
+the file.
+"""
 
 import re
 import shutil
@@ -37,7 +39,9 @@ def real_course() -> tuple[Course, Lines]:
 
 @cache
 def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
-    """Every two numbers that stand side by side in what the reference returns to a recorded call, to three digits."""
+    """Every two numbers that stand side by side in what the reference returns to a recorded call,
+    to three digits.
+    """
     pairs: set[tuple[str, str]] = set()
     runner = LocalRecordingRunner(namespace_of(exercise.solution))
     for call in read(exercise.fingerprints).calls:
@@ -58,7 +62,9 @@ def strings(told: object) -> Iterator[str]:
 
 
 def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
-    """What is hidden of what is told, and not the student's own: lines of code, and rows of expected numbers."""
+    """What is hidden of what is told, and not the student's own: lines of code, and rows of
+    expected numbers.
+    """
     hidden, texts = real_course()[1], list(strings(told))
     said, own = _normalised("\n".join(texts)), _normalised(source)
     lines = {line for form, (line, _) in hidden.items() if form in said and form not in own}
@@ -77,7 +83,9 @@ def hidden_of(exercise: Exercise) -> Exercise:
 
 
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
-    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
+    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
+    third is nearly the answer.
+    """
     own = read_own(course, exercise)
     source, result = own.source, checked(Checks(course, box), own)
     assert result is not None

@@ -1,4 +1,6 @@
-"""`course grade`: how many judges it starts, what it writes, that points are honest, and which files it finds."""
+"""`course grade`: how many judges it starts, what it writes, that points are honest, and which
+files it finds.
+"""
 
 import json
 import os
@@ -120,7 +122,9 @@ def running_mean(x):
 def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     run_course, tiny_copy, tmp_path, three
 ):
-    """A student's page has the line to send; the instructor repeats that alone, and what was found of others stays."""
+    """A student's page has the line to send; the instructor repeats that alone, and what was found
+    of others stays.
+    """
     where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
     assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0

@@ -1,4 +1,6 @@
-"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS Code read it; --watch on a real terminal."""
+"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS
+Code read it; --watch on a real terminal.
+"""
 
 import json
 import os
@@ -143,7 +145,9 @@ MATCHER = TASK["problemMatcher"]
 
 
 def cycle(output: IO[str]) -> list[str]:
-    """The lines between one that begins checking and the one that ends it, as VS Code finds them."""
+    """The lines between one that begins checking and the one that ends it, as VS Code finds
+    them.
+    """
     assert re.search(MATCHER["background"]["beginsPattern"], output.readline())
     lines = []
     while not re.search(MATCHER["background"]["endsPattern"], line := output.readline()):
@@ -275,7 +279,9 @@ def test_what_is_not_done_is_checked_once_at_the_start(
 
 @pytest.fixture
 def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing of it is run."""
+    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing
+    of it is run.
+    """
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 

@@ -1,4 +1,6 @@
-"""A class repository says with which Python attempts are judged, and check says once where this one is newer."""
+"""A class repository says with which Python attempts are judged, and check says once where this one
+is newer.
+"""
 
 import json
 

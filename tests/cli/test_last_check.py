@@ -45,7 +45,9 @@ def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py
 
 @pytest.fixture
 def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
-    """Whether the student's file was run since this was last asked. Its right attempt notes that it runs."""
+    """Whether the student's file was run since this was last asked. Its right attempt notes that it
+    runs.
+    """
     noted = tmp_path / "noted"
     (student_copy / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
 

@@ -1,4 +1,6 @@
-"""What a student sees on a screen of 80 by 24: what matters is there, and the last line is a command that can be pasted."""
+"""What a student sees on a screen of 80 by 24: what matters is there, and the last line is a
+command that can be pasted.
+"""
 
 import re
 import shlex

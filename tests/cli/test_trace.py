@@ -1,4 +1,6 @@
-"""`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that loops, exits or floods."""
+"""`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that
+loops, exits or floods.
+"""
 
 import os
 import re
@@ -255,7 +257,9 @@ def real_copy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, for a command that runs in this process: which has computed, so it may not be forked."""
+    """The same, for a command that runs in this process: which has computed, so it may not be
+    forked.
+    """
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.chdir(real_copy)
     return real_copy

@@ -1,4 +1,6 @@
-"""Which exercise is meant and which file is judged: names, numbers and paths; a script, a notebook, and copies under other names."""
+"""Which exercise is meant and which file is judged: names, numbers and paths; a script, a notebook,
+and copies under other names.
+"""
 
 import json
 import re
@@ -200,7 +202,9 @@ def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
     ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"],
 )
 def test_a_file_elsewhere_is_not_taken_for_the_attempt(tiny_copy, monkeypatch, name):
-    """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a word."""
+    """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a
+    word.
+    """
     monkeypatch.chdir(tiny_copy)
     Path(name).parent.mkdir(exist_ok=True)
     if not Path(name).exists():

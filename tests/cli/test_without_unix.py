@@ -1,4 +1,6 @@
-"""A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows itself nobody has run them."""
+"""A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows
+itself nobody has run them.
+"""
 
 import shutil
 import sys

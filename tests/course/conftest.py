@@ -1,4 +1,6 @@
-"""What these tests share: a course of two exercises with a due date, its results, and overrides.yaml as a person writes it."""
+"""What these tests share: a course of two exercises with a due date, its results, and
+overrides.yaml as a person writes it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

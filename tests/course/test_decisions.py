@@ -1,4 +1,6 @@
-"""From what was found to what counts: dates, overrides.yaml, and each rule, which tells before and after and leaves the finding alone."""
+"""From what was found to what counts: dates, overrides.yaml, and each rule, which tells before and
+after and leaves the finding alone.
+"""
 
 import json
 import re

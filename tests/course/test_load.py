@@ -1,4 +1,6 @@
-"""course.yaml: what is right is read, its shapes too; what is wrong is named with its line; its schema says the same. And what stands beside it."""
+"""course.yaml: what is right is read, its shapes too; what is wrong is named with its line; its
+schema says the same. And what stands beside it.
+"""
 
 import json
 import random

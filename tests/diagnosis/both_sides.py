@@ -82,9 +82,11 @@ def names(result: ExerciseResult) -> list[str]:
 
 
 def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
-    """Where the two sides say different things of an attempt, but for what a hidden check shows by itself.
+    """Where the two sides say different things of an attempt, but for what a hidden check shows by
+    itself.
 
-    That is a name that comes last, or stands beside the others; and a function that is right as far as what is public goes.
+    That is a name that comes last, or stands beside the others; and a function that is right as far
+    as what is public goes.
     """
     found = []
     mine, others = names(graded), names(home)

@@ -1,4 +1,6 @@
-"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held against the reference."""
+"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held
+against the reference.
+"""
 
 import math
 from dataclasses import replace
@@ -23,7 +25,9 @@ def reply(*numbers: float, gradient: float = 1.0) -> Reply:
 
 
 def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
-    """masked_fill and an addition of −inf give NaN in the same places, and not in the same gradients."""
+    """masked_fill and an addition of −inf give NaN in the same places, and not in the same
+    gradients.
+    """
     assert agree(reply(1.0, math.nan), reply(1.0, math.nan, gradient=2.0))
     assert not agree(reply(1.0, math.nan), reply(2.0, math.nan, gradient=2.0))
     assert not agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
@@ -36,7 +40,9 @@ def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
 def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(
     build: Build, counts: bool
 ) -> None:
-    """They are drawn in the order in which the module makes its layers, and that order is the student's."""
+    """They are drawn in the order in which the module makes its layers, and that order is the
+    student's.
+    """
     assert is_comparable(Call(build, (torch.ones(2),))) is counts
     assert is_comparable(Call("merge", (build, torch.ones(2)))) is counts
 

@@ -130,7 +130,9 @@ def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
 
 
 def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
-    """A right attempt may hide with a low finite number: its answers are finite where the recorded ones are not."""
+    """A right attempt may hide with a low finite number: its answers are finite where the recorded
+    ones are not.
+    """
     hides = [Call("f", (X,)), Call("f", (X + 1,))]
     with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
     with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731

@@ -1,4 +1,6 @@
-"""A number that nobody has listed is told by the recorded curve; where no number fits all calls, nothing is named."""
+"""A number that nobody has listed is told by the recorded curve; where no number fits all calls,
+nothing is named.
+"""
 
 import math
 from collections.abc import Callable

@@ -15,7 +15,9 @@ LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
 
 
 def is_named(direction: Direction, *pairs: tuple[Tensor, Tensor]) -> bool:
-    """Whether a broken oracle may name it where the first of each pair came, and the second is due."""
+    """Whether a broken oracle may name it where the first of each pair came, and the second is
+    due.
+    """
     replies = [
         Reply(
             outputs=tuple(

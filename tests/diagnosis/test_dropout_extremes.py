@@ -1,4 +1,6 @@
-"""Of many copies of one input, in training, the extremes of the answers are compared: chance does not decide them."""
+"""Of many copies of one input, in training, the extremes of the answers are compared: chance does
+not decide them.
+"""
 
 import dataclasses
 

@@ -1,4 +1,6 @@
-"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit, and no result of the code."""
+"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit,
+and no result of the code.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""A check of causality or independence asks which numbers an edit reaches, not what the numbers are."""
+"""A check of causality or independence asks which numbers an edit reaches, not what the numbers
+are.
+"""
 
 import sys
 import types

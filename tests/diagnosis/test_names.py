@@ -1,4 +1,6 @@
-"""What is named of an attempt, at home and graded alike: a table of attempts, each a text with small changes."""
+"""What is named of an attempt, at home and graded alike: a table of attempts, each a text with
+small changes.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +26,10 @@ class Case:
     """An attempt, and what is said of it.
 
     hidden: names that a hidden check alone proves.
-    changes: of the right attempt of that exercise which lies here. of: "solution", where it is the solution that is changed;
-    else a file of the course. unwritten: functions, or methods, without a body. named: names, in order, with what would do in
-    their place. places: the function of each. tells: how the evidence of the first function begins.
+    changes: of the right attempt of that exercise which lies here. of: "solution", where it is the
+    solution that is changed; else a file of the course. unwritten: functions, or methods, without a
+    body. named: names, in order, with what would do in their place. places: the function of
+    each. tells: how the evidence of the first function begins.
     """
 
     exercise: str
@@ -324,7 +327,9 @@ EXERCISES = load_course(REPOSITORY).exercises
 
 
 def sample(exercise: Exercise) -> Iterator[Attempt]:
-    """Some attempts of each kind, which both sides tell alike but for what a hidden check shows by itself."""
+    """Some attempts of each kind, which both sides tell alike but for what a hidden check shows by
+    itself.
+    """
     bank = load_bank(exercise)
     step = len(bank.mutants) // MUTANTS
     mutants = [

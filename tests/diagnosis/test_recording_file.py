@@ -1,4 +1,6 @@
-"""A recording comes back from its file: replies that are the reference's to the last bit, and numbers in few bytes."""
+"""A recording comes back from its file: replies that are the reference's to the last bit, and
+numbers in few bytes.
+"""
 
 import dataclasses
 import math
@@ -127,7 +129,9 @@ def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
 
 
 def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() -> None:
-    """What a facet needs beside its field stands in `PLAIN`, in `FACETS` and in `ASPECTS`, which are made of the fields."""
+    """What a facet needs beside its field stands in `PLAIN`, in `FACETS` and in `ASPECTS`, which
+    are made of the fields.
+    """
     names = [each.name for each in dataclasses.fields(ReplyFingerprint) if "of" in each.metadata]
     assert list(PLAIN) == names
     assert {*names} <= {*FACETS}

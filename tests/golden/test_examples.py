@@ -1,9 +1,12 @@
-"""The class in examples/submitted, graded in the box: scores and names are what they were when a person read them.
+"""The class in examples/submitted, graded in the box: scores and names are what they were when a
+person read them.
 
-So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a digest of each.
+So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a
+digest of each.
 
-After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it writes all of it into two
-folders, and `diff -r` shows what has changed. It also writes `examples.json` and `written.json` anew.
+After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it
+writes all of it into two folders, and `diff -r` shows what has changed. It also writes
+`examples.json` and `written.json` anew.
 """
 
 import hashlib
@@ -52,9 +55,11 @@ def summary_of(results: Path) -> Summary:
 
 
 def grade_examples(out: Path, box: Box) -> None:
-    """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the inputs it meets.
+    """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the
+    inputs it meets.
 
-    The line that is wrong is not searched for: that takes longer than all else, and is no part of the summary.
+    The line that is wrong is not searched for: that takes longer than all else, and is no part of
+    the summary.
     """
     course = load_course(HERE.parents[1])
     submissions, refused = find_submissions(course, SUBMITTED)
@@ -68,7 +73,9 @@ def grade_examples(out: Path, box: Box) -> None:
 
 
 def write_all(results: Path, out: Path) -> None:
-    """Write what an instructor and a student get of these results: exports, Markdown, pages, and the results themselves."""
+    """Write what an instructor and a student get of these results: exports, Markdown, pages, and
+    the results themselves.
+    """
     labels = labels_of(load_course(HERE.parents[1]))
     found = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
     write_pages(view := ClassView(found, labels=labels), out / "pages")

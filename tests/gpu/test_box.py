@@ -1,4 +1,6 @@
-"""The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where there is."""
+"""The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where
+there is.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +91,9 @@ def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
 def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
     box: Box, end: str
 ) -> None:
-    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by us."""
+    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by
+    us.
+    """
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
     first = loaded(box)
     if end == "answers":

@@ -1,4 +1,5 @@
-"""A class graded on a real GPU, and on the CPU beside it. Skipped, with the reason, where there is none.
+"""A class graded on a real GPU, and on the CPU beside it. Skipped, with the reason, where there is
+none.
 
 A module of its own: `course grade` needs the GPU that a box of test_box.py has.
 """

@@ -31,7 +31,9 @@ def ask_loop(names: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
 
 
 def ask_module(name: str, *sizes: int) -> Ask:
-    """Return what asks a module of this class, made with these sizes and always the same weights."""
+    """Return what asks a module of this class, made with these sizes and always the same
+    weights.
+    """
 
     def ask(names: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(0)
@@ -66,7 +68,9 @@ def mutants_of(bank: Bank, id_: str) -> list[Mutant]:
 
 
 def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
-    """Return how far ahead of itself some token sees: the largest distance at which an edit moves an answer."""
+    """Return how far ahead of itself some token sees: the largest distance at which an edit moves
+    an answer.
+    """
     x = torch.randn(1, T, WIDTH, generator=torch.Generator().manual_seed(1))
     before, farthest = ask(names, x), 0
     for edited in range(T):
@@ -117,7 +121,9 @@ def test_infinity_gives_nan_and_a_high_number_does_not(
 
 
 def scale_of(mutant: Mutant) -> str:
-    """Return the scale in the mutant's change: a name of the bank's scales, or the text of an edit. "sqrt_hd" is right."""
+    """Return the scale in the mutant's change: a name of the bank's scales, or the text of an edit.
+    "sqrt_hd" is right.
+    """
     return " ".join(str(value) for value in mutant.faults.values() if value != "sqrt_hd")
 
 

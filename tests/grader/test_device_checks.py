@@ -1,4 +1,5 @@
-"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's numbers on a GPU.
+"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's
+numbers on a GPU.
 
 Half precision is tried on the CPU too, where torch.autocast exists as well.
 """
@@ -61,7 +62,9 @@ def too_large(exercise: Exercise) -> set[tuple[str, str]]:
 def raised_in_half_precision(
     exercise: Exercise, checks: ModuleType, device: str
 ) -> set[tuple[str, str]]:
-    """What the right attempts raise there, each with its name, but for what another version of torch says."""
+    """What the right attempts raise there, each with its name, but for what another version of
+    torch says.
+    """
     right, raised = reference(exercise), set()
     for path in exercise.right_attempts():
         try:
@@ -93,7 +96,9 @@ def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(
 def attention(
     score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0
 ) -> Mapping[str, object]:
-    """A right attempt at the exercise with one head, but for what is done to its scores and its output."""
+    """A right attempt at the exercise with one head, but for what is done to its scores and its
+    output.
+    """
 
     class CausalAttention(torch.nn.Module):
         def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
@@ -169,7 +174,9 @@ def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> N
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
-    """The reference on that device, held against itself on the CPU, with all checks that a GPU has."""
+    """The reference on that device, held against itself on the CPU, with all checks that a GPU
+    has.
+    """
     path, right = exercise.checks, reference(exercise).runner
     subject = LocalRecordingRunner(right.namespace, device)
     run = CheckRun(subject, right, b"secret", (exercise.id,), forms=exercise.forms)

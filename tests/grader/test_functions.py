@@ -1,4 +1,6 @@
-"""At the real course: every function has its own verdict, and what a student reads of it is true, says which, and has its place."""
+"""At the real course: every function has its own verdict, and what a student reads of it is true,
+says which, and has its place.
+"""
 
 import ast
 import json

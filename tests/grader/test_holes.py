@@ -1,4 +1,6 @@
-"""Wrong attempts that full marks got through: each is the reference with one thing in another way, and fails its check."""
+"""Wrong attempts that full marks got through: each is the reference with one thing in another way,
+and fails its check.
+"""
 
 from types import ModuleType
 
@@ -329,7 +331,8 @@ OF_VALUES = {
     FUSED: "values",
     GQA: "values",
 }  # it uses its scores, wrongly
-# The exercise, what is changed, the checks that it must fail (any: all but the next), and those that it may fail besides.
+# The exercise, what is changed, the checks that it must fail (any: all but the next), and those
+# that it may fail besides.
 HOLES = [
     *(("weights by a", e, "normalised sigmoid", BY_SIGMOID, due, ANY) for e, due in OF_VALUES.items()),
     *(("a dropout in place of weights of", FUSED, what, c, "drops_weights", "") for what, c in CHANNELS_OF_ONE.items()),

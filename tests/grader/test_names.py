@@ -1,4 +1,5 @@
-"""What wrong attempts at the real course are called, in the box and at home: the reference with one thing in another way.
+"""What wrong attempts at the real course are called, in the box and at home: the reference with one
+thing in another way.
 
 What is proved of an attempt, and is not why its values are wrong, is told apart from what is.
 """
@@ -30,7 +31,8 @@ KEEPS_MASKS = {
     "T = x.shape[1]\n": "T = x.shape[1]\n        self.masks.setdefault(T, torch.ones(T, T, dtype=torch.bool, device=x.device).tril())\n",
     "~self.mask[:T, :T],": "~self.masks[T],",
 }
-# The exercise and what is wrong: the names that are told, in order, and what stands there in place of the reference's text.
+# The exercise and what is wrong: the names that are told, in order, and what stands there in place
+# of the reference's text.
 TOLD: dict[str, tuple[str, Changes]] = {
     # weights that no optimiser sees
     "weight_split: out_proj hidden in a list": ("params_not_registered",
@@ -204,7 +206,8 @@ TOLD: dict[str, tuple[str, Changes]] = {
     "fused_qkv: three mistakes in one layer": ("scale_sqrt_c mask_missing dropout_before_softmax",
         {"scores = scores.masked_fill(": "scores.masked_fill(",
             "math.sqrt(self.head_dim)": "math.sqrt(C)", "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"}),
-    # What a title says is what was done: the root of a length is not the number of tokens, and two tokens are not one.
+    # What a title says is what was done: the root of a length is not the number of tokens, and two
+    # tokens are not one.
     "self_attention: the root of the longest length": ("scale_sqrt_tokens", {"math.sqrt(q.shape[-1])": "math.sqrt(self.context_length)"}),
     "fused_qkv: the number of heads without a root": ("scale_heads", {"/ math.sqrt(self.head_dim)": "/ self.n_head"}),
     "fused_qkv: the full width without a root": ("scale_c", {"/ math.sqrt(self.head_dim)": "/ C"}),

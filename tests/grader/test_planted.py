@@ -1,4 +1,6 @@
-"""The planted difference is large in one place, little elsewhere, nowhere the same, and in fused attention alone."""
+"""The planted difference is large in one place, little elsewhere, nowhere the same, and in fused
+attention alone.
+"""
 
 import runpy
 from collections.abc import Callable

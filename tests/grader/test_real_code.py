@@ -1,4 +1,6 @@
-"""What others write, with one mistake: what is told of it on both sides, and what is not, for it would be false."""
+"""What others write, with one mistake: what is told of it on both sides, and what is not, for it
+would be false.
+"""
 
 import re
 

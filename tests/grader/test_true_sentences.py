@@ -1,4 +1,6 @@
-"""What is said of an attempt is true of it: mistakes that look alike, each with the sentence that says what was done."""
+"""What is said of an attempt is true of it: mistakes that look alike, each with the sentence that
+says what was done.
+"""
 
 import pytest
 

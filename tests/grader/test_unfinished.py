@@ -1,4 +1,6 @@
-"""At the real course: a mistake has its name while the functions after it are unfinished, in whatever way."""
+"""At the real course: a mistake has its name while the functions after it are unfinished, in
+whatever way.
+"""
 
 import ast
 
@@ -80,7 +82,9 @@ def test_two_mistakes_in_two_functions_have_a_name_each(sides: Sides) -> None:
 
 
 def test_no_name_is_said_twice(sides: Sides) -> None:
-    """Where two mutants of one misconception explain two functions each, it is one mistake to whoever reads it."""
+    """Where two mutants of one misconception explain two functions each, it is one mistake to
+    whoever reads it.
+    """
     ids = [d.id for d in sides.home("causal_mask", TWO).diagnosis]
     assert len(ids) == len(set(ids)) > 1
 
@@ -88,7 +92,9 @@ def test_no_name_is_said_twice(sides: Sides) -> None:
 def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
     sides: Sides,
 ) -> None:
-    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
+    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody
+    can know.
+    """
     script = sides.exercise("reshape_dance").script.read_text(encoding="utf-8")
     split, merge = script.split(STUB[1])[:2]
     rest = script[len(split) + len(STUB[1]) :]

@@ -1,4 +1,6 @@
-"""An answer that uses no scores earns at most a fifth of an exercise, and course check shows no more than grading gives."""
+"""An answer that uses no scores earns at most a fifth of an exercise, and course check shows no
+more than grading gives.
+"""
 
 from pathlib import Path
 
@@ -12,16 +14,19 @@ DECAY = """age = torch.arange(t.shape[-2], device=t.device).to(t.dtype)
     age = (age[:, None] - age).tril()
     shares = (0.7**age).tril()
     return (shares / shares.sum(-1, keepdim=True)) @ t"""
-# By what the shares are made of, and how much a gate on them, which goes by queries and by the mean key, changes.
+# By what the shares are made of, and how much a gate on them, which goes by queries and by the mean
+# key, changes.
 WAYS = {
     "a running mean": (MEAN, "0"),
     "a running mean with a small gate": (MEAN, "1e-3"),
     "a running mean with a large gate": (MEAN, "0.5"),
     "a decay by distance with a large gate": (DECAY, "0.5"),
 }
-# The hidden check of GPT-2's sizes asks the class, too, but only where an attempt's heads are not those of the class.
+# The hidden check of GPT-2's sizes asks the class, too, but only where an attempt's heads are not
+# those of the class.
 ONLY_HIDDEN = {"fused_qkv": 0.25}
-# Each weight here goes by its own score, or by its own key, and is not shared out as it should be: that is a use of the scores.
+# Each weight here goes by its own score, or by its own key, and is not shared out as it should be:
+# that is a use of the scores.
 USES_SCORES = {"causal_mask", "cross_attention"}
 
 
@@ -59,7 +64,8 @@ OVER_HEADS = {
     "self.visible[:T, :T]": "self.visible[: self.n_head, : self.n_head]",
     JOINED: "y.reshape(B, T, C)",
 }
-# Exercise, how the reference is edited, and the least part of the points that is left of such a mistake.
+# Exercise, how the reference is edited, and the least part of the points that is left of such a
+# mistake.
 MISUSES = [
     pytest.param("self_attention", {HIDE: CAPPED}, 0.6, id="a soft cap"),
     pytest.param("fused_qkv", {HIDE: CAPPED}, 0.6, id="a soft cap in several heads"),
@@ -99,7 +105,8 @@ def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
     assert home.score <= graded.score
 
 
-# Exercise, and how the reference is edited: attempts of which course check once showed a point that grading took away.
+# Exercise, and how the reference is edited: attempts of which course check once showed a point that
+# grading took away.
 SHOWN_ONCE = {
     "a causal mask, and padding that comes first": ("cross_attention", {
         "weights = scores.softmax(dim=-1)": "ahead = torch.ones(T_q, T_k, dtype=torch.bool, device=x.device).triu(1)\n"

@@ -1,4 +1,6 @@
-"""Grade hostile students with the real `course grade`, among honest ones, and note all that changed."""
+"""Grade hostile students with the real `course grade`, among honest ones, and note all that
+changed.
+"""
 
 import hashlib
 import json
@@ -55,7 +57,9 @@ Place = Callable[[Path], None]  # puts something into a submission's folder
 
 @dataclass
 class Run:
-    """One `course grade`: how it ended, what it wrote, and what it changed that it should not have."""
+    """One `course grade`: how it ended, what it wrote, and what it changed that it should not
+    have.
+    """
 
     status: int
     text: str
@@ -71,7 +75,9 @@ class Run:
         return dict(json.loads(self.results[student])["exercises"][0])
 
     def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
-        """The trick earned that much and no more; each lost check says why in one plain sentence, one of them this."""
+        """The trick earned that much and no more; each lost check says why in one plain sentence,
+        one of them this.
+        """
         exercise = self.exercise(trick)
         score = exercise["score"] or 0.0  # None where something lies there that nobody read
         assert (most if least is None else least) <= score <= most, exercise["checks"]
@@ -229,7 +235,9 @@ def grade(
 
 
 def give(root: Path, user: int) -> None:
-    """Let a user have a folder and all that is in it, but for hard links, whose file may stand elsewhere."""
+    """Let a user have a folder and all that is in it, but for hard links, whose file may stand
+    elsewhere.
+    """
     for path in [root, *root.rglob("*")]:
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
@@ -242,7 +250,9 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 
 def is_one_plain_sentence(text: str) -> bool:
-    """Not empty, one line, short, without control or formatting characters, and no command for a CI."""
+    """Not empty, one line, short, without control or formatting characters, and no command for a
+    CI.
+    """
     return (
         0 < len(text) <= 300
         and "::" not in text
@@ -282,7 +292,9 @@ class Classes:
         )
 
     def assert_untouched(self, run: Run) -> None:
-        """The neighbours' results and the world are what they would have been without a hostile student."""
+        """The neighbours' results and the world are what they would have been without a hostile
+        student.
+        """
         assert run.changed == []
         assert run.left_running == []
         assert run.left_behind == []
@@ -297,7 +309,9 @@ class Classes:
 
 
 def attempts_of(section: str) -> dict[str, Place]:
-    """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
+    """All attempts of a section among honest ones: after each where machine or memory is attacked,
+    else after some.
+    """
     parts = section.split("+")
     texts = [each for part in parts for each in sorted(texts_of(part).items())]
     assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
@@ -307,7 +321,9 @@ def attempts_of(section: str) -> dict[str, Place]:
 
 
 def texts_of(part: str) -> dict[str, str]:
-    """The hostile attempts of a part as they are handed in: each stands below its name, or is one line."""
+    """The hostile attempts of a part as they are handed in: each stands below its name, or is one
+    line.
+    """
     text = (HERE / "attempts" / f"{part}.py").read_text(encoding="utf-8")
     head, *found = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
     return {
@@ -316,7 +332,9 @@ def texts_of(part: str) -> dict[str, str]:
 
 
 def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place]:
-    """These students, an honest one before and after them all, and one after so many; after none for 0."""
+    """These students, an honest one before and after them all, and one after so many; after none
+    for 0.
+    """
     students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
     for number, (name, place) in enumerate(tricks.items(), 1):
         students[name] = place

@@ -1,4 +1,6 @@
-"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do, word for word."""
+"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do,
+word for word.
+"""
 
 import re
 
@@ -37,7 +39,9 @@ def fused_qkv() -> Exercise:
 
 
 def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
-    """Grade the reference with more in its constructor, where MET holds numbers of earlier calls."""
+    """Grade the reference with more in its constructor, where MET holds numbers of earlier
+    calls.
+    """
     source = exercise.solution.read_text(encoding="utf-8")
     first = source.index("self.qkv = ")
     source = f"MET = []\n{source[:first]}{in_init.strip()}\n        {source[first:]}"
@@ -58,7 +62,8 @@ def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
 
 
 def numbers_in(result: ExerciseResult) -> list[str]:
-    """Return the numbers of four digits or more in what hidden checks tell, with some words around each.
+    """Return the numbers of four digits or more in what hidden checks tell, with some words around
+    each.
 
     What is told of the public calls comes from a process that has met no hidden input.
     """

@@ -1,4 +1,6 @@
-"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the judge's, and none costs a diagnosis."""
+"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the
+judge's, and none costs a diagnosis.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""Deceptions that a check or a sentence is to see through: delegating where the math is to be written out, and carrying inputs over."""
+"""Deceptions that a check or a sentence is to see through: delegating where the math is to be
+written out, and carrying inputs over.
+"""
 
 import pytest
 
@@ -55,7 +57,8 @@ def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
     assert "delegated" in [found.id for found in result.diagnosis]
 
 
-# The first number that it met is in a global, in torch, in every folder that can be written to, and in the environment.
+# The first number that it met is in a global, in torch, in every folder that can be written to, and
+# in the environment.
 KEEPS = """
 import os, sys, torch
 

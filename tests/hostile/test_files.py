@@ -1,4 +1,6 @@
-"""Files that are not what they seem: a submission is data, read once, and never more than a file of text."""
+"""Files that are not what they seem: a submission is data, read once, and never more than a file of
+text.
+"""
 
 import contextlib
 import json
@@ -173,7 +175,9 @@ ORDINARY = 61_234  # a user whom no machine has
 
 
 def closes(mode: int, level: int) -> Place:
-    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2) this mode."""
+    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2)
+    this mode.
+    """
 
     def place(folder: Path) -> None:
         (folder / FILE).write_text(RIGHT)

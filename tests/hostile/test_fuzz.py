@@ -1,4 +1,6 @@
-"""Any bytes at all: `read_reply` gives a valid Reply or raises BadReply; reading an attempt gives text, or one plain sentence."""
+"""Any bytes at all: `read_reply` gives a valid Reply or raises BadReply; reading an attempt gives
+text, or one plain sentence.
+"""
 
 import contextlib
 import json
@@ -68,7 +70,9 @@ def joined(header: object, data: bytes) -> bytes:
 
 
 def assert_read_or_refused(data: bytes) -> None:
-    """A Reply whose parts have their types and whose tensors are plain, or BadReply with a short plain reason."""
+    """A Reply whose parts have their types and whose tensors are plain, or BadReply with a short
+    plain reason.
+    """
     try:
         reply = read_reply(data)
     except BadReply as error:
@@ -192,7 +196,9 @@ KIND = st.one_of(
 @given(st.lists(st.tuples(KIND, st.booleans()), min_size=4, max_size=4))
 @example([("sparse_31415 float32 tensor", False)] * 4)
 def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
-    """What a check asks of each part gives a tensor, or a sentence without a word that the attempt chose."""
+    """What a check asks of each part gives a tensor, or a sentence without a word that the attempt
+    chose.
+    """
     shown = [
         Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None)
         for kind, has in kinds

@@ -1,4 +1,6 @@
-"""Texts that are as long as is read, made so that an analysis of them grows faster than they do. Work is counted, not timed."""
+"""Texts that are as long as is read, made so that an analysis of them grows faster than they do.
+Work is counted, not timed.
+"""
 
 import inspect
 import sys
@@ -142,7 +144,9 @@ ROOMS = ("judge", "submission", "diagnosis")
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Every public function of these rooms that takes a source, and nothing that cannot be given here, such as a recording."""
+    """Every public function of these rooms that takes a source, and nothing that cannot be given
+    here, such as a recording.
+    """
     for info in (
         each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")
     ):

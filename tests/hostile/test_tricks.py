@@ -1,4 +1,6 @@
-"""What each trick earns, what a lost check says of it, that nobody else is touched, and that no secret comes out."""
+"""What each trick earns, what a lost check says of it, that nobody else is touched, and that no
+secret comes out.
+"""
 
 from pathlib import Path
 
@@ -12,7 +14,9 @@ LEAST = {"passes_the_connection_on": 0}  # where chance decides which way it fai
 
 
 def marked(section, *more):
-    """Attempts that exhaust the machine are a journey: most of them last until somebody ends them."""
+    """Attempts that exhaust the machine are a journey: most of them last until somebody ends
+    them.
+    """
     marks = [pytest.mark.journey] if "exhausting" in section else []
     return pytest.param(section, *more, marks=marks, id=more[0] if more else section)
 

@@ -1,10 +1,12 @@
-"""Tricks of students: what each earns of 4 points, and what a lost check says. A trick of one line has it here.
+"""Tricks of students: what each earns of 4 points, and what a lost check says. A trick of one line
+has it here.
 
-It is what `running_mean` does in an attempt, or what is answered on the wire, in the words of attempts/wire.py. All others
-stand in attempts/, by what they try: to exhaust the machine or whoever waits for an answer; to write to the wire, where the
-judge reads every byte as if an enemy had sent it; to steal answers, inputs or secrets (most of these answer rightly if, and
-only if, they find what they look for); to forge a score; to pass off tensors that are not what they seem; and the cheats
-that machine learning code invites, the right answer to another question.
+It is what `running_mean` does in an attempt, or what is answered on the wire, in the words of
+attempts/wire.py. All others stand in attempts/, by what they try: to exhaust the machine or whoever
+waits for an answer; to write to the wire, where the judge reads every byte as if an enemy had sent
+it; to steal answers, inputs or secrets (most of these answer rightly if, and only if, they find
+what they look for); to forge a score; to pass off tensors that are not what they seem; and the
+cheats that machine learning code invites, the right answer to another question.
 """
 
 LOOKUP = "raised LookupError on line"
@@ -88,7 +90,8 @@ TRICKS["wire"] = {
         'reply({"t0": tensor([1 << 12])}, bytes(8 << 12), {**BODY, "outputs": [output([1 << 12])] * 64})'),
     "outputs_that_are_one_large_tensor": (0, NO + "its numbers are larger than 4 MiB in float64",
         'reply({"t0": tensor([1 << 18])}, bytes(8 << 18), {**BODY, "outputs": [output([1 << 18])] * 64})'),
-    # Seven zeros at best, if the daemon is quicker than the kernel; no name at all, if it answers while parts load.
+    # Seven zeros at best, if the daemon is quicker than the kernel; no name at all, if it answers
+    # while parts load.
     "passes_the_connection_on": (1, "ended its own process|should have shape|gradient|accepted|is not defined"),
     "pickle_that_runs_code": (0, "something that is not an answer"),
     "reply_that_says_100": (0, NO + "its header is too long",
@@ -192,7 +195,9 @@ TRICKS["cheats"] = {
 
 
 def sources(section: str, head: str) -> dict[str, str]:
-    """The attempts of a section that are one line each, by their names; each begins with this head."""
+    """The attempts of a section that are one line each, by their names; each begins with this
+    head.
+    """
     form = "answer_with({})\n" if section == "wire" else "def running_mean(x):\n    {}\n"
     return {
         name: head + form.format(line)

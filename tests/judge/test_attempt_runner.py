@@ -1,4 +1,6 @@
-"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone; what no answer is. In the real box."""
+"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone;
+what no answer is. In the real box.
+"""
 
 from contextlib import closing
 from dataclasses import replace

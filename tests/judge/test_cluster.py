@@ -1,4 +1,6 @@
-"""A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on this machine."""
+"""A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on
+this machine.
+"""
 
 import json
 import os
@@ -272,7 +274,9 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
 def test_what_breaks_inside_dask_is_no_traceback(
     cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log or asyncio's."""
+    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's
+    log or asyncio's.
+    """
     script = (
         "import asyncio, sys, threading\nfrom manyheads.judge import cluster\ndone = threading.Semaphore(0)\n"
         "async def broken():\n    done.release()\n    raise OSError('Stream is closed')\n"

@@ -1,4 +1,6 @@
-"""What a cluster must have before any work is sent to it, and what may break between its scheduler and us."""
+"""What a cluster must have before any work is sent to it, and what may break between its scheduler
+and us.
+"""
 
 import importlib
 import shutil

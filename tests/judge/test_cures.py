@@ -1,4 +1,6 @@
-"""The usual cure of an exception: each snippet really raises it, and without its row the table is silent or says another."""
+"""The usual cure of an exception: each snippet really raises it, and without its row the table is
+silent or says another.
+"""
 
 import math
 import time

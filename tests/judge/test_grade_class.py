@@ -1,4 +1,6 @@
-"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
+"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's
+own is seen.
+"""
 
 import gc
 import multiprocessing
@@ -50,7 +52,9 @@ def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, R
 
 @dataclass(frozen=True)
 class Together:
-    """A class, graded by several judges in the other order. cpus: of each judge, while they were at work."""
+    """A class, graded by several judges in the other order. cpus: of each judge, while they were at
+    work.
+    """
 
     course: Path
     results: dict[str, Result]

@@ -94,7 +94,9 @@ def test_a_note_on_a_students_own_folder_stays_that_students(
 
 
 def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, monkeypatch):
-    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what they are."""
+    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what
+    they are.
+    """
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]
     one, other = (

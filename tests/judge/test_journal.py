@@ -1,4 +1,6 @@
-"""A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
+"""A run that is stopped goes on where it stopped; a run that is repeated grades only what
+changed.
+"""
 
 import json
 import os
@@ -105,7 +107,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
     out = tmp_path / "out"
 
     def grade(*options: str) -> tuple[str, list[list[str]]]:
-        """What it says, and which exercises were graded: of each submission a line of the journal."""
+        """What it says, and which exercises were graded: of each submission a line of the
+        journal.
+        """
         before = noted_in(out)
         done = run_course(
             "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
@@ -181,7 +185,9 @@ def noted_in(out: Path) -> list[list[str]]:
 
 
 def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
-    """A course of these exercises, by assignment: each asks what the tiny course's only one asks."""
+    """A course of these exercises, by assignment: each asks what the tiny course's only one
+    asks.
+    """
     rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
     (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
     reference = (TINY / "solutions/averages/01_running_mean.py").read_bytes()
@@ -262,7 +268,9 @@ def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """What the class earns where nobody interferes, with the secret that every copy below is given."""
+    """What the class earns where nobody interferes, with the secret that every copy below is
+    given.
+    """
     root = tmp_path_factory.mktemp("undisturbed")
     course = root / "course"
     copy_course(TINY, course)
@@ -285,7 +293,9 @@ def plant_secret(course: Path) -> None:
 
 
 def wait_until_gone(group: int, seconds: float = 60.0) -> None:
-    """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment after it."""
+    """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment
+    after it.
+    """
     ends = time.monotonic() + seconds
     while left := [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]:
         assert time.monotonic() < ends, left

@@ -1,4 +1,6 @@
-"""What is in the key of an attempt: all that its result depends on, and nothing of another exercise."""
+"""What is in the key of an attempt: all that its result depends on, and nothing of another
+exercise.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +55,9 @@ def write(path: Path, text: str) -> None:
 
 
 def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
-    """The key of each exercise's attempt; that of the first with its result, which names two misconceptions."""
+    """The key of each exercise's attempt; that of the first with its result, which names two
+    misconceptions.
+    """
     course = load_course(root)
     made = Keys(course, plan or GradePlan(SECRET, course=root))
     found = {}

@@ -1,4 +1,6 @@
-"""A command, a judge, a worker or a scheduler that ends, in whatever way, leaves nothing: no process, no cgroup, no mount."""
+"""A command, a judge, a worker or a scheduler that ends, in whatever way, leaves nothing: no
+process, no cgroup, no mount.
+"""
 
 import contextlib
 import os
@@ -133,7 +135,9 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
 def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
     tiny_copy, tmp_path
 ):
-    """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
+    """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the
+    reapers can.
+    """
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))

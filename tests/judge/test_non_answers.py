@@ -1,4 +1,6 @@
-"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was given."""
+"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was
+given.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A script and a notebook are judged alike, part by part, and forms in which a notebook is handed in cost nothing."""
+"""A script and a notebook are judged alike, part by part, and forms in which a notebook is handed
+in cost nothing.
+"""
 
 import json
 import re
@@ -318,7 +320,9 @@ LONG_LINES = {
 
 @pytest.mark.parametrize("above", LONG_LINES.values(), ids=LONG_LINES)
 def test_what_is_no_line_end_to_python_moves_no_cell(grade, tmp_path, above):
-    """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the answer was lost."""
+    """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the
+    answer was lost.
+    """
     result = grade(
         written(
             tmp_path, notebook_of(above, "%matplotlib inline\n# a\u2028remark\n" + RIGHT, "oops")
@@ -399,7 +403,9 @@ def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
 
 
 def test_a_line_that_the_notebook_does_not_have_is_not_told(grade, released, tmp_path):
-    """By its number an attempt could carry out what it saw: here it makes code of its own that says it is the notebook's."""
+    """By its number an attempt could carry out what it saw: here it makes code of its own that says
+    it is the notebook's.
+    """
     forged = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'exec'))"
     released["cells"].append(code(forged))
     result = grade(written(tmp_path, released))

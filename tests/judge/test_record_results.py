@@ -1,4 +1,6 @@
-"""A folder of results is one run's at a time; what is written there; what a run says before anybody is graded."""
+"""A folder of results is one run's at a time; what is written there; what a run says before anybody
+is graded.
+"""
 
 import json
 import os

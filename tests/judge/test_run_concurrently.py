@@ -1,4 +1,6 @@
-"""Checks run side by side: each gets its own answers, and nobody's fate is another's. What is remembered of earlier attempts, and what is not."""
+"""Checks run side by side: each gets its own answers, and nobody's fate is another's. What is
+remembered of earlier attempts, and what is not.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +27,9 @@ def reply(number: float) -> Reply:
 
 
 class Doubling:
-    """Answers twice the number it is given; dies of a negative one. `rounds`: what was asked at once."""
+    """Answers twice the number it is given; dies of a negative one. `rounds`: what was asked at
+    once.
+    """
 
     device, check = "cpu", ""
 
@@ -125,7 +129,9 @@ def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> N
 
 
 class Remembering(Doubling):
-    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is added to every answer."""
+    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is
+    added to every answer.
+    """
 
     def __init__(self, memory: Memory, plus: float = 0.0) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""What a student may read, and what is withheld; what inputs are drawn; checks that one device alone has."""
+"""What a student may read, and what is withheld; what inputs are drawn; checks that one device
+alone has.
+"""
 
 from pathlib import Path
 
@@ -92,7 +94,9 @@ ONE, TWO = torch.ones(2, 3, 3), torch.ones(2, 3, 3, dtype=torch.float64)
 
 @pytest.mark.parametrize(("asks", "says", "proves"), OF_PYTORCH.values(), ids=OF_PYTORCH)
 def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, proves):
-    """It raises NotImplementedError, as a stub does. The exceptions are real: their words are not ours."""
+    """It raises NotImplementedError, as a stub does. The exceptions are real: their words are not
+    ours.
+    """
     with pytest.raises((NotImplementedError, RuntimeError)) as caught:
         asks()
     found = raised_by(caught.value, "call", "")

@@ -1,4 +1,6 @@
-"""Small edits of a student's own text: which are tried, how many, and which line is told where one of them is proved."""
+"""Small edits of a student's own text: which are tried, how many, and which line is told where one
+of them is proved.
+"""
 
 import ast
 import sys

@@ -119,7 +119,9 @@ LATE = " + max(0, 20 - len(sys.seen))"
 
 
 def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
-    """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
+    """It counts how often it is loaded in one process, and answers rightly from the twentieth time
+    on, whatever is edited.
+    """
     counts = ("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
     twice = (
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),

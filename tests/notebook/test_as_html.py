@@ -1,4 +1,6 @@
-"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and by ear."""
+"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and
+by ear.
+"""
 
 import os
 import shutil
@@ -31,7 +33,9 @@ WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the exercises with a page beside each notebook; one of them was solved and executed."""
+    """The folder of the exercises with a page beside each notebook; one of them was solved and
+    executed.
+    """
     exporter = pytest.importorskip("nbconvert").HTMLExporter(
         template_name="lab", mathjax_url="data:,", require_js_url="data:,", mermaid_js_url="data:,"
     )

@@ -1,4 +1,6 @@
-"""A released notebook as a student runs it: its first cell knows its exercise, and %check judges what has run so far."""
+"""A released notebook as a student runs it: its first cell knows its exercise, and %check judges
+what has run so far.
+"""
 
 import shutil
 from typing import Any

@@ -1,4 +1,6 @@
-"""The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
+"""The visible checks inside a notebook: what stands in the kernel is held against the recorded
+answers beside it.
+"""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it, and all else runs."""
+"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it,
+and all else runs.
+"""
 
 import json
 import shutil

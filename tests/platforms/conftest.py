@@ -1,4 +1,5 @@
-"""What these tests share: nbgrader's commands as a person runs them, and a class whose notebooks set nbgrader's traps.
+"""What these tests share: nbgrader's commands as a person runs them, and a class whose notebooks
+set nbgrader's traps.
 
 nbgrader takes seconds to start. So the class is graded once, for all tests and all workers.
 """
@@ -31,7 +32,9 @@ Nbgrader = Callable[..., Done]
 
 @pytest.fixture(scope="session")
 def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
-    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no environment is active."""
+    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no
+    environment is active.
+    """
     home = tmp_path_factory.mktemp("home")
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
@@ -53,7 +56,9 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
 
 @pytest.fixture(scope="session")
 def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
-    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at: other workers do, too."""
+    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at:
+    other workers do, too.
+    """
 
     def through(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)

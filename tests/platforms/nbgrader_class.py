@@ -51,7 +51,9 @@ def without_graded() -> dict:
 
 
 def tampered() -> dict:
-    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are not to run."""
+    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are
+    not to run.
+    """
     notebook = filled(WRONG)
     for cell in notebook["cells"]:
         cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]

@@ -1,4 +1,6 @@
-"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback page, button by button."""
+"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback
+page, button by button.
+"""
 
 import json
 import sqlite3
@@ -60,7 +62,9 @@ class Formgrader:
         self.browser.until("window.saved")
 
     def open_submission(self, student: str) -> str:
-        """Open the page on which this student's notebook is graded by hand; the comment that stands there."""
+        """Open the page on which this student's notebook is graded by hand; the comment that stands
+        there.
+        """
         query = """select submitted_notebook.id from submitted_notebook
             join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id where student_id = ?"""
         with closing(sqlite3.connect(self.course / "gradebook.db")) as book:
@@ -83,7 +87,9 @@ class Formgrader:
 
 
 def tricky(notebook: dict) -> dict:
-    """The notebook with scripts and remote pictures in its cells' text, in code, and in an output."""
+    """The notebook with scripts and remote pictures in its cells' text, in code, and in an
+    output.
+    """
     output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
     quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
     cells = [*map(new_markdown_cell, TRICKS), *quoted]

@@ -1,4 +1,6 @@
-"""What a step knows of its run, which files of a pull request it takes, how it asks the service, and what it may say."""
+"""What a step knows of its run, which files of a pull request it takes, how it asks the service,
+and what it may say.
+"""
 
 import json
 import os
@@ -41,7 +43,9 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Collected]:
-    """Push a pull request's commit, both exercise files and what a test changes, and collect it or another commit."""
+    """Push a pull request's commit, both exercise files and what a test changes, and collect it or
+    another commit.
+    """
 
     def of(change: Change = lambda work: None, commit: str = "", token: str = "t") -> Collected:
         bare, work = service.repositories / "school" / "class.git", tmp_path / "work"

@@ -1,4 +1,6 @@
-"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as Gradescope does it."""
+"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as
+Gradescope does it.
+"""
 
 import json
 import os
@@ -56,7 +58,9 @@ class Container:
     def grade(
         self, files: Mapping[str, bytes], has_bubblewrap: bool = True
     ) -> tuple[dict, subprocess.CompletedProcess[str]]:
-        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to be found. Returns results.json."""
+        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to
+        be found. Returns results.json.
+        """
         known = {
             "id": 1,
             "created_at": HANDED_IN,
@@ -99,7 +103,9 @@ def built() -> Iterator[Container]:
 
 
 def _programs(folder: Path) -> None:
-    """bash; an apt-get that installs nothing; a Python whose new environments find what this one has."""
+    """bash; an apt-get that installs nothing; a Python whose new environments find what this one
+    has.
+    """
     folder.mkdir(mode=0o755)
     (folder / "bash").symlink_to(shutil.which("bash") or "/bin/bash")
     site = sysconfig.get_path("purelib")

@@ -1,4 +1,6 @@
-"""nbgrader's own commands, run for real: the whole circle of an assignment, the box grades, traps are closed, decisions count once."""
+"""nbgrader's own commands, run for real: the whole circle of an assignment, the box grades, traps
+are closed, decisions count once.
+"""
 
 import csv
 import html
@@ -34,7 +36,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_course):
-    """First the pages of nbgrader's own command, then those of `course feedback`. Beside it lies what another account left."""
+    """First the pages of nbgrader's own command, then those of `course feedback`. Beside it lies
+    what another account left.
+    """
     exchange = tmp_path / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
@@ -93,8 +97,8 @@ def book_of(folder: Path) -> str:
 
 
 def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path, nbgrader):
-    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks, for a kernel starts
-    for each.
+    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks,
+    for a kernel starts for each.
     """
     nbgrader(tmp_path, "quickstart", "other")
     (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
@@ -138,7 +142,9 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
 def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
     tmp_path: Path, nbgrader, assignment: str
 ) -> None:
-    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties exercises/."""
+    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties
+    exercises/.
+    """
     course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
     log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
     theirs, ours = (root / "exercises" / assignment for root in (course, REPOSITORY))
@@ -151,7 +157,8 @@ def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
     assert {"fingerprints", "figures"} <= {path.parent.name for path in expected}
     for path in expected:
         assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
-    # What is recorded and current was once recorded again, for three minutes and without a word, in every fresh clone.
+    # What is recorded and current was once recorded again, for three minutes and without a word, in
+    # every fresh clone.
     assert "recording" not in log
 
 
@@ -422,7 +429,9 @@ DECIDED = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0,
 
 @pytest.fixture(scope="module")
 def graded(once: Callable, nbgrader: Callable) -> Path:
-    """The class, by nbgrader's own command, whose late plugin would take everything. To look at: other workers do, too."""
+    """The class, by nbgrader's own command, whose late plugin would take everything. To look at:
+    other workers do, too.
+    """
 
     def through(course: Path) -> None:
         copy_for_nbgrader(TINY, course)

@@ -1,4 +1,6 @@
-"""Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
+"""Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each,
+whatever happens.
+"""
 
 import json
 import os
@@ -39,7 +41,9 @@ COMMENT = ("running_mean-2", *NOTEBOOK)
 
 
 def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
-    """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself failed at these."""
+    """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself
+    failed at these.
+    """
     points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
     told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
     ends = {
@@ -63,7 +67,9 @@ def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server, without the database's name: started for these tests, on a socket of its own."""
+    """The URL of a PostgreSQL server, without the database's name: started for these tests, on a
+    socket of its own.
+    """
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
     if not found:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")

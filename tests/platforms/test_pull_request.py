@@ -1,4 +1,6 @@
-"""A pull request: graded in the box, handed on as data that anybody could have written, reported, with remarks on lines."""
+"""A pull request: graded in the box, handed on as data that anybody could have written, reported,
+with remarks on lines.
+"""
 
 import json
 import re
@@ -273,7 +275,9 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
 def report(
     tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path
 ) -> Callable[..., str]:
-    """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU job."""
+    """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU
+    job.
+    """
 
     def of(*results: Result, folder: Path = submitted) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))

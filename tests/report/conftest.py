@@ -11,7 +11,9 @@ from tests import make
 
 @pytest.fixture(scope="session")
 def made_up_class() -> Callable[[int], list[Result]]:
-    """So many students with 8 exercises of 15 checks each; about a third of the attempts go wrong, in every way."""
+    """So many students with 8 exercises of 15 checks each; about a third of the attempts go wrong,
+    in every way.
+    """
     return lambda students: [_made_up(f"student{i:04d}", random.Random(i)) for i in range(students)]
 
 

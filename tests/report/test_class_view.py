@@ -1,4 +1,6 @@
-"""What is counted of a class, and how a terminal shows it; what the grader could not judge has no points anywhere."""
+"""What is counted of a class, and how a terminal shows it; what the grader could not judge has no
+points anywhere.
+"""
 
 import csv
 import io

@@ -1,4 +1,6 @@
-"""Every export: what stands in it, and what the other side reads by its own rules, which are written here anew."""
+"""Every export: what stands in it, and what the other side reads by its own rules, which are
+written here anew.
+"""
 
 import csv
 import io
@@ -259,14 +261,18 @@ def exported(format_: str, members: ClassList) -> str:
 
 
 def cells_in(text: str) -> Iterator[str]:
-    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a cell is a letter like any other."""
+    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a
+    cell is a letter like any other.
+    """
     for separator in ",;\t|":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             yield from row
 
 
 def is_formula(cell: str) -> bool:
-    """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen, or full-width."""
+    """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen,
+    or full-width.
+    """
     seen = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
     return (
         bool(seen)
@@ -329,7 +335,9 @@ def test_csv_has_everybodys_score() -> None:
 
 
 def as_typed(name: str) -> str:
-    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not show."""
+    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not
+    show.
+    """
     without_quotes = re.sub(r"(^|(?<=[;\t|]))'", "", name)
     return re.sub(
         r"[\u200b\ufeff\u202e\u2066\u2069]",
@@ -346,7 +354,9 @@ COMPUTED = re.compile(
 def as_canvas_reads(
     text: str, find: Callable[[list[str]], str | None]
 ) -> dict[str, dict[str, str]]:
-    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by ID, SIS User ID, SIS Login ID or name."""
+    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by
+    ID, SIS User ID, SIS Login ID or name.
+    """
     first = text.splitlines()[:3]
     semicolons, commas = (
         {len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ",")
@@ -396,7 +406,9 @@ def test_canvas_gives_everybody_the_own_scores() -> None:
 
 @pytest.mark.parametrize(("column", "field"), [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")])  # fmt: skip
 def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
-    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies, and which is whose grade."""
+    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies,
+    and which is whose grade.
+    """
     header, *rows = csv.reader(io.StringIO(exported("moodle", ClassList(ROSTER)), newline=""))
     header = [title.strip() for title in header]
     assert len(set(header)) == len(header) == 3 + len(TITLES)

@@ -1,4 +1,6 @@
-"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own importers do."""
+"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own
+importers do.
+"""
 
 import io
 import json
@@ -48,7 +50,9 @@ def here(tmp_path: Path) -> Path:
 def send(
     run_course: Run, here: Path, *students: str, files: dict[str, str | bytes] | None = None
 ) -> str:
-    """Collect a download of these files, grade these students and whoever handed those in, and write their feedback."""
+    """Collect a download of these files, grade these students and whoever handed those in, and
+    write their feedback.
+    """
     if files is not None:
         with zipfile.ZipFile(here / "download.zip", "w") as archive:
             for name, content in files.items():
@@ -123,7 +127,9 @@ def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(
 
 
 def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
-    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a path, step by step."""
+    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a
+    path, step by step.
+    """
     parts = path.split("/")
     if parts[-1].startswith((".", "~")):
         return None
@@ -190,7 +196,9 @@ def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
 
 
 def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
-    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a name. attachments: whose each is."""
+    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a
+    name. attachments: whose each is.
+    """
     parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
     if parts[-1].startswith("link") or name.startswith("._"):
         return None
@@ -261,7 +269,9 @@ OF_TEAM = "redteam_50020_10_01_mean.py"
 def send_to_groups(
     run_course: Run, here: Path, files: list[str], overrides: str = "", *more: str
 ) -> str:
-    """Collect a download of groups' files with a roster, grade everybody alike, and write the feedback."""
+    """Collect a download of groups' files with a roster, grade everybody alike, and write the
+    feedback.
+    """
     (here / "roster.csv").write_text(ROSTER)
     if overrides:
         (here / "overrides.yaml").write_text(overrides)

@@ -1,4 +1,6 @@
-"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same in words."""
+"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same
+in words.
+"""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,6 @@
-"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a phone, at night, on paper."""
+"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a
+phone, at night, on paper.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -26,7 +28,9 @@ OPENED = "document.querySelectorAll('details').forEach(e => { e.open = true })"
 def small(
     made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script, one pictures, both decisions."""
+    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script,
+    one pictures, both decisions.
+    """
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
     for i in (0, 4):

@@ -1,4 +1,6 @@
-"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how far they are."""
+"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how
+far they are.
+"""
 
 import html
 import os

@@ -1,4 +1,6 @@
-"""Attempts at the real course's exercises, followed in this process: what is followed here is trusted."""
+"""Attempts at the real course's exercises, followed in this process: what is followed here is
+trusted.
+"""
 
 import sys
 import types

@@ -13,7 +13,9 @@ from tests import make
 
 
 def shown(missing: str = "") -> list[str]:
-    """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where that is missing."""
+    """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where
+    that is missing.
+    """
     rows = [
         BenchRow(s, instead=missing)
         if missing and s.T == 4096

@@ -1,4 +1,6 @@
-"""Checks from recording: every mutant is named, what is right passes, and no code is in the file."""
+"""Checks from recording: every mutant is named, what is right passes, and no code is in the
+file.
+"""
 
 import ast
 import json

@@ -1,4 +1,6 @@
-"""Which recorded call is looked at, what its sizes are called, and which is shown of those that an attempt gets wrong."""
+"""Which recorded call is looked at, what its sizes are called, and which is shown of those that an
+attempt gets wrong.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What is said about a followed call: its lines, its loops, views that are doubted, and where each number came from."""
+"""What is said about a followed call: its lines, its loops, views that are doubted, and where each
+number came from.
+"""
 
 import re
 
@@ -88,7 +90,9 @@ def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -
 def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
     explain: Explain, count: str, gives: str
 ) -> None:
-    """The twin's loop goes round another number of times, so `cat` takes another number of tensors there."""
+    """The twin's loop goes round another number of times, so `cat` takes another number of tensors
+    there.
+    """
     (told,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
     (cat,) = (op for line in lines(told) for op in line.operations if op.name == "cat")
     assert cat.gives == gives or re.fullmatch(gives, cat.gives), (told.sizes, cat)

@@ -1,4 +1,6 @@
-"""The weights of each head are found however they are computed; of a sequence of calls the table grows to the right."""
+"""The weights of each head are found however they are computed; of a sequence of calls the table
+grows to the right.
+"""
 
 from dataclasses import replace
 

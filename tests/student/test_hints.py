@@ -53,7 +53,9 @@ WORDS = {
 
 
 def two_functions() -> ExerciseResult:
-    """Both are wrong, each with a mistake of its own; that of the second stands first in the diagnosis."""
+    """Both are wrong, each with a mistake of its own; that of the second stands first in the
+    diagnosis.
+    """
     named = {"merge": "missing", "split": "reversed"}
     checks = tuple(
         make.check(name, evidence=f"{name} failed.", function=name) for name in ("split", "merge")

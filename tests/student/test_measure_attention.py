@@ -1,4 +1,6 @@
-"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does not."""
+"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does
+not.
+"""
 
 import subprocess
 import sys
@@ -20,7 +22,8 @@ def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) 
 
 
 def in_a_process_of_its_own(code: str) -> list[int]:
-    """The numbers that it prints: what other tests hold, or have just let go, would count in this process.
+    """The numbers that it prints: what other tests hold, or have just let go, would count in this
+    process.
 
     Skips where the system does not tell a process its peak.
     """

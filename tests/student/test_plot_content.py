@@ -1,4 +1,6 @@
-"""What is drawn: an answer beside the expected one, moved numbers by their addresses, heads first; and of a class what is wrong."""
+"""What is drawn: an answer beside the expected one, moved numbers by their addresses, heads first;
+and of a class what is wrong.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

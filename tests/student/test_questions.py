@@ -1,4 +1,6 @@
-"""Questions about an attempt's own code: right, the same for the same code and seed, and each option with its reason."""
+"""Questions about an attempt's own code: right, the same for the same code and seed, and each
+option with its reason.
+"""
 
 import random
 import re
@@ -45,7 +47,9 @@ SHAPES, AXES, ORIGINS, EDITS = (
 
 @pytest.fixture
 def asked(box: Box) -> Ask:
-    """Questions about a source, all that there are; by default about the solution of the reshape dance."""
+    """Questions about a source, all that there are; by default about the solution of the reshape
+    dance.
+    """
 
     def asked(
         id_: str = "reshape_dance", text: str = "", count: int = 1000, seed: int = 3, **more: object
@@ -80,7 +84,9 @@ def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
 
 
 def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
-    """What a call of the solution returns with another line in place of this one; the exception that it raises."""
+    """What a call of the solution returns with another line in place of this one; the exception
+    that it raises.
+    """
     lines = solution("reshape_dance").splitlines()
     old = lines[number - 1]
     lines[number - 1] = old[: len(old) - len(old.lstrip())] + line

@@ -1,4 +1,6 @@
-"""Every exercise of the course can be followed and drawn: the reference's answers are right, and nothing is doubted."""
+"""Every exercise of the course can be followed and drawn: the reference's answers are right, and
+nothing is doubted.
+"""
 
 import re
 from pathlib import Path
@@ -22,7 +24,8 @@ RIGHT = sorted(
     for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
     if re.search(r"\.(view|reshape|flatten|unflatten)\(", path.read_text(encoding="utf-8"))
 )
-# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head by head.
+# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head
+# by head.
 ATTENDING = sorted(
     path
     for id_ in ("self_attention", "weight_split", "mha_by_loop", "fused_qkv")

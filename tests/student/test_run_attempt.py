@@ -1,4 +1,6 @@
-"""An attempt is run in a box of its own: what cannot be imported, the line that is wrong, and that of a loop without an end."""
+"""An attempt is run in a box of its own: what cannot be imported, the line that is wrong, and that
+of a loop without an end.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""What heads attend to in a sentence: the trained weights go into an attempt's module, and its weights are drawn."""
+"""What heads attend to in a sentence: the trained weights go into an attempt's module, and its
+weights are drawn.
+"""
 
 import sys
 import types

@@ -1,4 +1,6 @@
-"""An attempt's own attention learns in a process of its own; odd answers and whatever it does there are told in one sentence."""
+"""An attempt's own attention learns in a process of its own; odd answers and whatever it does there
+are told in one sentence.
+"""
 
 import pytest
 import torch

@@ -1,4 +1,6 @@
-"""What these tests share: archives built as platforms build them, and the real course that they are collected for."""
+"""What these tests share: archives built as platforms build them, and the real course that they are
+collected for.
+"""
 
 import io
 import zipfile

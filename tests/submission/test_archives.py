@@ -1,4 +1,6 @@
-"""Archives come from students: nothing is written outside OUT, memory is bounded, and what is refused has a sentence."""
+"""Archives come from students: nothing is written outside OUT, memory is bounded, and what is
+refused has a sentence.
+"""
 
 import io
 import os
@@ -315,7 +317,9 @@ def tar_with(path: Path, kind: bytes, header: str) -> None:
     pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
 ])  # fmt: skip
 def test_a_header_about_headers_may_not_be_long(run, tmp_path, there, kind, keys, refused):
-    """The library reads it into memory, and copies what it says of every member to each: megabytes a file."""
+    """The library reads it into memory, and copies what it says of every member to each: megabytes
+    a file.
+    """
     (tmp_path / "all").mkdir()
     tar_with(tmp_path / "all" / "ada.tar", kind, "".join(f"15 key{i:06d}=v\n" for i in range(keys)))
     done = run(tmp_path / "all")

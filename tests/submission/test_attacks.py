@@ -1,4 +1,6 @@
-"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms, students' archives, and chance."""
+"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms,
+students' archives, and chance.
+"""
 
 import io
 import random
@@ -30,7 +32,9 @@ def test_who_is_on_the_roster_is_found(run, zipped, there, out, platform):
 
 @platforms
 def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, platform):
-    """Where the platform shows a login, two ids of one row; else somebody who has taken the name."""
+    """Where the platform shows a login, two ids of one row; else somebody who has taken the
+    name.
+    """
     rows = (
         Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="al1"),
         CLASS.students[1],
@@ -58,7 +62,9 @@ def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
 @platforms
 @pytest.mark.parametrize("within", ["an archive", "a folder"])
 def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
-    """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's files."""
+    """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's
+    files.
+    """
     forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(
         platform, ADA, BEN
     )
@@ -92,7 +98,9 @@ def test_an_archive_among_several_is_its_senders_whatever_it_holds(
 
 @platforms
 def test_who_stands_beside_tables_alone_is_no_class(run, zipped, out, platform):
-    """All but Eve handed in a table, and beside those no folder is the first in which paths part."""
+    """All but Eve handed in a table, and beside those no folder is the first in which paths
+    part.
+    """
     forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
     run(zipped({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
     assert not list(out.glob("ada/*/*.py"))
@@ -226,7 +234,9 @@ CONTENTS = [
 
 
 def archive(r: random.Random, depth: int = 2) -> bytes:
-    """A zip or a tar of members as platforms, students and attackers name them; some are damaged."""
+    """A zip or a tar of members as platforms, students and attackers name them; some are
+    damaged.
+    """
     forms = [r.choice(FORMS).replace(FILE, "{f}") for _ in range(r.randint(0, 6))]
     names = [form.format(n=r.choice(NAMES), f=r.choice(FILES)) or "x" for form in forms]
     contents = [

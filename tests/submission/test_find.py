@@ -1,4 +1,6 @@
-"""Which folders are submissions, and whose; whatever else lies there is named with its reason and with what to do next."""
+"""Which folders are submissions, and whose; whatever else lies there is named with its reason and
+with what to do next.
+"""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""When a submission was handed in: what says so counts, in its order, and a file's own time never does."""
+"""When a submission was handed in: what says so counts, in its order, and a file's own time never
+does.
+"""
 
 import itertools
 import os

@@ -1,4 +1,6 @@
-"""One student's archive, or a thousand copies, end `course collect` for nobody: all that is read is counted, and nothing is held."""
+"""One student's archive, or a thousand copies, end `course collect` for nobody: all that is read is
+counted, and nothing is held.
+"""
 
 import bz2
 import gzip

@@ -1,4 +1,6 @@
-"""Run again it changes nothing; what is newer replaces what was collected, and what a person changed stays."""
+"""Run again it changes nothing; what is newer replaces what was collected, and what a person
+changed stays.
+"""
 
 import itertools
 import os
@@ -209,7 +211,9 @@ def class_of(text: str) -> dict[str, str]:
 
 
 def killed(do: Callable[[], object], moment: int) -> bool:
-    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed; whether it was."""
+    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed;
+    whether it was.
+    """
     child = os.fork()
     if not child:
         left = itertools.count(moment, -1)

@@ -1,4 +1,6 @@
-"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether the table is right."""
+"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether
+the table is right.
+"""
 
 import re
 import subprocess

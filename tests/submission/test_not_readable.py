@@ -1,4 +1,6 @@
-"""What cannot be read is of the student who handed it in, whatever the platform, and of an assignment."""
+"""What cannot be read is of the student who handed it in, whatever the platform, and of an
+assignment.
+"""
 
 import os
 from collections.abc import Iterator
@@ -170,7 +172,9 @@ def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zippe
 
 
 def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run, zipped, out):
-    """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its figure was."""
+    """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
+    figure was.
+    """
     beside = (
         "figures/04_reshape_dance.svg",
         "fingerprints/04_reshape_dance.safetensors",

@@ -1,4 +1,6 @@
-"""Each platform's names, as its own source makes them, lead to the right student and exercise; what stands beside them to nobody."""
+"""Each platform's names, as its own source makes them, lead to the right student and exercise; what
+stands beside them to nobody.
+"""
 
 import pytest
 
@@ -290,7 +292,9 @@ def test_a_member_who_hands_in_alone_is_not_the_group(run, zipped, there):
 
 
 def test_the_number_of_a_stranger_to_the_group_is_that_students(run, zipped, there):
-    """Students choose the name that Canvas shows: nobody hands in for a group by taking its name."""
+    """Students choose the name that Canvas shows: nobody hands in for a group by taking its
+    name.
+    """
     run(zipped([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s2/{DANCED}"]
 

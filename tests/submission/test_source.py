@@ -1,4 +1,6 @@
-"""One attempt's file as text: what is read and refused, a notebook's cells, what is not written, and where a name stands."""
+"""One attempt's file as text: what is read and refused, a notebook's cells, what is not written,
+and where a name stands.
+"""
 
 import ast
 import json
@@ -192,7 +194,9 @@ def test_the_digest_tells_attempts_apart_and_nothing_else():
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
 def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path, ending):
-    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden input."""
+    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden
+    input.
+    """
     for lines, says in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
         text = "x = 1\n" + "\n" * lines + "raise LookupError\n"
         (tmp_path / f"{STEM}{ending}").write_text(text if ending == ".py" else notebook(text))

@@ -1,4 +1,6 @@
-"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is named."""
+"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is
+named.
+"""
 
 import time
 
@@ -149,7 +151,9 @@ ENDS_AS_COPIES_DO = [
 def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
     run, zipped
 ) -> None:
-    """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took 70 seconds of 30."""
+    """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
+    70 seconds of 30.
+    """
     many = [
         f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py"
         for number in range(1000)

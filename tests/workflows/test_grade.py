@@ -34,7 +34,9 @@ def publish(folder: Path, bare: Path) -> str:
 
 
 def found(folder: Path) -> str:
-    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The course's commit."""
+    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The
+    course's commit.
+    """
     private, released, held = (
         folder / "private",
         folder / "released",
@@ -89,7 +91,9 @@ class School:
         fork: bool = False,
         **more: str,
     ) -> dict[str, Any]:
-        """The event of a pull request with one commit of these texts and links: of a branch, or of a fork."""
+        """The event of a pull request with one commit of these texts and links: of a branch, or of
+        a fork.
+        """
         work = self.clone()
         for path, change in changes.items():
             (work / path).unlink(missing_ok=True)
@@ -153,7 +157,9 @@ def school(founded: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
 
 
 def nothing_is_left(job: Job) -> None:
-    """After every step: the key and the job's token are in no file, and nobody has spoken to the runner."""
+    """After every step: the key and the job's token are in no file, and nobody has spoken to the
+    runner.
+    """
     assert not TO_THE_RUNNER.search(job.said), job.said
     for path in job.folder.rglob("*"):
         if path.is_file() and not path.is_symlink() and ".venv" not in path.parts:
@@ -391,7 +397,9 @@ def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> N
 def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(
     school: School,
 ) -> None:
-    """Only the private course knows the stubs: what the class repository's branch holds may be somebody's attempt."""
+    """Only the private course knows the stubs: what the class repository's branch holds may be
+    somebody's attempt.
+    """
     school.variables["GPU_RUNNER"] = "gpu-box"
     school.options["refused"] = "gpu-approval"
     work = school.clone()

@@ -1,4 +1,6 @@
-"""What must hold for every workflow of ours, whatever it does; and each of these rules is one that can be broken."""
+"""What must hold for every workflow of ours, whatever it does; and each of these rules is one that
+can be broken.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

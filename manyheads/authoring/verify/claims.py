@@ -1,7 +1,8 @@
 """Run pytest on the claims about a course, and say of each claim what became of its cases.
 
-A claim is a test function: its docstring says what is claimed, its mark `claim` what to do where it is broken, and its
-parameters are the cases. Processes of pytest-xdist run them (`plugin.py`). Here their reports become a line for each claim.
+A claim is a test function: its docstring says what is claimed, its mark `claim` what to do where it
+is broken, and its parameters are the cases. Processes of pytest-xdist run them (`plugin.py`). Here
+their reports become a line for each claim.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ _OPTIONS = (
 class Line:
     """What becomes of the cases of a claim.
 
-    about: the exercise, or what all exercises have. next: what to do where the claim is broken. share: of the cases, how many
-    must hold. failures: the cause of each that does not. reason: why nothing was asked, where nothing was.
+    about: the exercise, or what all exercises have. next: what to do where the claim is
+    broken. share: of the cases, how many must hold. failures: the cause of each that does
+    not. reason: why nothing was asked, where nothing was.
     """
 
     about: str
@@ -56,13 +58,18 @@ class Line:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough cases hold: all, or their share. None: nothing was asked, or so little that its share is no case."""
+        """Whether enough cases hold: all, or their share.
+
+        None: nothing was asked, or so little that its share is no case.
+        """
         is_asked = self.total and (not self.failures or self.share * self.total >= 1)
         return self.held >= self.share * self.total if is_asked else None
 
     @property
     def figures(self) -> str:
-        """How many cases hold, and where not all do and not all must, how many must; why nothing was asked."""
+        """How many cases hold, and where not all do and not all must, how many must; why nothing
+        was asked.
+        """
         counts = f"{self.held} of {self.total}" if self.total else self.reason
         return (
             counts
@@ -92,11 +99,14 @@ def verify_course(
     pairs: int = 40,
     jobs: int = 1,
 ) -> list[Line]:
-    """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
+    """Return what becomes of every claim about these exercises, and show each once it is tried.
+
+    Raises CourseFault.
 
     Where points do not add up, nothing is graded, so no claim about answers is tried.
 
-    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0: all.
+    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0:
+        all.
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
@@ -140,7 +150,10 @@ class Board:
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case. What keeps a course from being tried ends all, as does a process that has died."""
+        """Count a case.
+
+        What keeps a course from being tried ends all, as does a process that has died.
+        """
         told: dict[str, Any] = dict(report.user_properties)
         said = str(report.longrepr)
         if "line" not in told or "fault" in told:

@@ -1,4 +1,6 @@
-"""Attempts that are made from right ones: without an answer, with one that says nothing, or with one edit, of which the line is known."""
+"""Attempts that are made from right ones: without an answer, with one that says nothing, or with
+one edit, of which the line is known.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ _LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault 
 _SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
 
 Attempt = tuple[str, str]  # what it does, and its text
-# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake is kept: names, weights, and of
-# answers shapes, dtypes, devices, and the operations on the way.
+# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake
+# is kept: names, weights, and of answers shapes, dtypes, devices, and the operations on the way.
 SILENT = {
     "raises an error": "raise RuntimeError('no')",
     "refuses everything": "raise ValueError('no')",
@@ -44,7 +46,8 @@ SILENT = {
     "is a generator": "yield right(*args, **kwargs)",
 }
 
-# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the function was given.
+# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the
+# function was given.
 EMPTY = {
     "gives zeros": ("torch.zeros_like(out)", "0"),
     "gives ones": ("torch.ones_like(out)", "1"),
@@ -124,7 +127,10 @@ class FaultBench:
         self.told = cache(self._told)  # which two claims ask
 
     def faults(self, only_undone: bool = False) -> Iterator[Fault]:
-        """Faults in an order that is always the same, each kind of edit as often. only_undone: those that one edit undoes."""
+        """Faults in an order that is always the same, each kind of edit as often.
+
+        only_undone: those that one edit undoes.
+        """
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
@@ -152,7 +158,9 @@ class FaultBench:
         return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _told(self, fault: Fault) -> str:
-        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as well, "wrong", or "nothing"."""
+        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as
+        well, "wrong", or "nothing".
+        """
         lines = self.lines(fault.edit.after)
         if not lines:
             return "nothing"
@@ -165,7 +173,9 @@ class FaultBench:
         return self._graded(self._searching, text).lines
 
     def _mends(self, text: str, line: ProvedLine) -> bool:
-        """Return whether the edit that is told makes every check pass on inputs that the search has not seen."""
+        """Return whether the edit that is told makes every check pass on inputs that the search has
+        not seen.
+        """
         edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
         return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 

@@ -1,4 +1,6 @@
-"""What pytest needs in each process of `course verify`: the cases of claims, and what the cases of an exercise share."""
+"""What pytest needs in each process of `course verify`: the cases of claims, and what the cases of
+an exercise share.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt 
 
 
 class Verified:
-    """The course that is verified, and what cases share. Of exercises, what the last one needed is kept."""
+    """The course that is verified, and what cases share.
+
+    Of exercises, what the last one needed is kept.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.course = course = load_course(Path(config.getoption("--course")))
@@ -68,7 +73,10 @@ class Verified:
         return self.opened.enter_context(open_box(Level.NAMESPACES, limits, self.course.root))
 
     def grade(self, exercise: Exercise, attempt: Path | str, **settings: Any) -> ExerciseResult:
-        """Grade a file or a text, without a search for the line. settings: of the judge, and is_short."""
+        """Grade a file or a text, without a search for the line.
+
+        settings: of the judge, and is_short.
+        """
         text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
         source = AttemptSource(f"{exercise.stem}.py", text)
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
@@ -166,7 +174,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives one process all cases of files, of an exercise those of one file, of its attempts those of one claim."""
+    """Gives one process all cases of files, of an exercise those of one file, of its attempts those
+    of one claim.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
@@ -185,7 +195,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Let every report hold its claim: what it is about, what it says, what is next, and the share of cases that must hold."""
+    """Let every report hold its claim: what it is about, what it says, what is next, and the share
+    of cases that must hold.
+    """
     lines = [_line_of(item) for item in items]
     last = dict(zip(lines, items, strict=True))
     for item, line in zip(items, lines, strict=True):
@@ -194,7 +206,10 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
     exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
-    claim, says = next(item.iter_markers("claim")), str(item.obj.__doc__).rstrip(".")
+    claim, says = (
+        next(item.iter_markers("claim")),
+        " ".join(str(item.obj.__doc__).split()).rstrip("."),
+    )
     files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
     named = {name: path.relative_to(exercise.root) for name, path in files.items()}
     next_, about = (
@@ -206,7 +221,9 @@ def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong with the course."""
+    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong
+    with the course.
+    """
     report: Any = yield
     if call.excinfo is not None:
         error = call.excinfo.value
@@ -227,13 +244,17 @@ def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
 
 @pytest.fixture
 def trials(verified: Verified, exercise: Exercise) -> Trials:
-    """Return what is told of an exercise's mutants: nothing where their record is stale, as another claim says."""
+    """Return what is told of an exercise's mutants: nothing where their record is stale, as another
+    claim says.
+    """
     return verified.trials(exercise) or pytest.skip("its recording is stale")
 
 
 @pytest.fixture
 def report(record_property: Callable[[str, object], None]) -> Report:
-    """Return what says how many cases a test has, where that is not one, and of each that does not hold a line."""
+    """Return what says how many cases a test has, where that is not one, and of each that does not
+    hold a line.
+    """
 
     def say(cases: int, wrong: Sequence[str]) -> None:
         if not cases:

@@ -1,4 +1,6 @@
-"""Claims about attempts: stubs score 0, right ones full, and wrong ones that no mutant stands for get no name."""
+"""Claims about attempts: stubs score 0, right ones full, and wrong ones that no mutant stands for
+get no name.
+"""
 
 from __future__ import annotations
 

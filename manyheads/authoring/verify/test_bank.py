@@ -1,4 +1,6 @@
-"""Claims about the bank: every mutant and every pair is named, at any number, and beside unfinished functions."""
+"""Claims about the bank: every mutant and every pair is named, at any number, and beside unfinished
+functions.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def test_named(trials: Trials, mutant: Mutant) -> None:
     if told.stops:
         pytest.skip("none answers")
     if told.is_first(mutant.id):
-        # Another misconception that each check proves by itself, up to the first that proves none, or this one.
+        # Another misconception that each check proves by itself, up to the first that proves none,
+        # or this one.
         others = [
             *takewhile(lambda suspect: suspect not in ("", mutant.id), trials.suspects(mutant))
         ]
@@ -121,7 +124,8 @@ def test_weights(trials: Trials, module_mutant: Mutant) -> None:
         nn.Linear, "reset_parameters", lambda layer: (torch.rand(1), begin(layer))
     ):
         then = trials.told(module_mutant.namespace).names
-    # What it keeps from call to call may be why; of layers that are made anew in each call a hidden check proves it.
+    # What it keeps from call to call may be why; of layers that are made anew in each call a hidden
+    # check proves it.
     if then != first and (then or module_mutant.id not in trials.suspects(module_mutant)):
         assert then == trials.told(module_mutant.namespace).names, (
             f"{module_mutant.id} is named {first}, then {then}"

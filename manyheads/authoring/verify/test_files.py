@@ -1,4 +1,6 @@
-"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it, and lessons link to what exists."""
+"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it,
+and lessons link to what exists.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_check_names(exercise: Exercise) -> None:
 
 
 def _repeated_checks(file: Path) -> list[str]:
-    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
+    """Return a sentence for every check of this file that a later one of the same name replaces, so
+    that it never runs.
+    """
     sentences, line_of = list[str](), dict[str, int]()
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         for name in _names_defined(statement):
@@ -212,7 +216,8 @@ def test_visible_checks(exercise: Exercise, report: Report) -> None:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it, if any.
+    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it,
+    if any.
 
     label: the exercise, whether its stub or its solution ran, and the first line of the cell.
     """
@@ -230,7 +235,10 @@ class CellRun:
 
 
 def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
-    """Run the lesson with the stub and with the solution. Returns both runs of each cell with this tag."""
+    """Run the lesson with the stub and with the solution.
+
+    Returns both runs of each cell with this tag.
+    """
     with_stub = _run_cells(exercise, "stub", stub_of(exercise), tag)
     with_solution = _run_cells(
         exercise, "solution", exercise.solution.read_text(encoding="utf-8"), tag
@@ -239,7 +247,9 @@ def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
 
 
 def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[CellRun]:
-    """Run the check and prediction cells in their order, as a notebook does: later ones may use names of earlier ones."""
+    """Run the check and prediction cells in their order, as a notebook does: later ones may use
+    names of earlier ones.
+    """
     namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
     runs = []
     for cell in _cells(exercise):

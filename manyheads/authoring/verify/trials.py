@@ -1,4 +1,6 @@
-"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for the trial."""
+"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for
+the trial.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ class Told:
 
 
 class Trials:
-    """Puts an exercise's public calls to trusted code, and single hidden checks. Each mutant is asked once."""
+    """Puts an exercise's public calls to trusted code, and single hidden checks.
+
+    Each mutant is asked once.
+    """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
         self.exercise, self.bank, self.recording = (
@@ -59,7 +64,10 @@ class Trials:
         self._alone: dict[object, Told] = {}
 
     def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
-        """Return the hidden checks that a mutant fails, by the record. how: "1" by the check itself, "2" by a condition."""
+        """Return the hidden checks that a mutant fails, by the record.
+
+        how: "1" by the check itself, "2" by a condition.
+        """
         return [
             id_
             for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True)
@@ -67,7 +75,9 @@ class Trials:
         ]
 
     def by_rounding(self, mutant: Mutant) -> list[int]:
-        """Return the calls whose answers rounding may decide, if the mutant differs from the reference in no other call."""
+        """Return the calls whose answers rounding may decide, if the mutant differs from the
+        reference in no other call.
+        """
         _, recorded = self._rows[id(mutant)]
         return (
             []
@@ -76,14 +86,20 @@ class Trials:
         )
 
     def alone(self, mutant: Mutant) -> Told:
-        """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""
+        """Return what is told of a mutant.
+
+        Of those that answer alike by the record, the first is asked.
+        """
         key = (mutant.id, self._rows[id(mutant)][1].answers)
         if key not in self._alone:
             self._alone[key] = self.told(mutant.namespace)
         return self._alone[key]
 
     def told(self, namespace: Namespace) -> Told:
-        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away."""
+        """Return what is told of a wrong attempt.
+
+        Hidden checks add names to these, and take none away.
+        """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             told = answer_public_calls(
@@ -92,7 +108,9 @@ class Trials:
         return Told(told, attempt.transcript)
 
     def suspects(self, mutant: Mutant) -> Iterator[str]:
-        """Yield the misconception that each check which a mutant fails proves by itself; "" where it proves none."""
+        """Yield the misconception that each check which a mutant fails proves by itself; "" where
+        it proves none.
+        """
         for check in self.failed(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
             yield self._catalogue.run(
@@ -100,7 +118,9 @@ class Trials:
             )[0].suspect
 
     def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
-        """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
+        """Yield the names of pairs with fewer changes that behave so: beside the other fault a
+        change may do nothing.
+        """
         for one, other in ((first, second), (second, first)):
             for fewer in (
                 mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()
@@ -111,7 +131,9 @@ class Trials:
 
     @cached_property
     def unfinished(self) -> Sequence[tuple[str, Namespace, Told]]:
-        """Of each function but the first: its name, its and later ones' stubs, and what is told of the reference with them."""
+        """Of each function but the first: its name, its and later ones' stubs, and what is told of
+        the reference with them.
+        """
         reference = self._catalogue.reference(self.exercise).namespace
         asked = {target_of(call) for call in self.recording.calls}
         names = [name for name in reference if name in asked]

@@ -1,6 +1,7 @@
 """What an attempt answers: a Reply, or a Traced to a TraceCall.
 
-An annotation says what a field may hold on the wire, with its bounds: `manyheads.box.replies` reads nothing else.
+An annotation says what a field may hold on the wire, with its bounds: `manyheads.box.replies` reads
+nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ ELEMENTS = 16_384  # the most numbers of a crop
 
 
 class Between(NamedTuple):
-    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many numbers a tensor has."""
+    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many
+    numbers a tensor has.
+    """
 
     least: int
     most: int
@@ -70,8 +73,8 @@ class Raised:
 
     line: the innermost line of the student's own file in the traceback, None if there is none.
     part: while a file is loaded, the line at which the part begins that raised it.
-    in_written: of a NotImplementedError, whether the function that raises it has something written in it. The worker does not
-    say so: it is read from the text.
+    in_written: of a NotImplementedError, whether the function that raises it has something written
+    in it. The worker does not say so: it is read from the text.
     """
 
     type: Name
@@ -87,7 +90,8 @@ class Raised:
 class Output:
     """What one run returned, or one step of it at one leaf of its form.
 
-    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an ndarray, a list, a text.
+    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an
+    ndarray, a list, a text.
     """
 
     # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
@@ -195,9 +199,11 @@ class TensorInfo:
 class Step:
     """One operation of a line, however often it ran.
 
-    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in each. storage: how the output's
-    memory relates to the inputs; empty if unknown. input_count, output_count: how many tensors went in and came out, of
-    which the first are listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first runs.
+    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in
+    each. storage: how the output's memory relates to the inputs; empty if unknown.
+    input_count, output_count: how many tensors went in and came out, of which the first are
+    listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first
+    runs.
     """
 
     name: Annotated[str, Between(0, 60)]
@@ -215,7 +221,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """The answer to a TraceCall. `order`: indices into `steps`. `dropped`: how many operations were not recorded."""
+    """The answer to a TraceCall.
+
+    `order`: indices into `steps`. `dropped`: how many operations were not recorded.
+    """
 
     reply: Reply
     steps: Annotated[tuple[Step, ...], Between(0, STEPS)]

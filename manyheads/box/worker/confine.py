@@ -53,14 +53,17 @@ _QUIET = NO_SUID | NO_DEV | NO_EXEC
 
 
 def mount_reduced_proc() -> bool:
-    """Mount over /proc the part that a GPU's driver reads. Returns False if this kernel does not allow that.
+    """Mount over /proc the part that a GPU's driver reads.
 
-    CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise). The
-    other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only itself, in
-    a procfs of its own PID namespace: not even the processes that it starts.
+    Returns False if this kernel does not allow that.
 
-    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
-    user namespace of its own, in which these mounts are locked.
+    CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with
+    error 304 otherwise). The other paths are those that libcuda.so.1 contains and those that
+    libnvidia-container mounts. An attempt sees only itself, in a procfs of its own PID namespace:
+    not even the processes that it starts.
+
+    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it:
+    before the attempt enters a user namespace of its own, in which these mounts are locked.
     """
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
@@ -111,10 +114,13 @@ _LAST_CAPABILITY = 40
 
 
 def seal_devices() -> None:
-    """Mount each device file read-only, for all attempts. It can still be written to, but its times cannot be set.
+    """Mount each device file read-only, for all attempts.
 
-    Everybody may set the time of a file that everybody may write, so a later run could have read a note in it. bubblewrap
-    cannot do this: what it mounts read-only is no device any more. Needs CAP_SYS_ADMIN in the box's user namespace.
+    It can still be written to, but its times cannot be set.
+
+    Everybody may set the time of a file that everybody may write, so a later run could have read a
+    note in it. bubblewrap cannot do this: what it mounts read-only is no device any more. Needs
+    CAP_SYS_ADMIN in the box's user namespace.
     """
     for entry in os.scandir("/dev"):
         if not entry.is_dir(follow_symlinks=False):
@@ -127,7 +133,10 @@ class PidNamespaces:
     """Makes each child of this process PID 1 of its own PID namespace."""
 
     def __init__(self) -> None:
-        """Needs CAP_SYS_ADMIN in the box's user namespace. No attempt inherits that: it enters a user namespace of its own."""
+        """Needs CAP_SYS_ADMIN in the box's user namespace.
+
+        No attempt inherits that: it enters a user namespace of its own.
+        """
         self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._used = False
 
@@ -140,7 +149,8 @@ class PidNamespaces:
 
 
 def enter_namespaces(limits: Limits) -> None:
-    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and an empty /proc.
+    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm
+    and an empty /proc.
 
     On a GPU, /proc holds the part that the driver reads.
     """

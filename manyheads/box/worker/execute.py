@@ -39,7 +39,8 @@ UNASKED = "nothing"
 class Run:
     """What the steps returned, up to the first that returned another structure than is asked.
 
-    read: the outputs of the earlier steps, as they were when each returned: a later step may change them in place.
+    read: the outputs of the earlier steps, as they were when each returned: a later step may change
+        them in place.
     """
 
     form: Form
@@ -168,7 +169,9 @@ def _around(
 
 
 def _seed(seed: int) -> None:
-    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces for absent devices."""
+    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces
+    for absent devices.
+    """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -212,7 +215,9 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
 
 
 def _bound(subject: Any, step: FollowUp) -> FollowUp:
-    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them in the signature."""
+    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them
+    in the signature.
+    """
     if not step.kwargs or not hasattr(subject, "__wrapped__"):
         return step
     bound = inspect.signature(subject).bind(*step.args, **step.kwargs)
@@ -267,10 +272,11 @@ def _gradients(
     built: Sequence[Built],
     monitor: OpMonitor | None,
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the sum of (output * cotangent).sum() for every argument and parameter, None where none arrives.
+    """Return the gradients of the sum of (output * cotangent).sum() for every argument and
+    parameter, None where none arrives.
 
-    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of the sum of squares of the
-    arguments' gradients, too.
+    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of
+    the sum of squares of the arguments' gradients, too.
     """
     leaves, wanted = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
@@ -288,7 +294,8 @@ def _gradients(
     ]
     if not reached:
         return dict.fromkeys(wanted)
-    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
+    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh
+    # process.
     sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
     total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
     found = torch.autograd.grad(
@@ -306,7 +313,9 @@ def _gradients(
 
 
 def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
-    """Return every argument and every parameter that requires a gradient, by their names in the reply."""
+    """Return every argument and every parameter that requires a gradient, by their names in the
+    reply.
+    """
     wanted: dict[str, Tensor] = {}
     for name, value in call.arguments.items():
         if "kwargs." in name:
@@ -323,7 +332,10 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
 
 
 def on_its_device(call: Call) -> Call:
-    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors and arrays never."""
+    """Return the call with its tensors moved to its device.
+
+    Modules are moved when they are built, meta tensors and arrays never.
+    """
     where = call.device
     if where is None or call.arrays:
         return call
@@ -341,7 +353,9 @@ def on_its_device(call: Call) -> Call:
 
 
 def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
-    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no autocast."""
+    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no
+    autocast.
+    """
     if dtype is None:
         return nullcontext()
     device = next((value.device.type for value in values if isinstance(value, Tensor)), "cpu")
@@ -350,7 +364,9 @@ def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextMan
 
 @contextmanager
 def _peak_memory(bytes_: list[int]) -> Iterator[None]:
-    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where no device reports it."""
+    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where
+    no device reports it.
+    """
     before = 0
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()

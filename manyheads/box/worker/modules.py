@@ -19,7 +19,10 @@ _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype,
 def is_same(
     a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
 ) -> bool:
-    """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
+    """Return whether nothing of two objects is seen to differ.
+
+    met: by their ids, those that were looked at.
+    """
     met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
         return True
@@ -94,7 +97,10 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 
 
 def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
-    """Call what makes the module. Raises whatever the attempt's code raises, and TypeError where it makes none."""
+    """Call what makes the module.
+
+    Raises whatever the attempt's code raises, and TypeError where it makes none.
+    """
     make = lookup(namespace, build.target)
     kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
     with _without_init() if build.skip_init else nullcontext():
@@ -105,7 +111,10 @@ def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
 
 
 def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
-    """Return the attempt's function or class of that name. Raises AttributeError if there is none."""
+    """Return the attempt's function or class of that name.
+
+    Raises AttributeError if there is none.
+    """
     found = namespace.get(name)
     if not callable(found):
         raise AttributeError(f"{name} is not defined in this file")
@@ -122,7 +131,10 @@ def plain_argument(value: object) -> object:
 
 
 class Module(nn.Module):
-    """The module made from a StandIn: layers and attributes, without a forward. AttributeErrors tell its name."""
+    """The module made from a StandIn: layers and attributes, without a forward.
+
+    AttributeErrors tell its name.
+    """
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
@@ -157,7 +169,9 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters, each under the shortest of its names: a layer may stand in a list, too."""
+    """Return the parameters, each under the shortest of its names: a layer may stand in a list,
+    too.
+    """
     names: dict[nn.Parameter, str] = {}
     for name, parameter in sorted(
         module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")
@@ -167,12 +181,16 @@ def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
-    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is not a random weight."""
+    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is
+    not a random weight.
+    """
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the unregistered tensors in the module's attributes, also in lists, tuples and dicts."""
+    """Return the unregistered tensors in the module's attributes, also in lists, tuples and
+    dicts.
+    """
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
@@ -191,7 +209,9 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
-    """Return the tensor at a dotted name, registered or not, so that values are judged even if registration is wrong."""
+    """Return the tensor at a dotted name, registered or not, so that values are judged even if
+    registration is wrong.
+    """
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -207,7 +227,9 @@ def _entry(tensor: Tensor) -> Entry:
 
 
 def _plain(value: object) -> Attribute:
-    """Return a number or a text as it is; of anything else, and of a number that no tensor holds, the name of its type."""
+    """Return a number or a text as it is; of anything else, and of a number that no tensor holds,
+    the name of its type.
+    """
     kind: Any = type(value)  # isinstance would ask the value's own __class__
     if kind is bool:
         return value is True
@@ -221,7 +243,8 @@ def _plain(value: object) -> Attribute:
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In place of a random initial value.
 
-    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its memory before.
+    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its
+    memory before.
     """
     if tensor.is_contiguous():
         with torch.no_grad():

@@ -42,7 +42,10 @@ def _is_fused(function: Any) -> bool:
 
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
-    """Return whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
+    """Return whether this is a kernel of fused attention.
+
+    Only SDPA's mathematical backend uses `_safe_softmax`.
+    """
     return any(
         name in str(kernel)
         for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax")
@@ -52,7 +55,8 @@ def _is_fused_kernel(kernel: Any) -> bool:
 def _is_fused_in_graph(result: object) -> bool:
     """Return whether the result's autograd graph contains fused attention.
 
-    Code that hides its operations from the modes below cannot hide them in the graph without losing its gradients.
+    Code that hides its operations from the modes below cannot hide them in the graph without losing
+    its gradients.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
     seen, left = {start}, [start]
@@ -76,7 +80,8 @@ def _may_mix(kernel: Any) -> bool:
 def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
     """Zeros for a copy from the meta device, which has no numbers; None for any other operation.
 
-    So a call goes on after such a copy, and what is computed from it shows where the tensor was moved to.
+    So a call goes on after such a copy, and what is computed from it shows where the tensor was
+    moved to.
     """
     if (
         kernel is _TO_COPY
@@ -92,13 +97,17 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
 
 
 def _name_of(kernel: Any) -> str:
-    """Return what PyTorch calls one of its own kernels, without the overload; empty for any other."""
+    """Return what PyTorch calls one of its own kernels, without the overload; empty for any
+    other.
+    """
     space, _, name = str(kernel).partition(".")
     return name.partition(".")[0] if space == "aten" else ""
 
 
 def _is_dense(value: object) -> bool:
-    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
+    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a
+    nested one.
+    """
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
 
@@ -135,7 +144,9 @@ class _Functions(TorchFunctionMode):
 
 
 def _new(*args: Any, **kwargs: Any) -> Tensor:
-    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names its parameters."""
+    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names
+    its parameters.
+    """
     with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
         made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
     return made
@@ -144,9 +155,9 @@ def _new(*args: Any, **kwargs: Any) -> Tensor:
 class OpMonitor(TorchDispatchMode):
     """`with OpMonitor() as seen: ...`, then `seen.operations()`.
 
-    Under this mode everything can be done that can be done without it. Operators of a higher order (flex_attention, cond)
-    refuse other modes, and the constructor of a tensor's subclass (such as CausalBias) fails where a mode has seen the tensor
-    that it makes.
+    Under this mode everything can be done that can be done without it. Operators of a higher order
+    (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such as
+    CausalBias) fails where a mode has seen the tensor that it makes.
     """
 
     supports_higher_order_operators = True
@@ -177,7 +188,8 @@ class OpMonitor(TorchDispatchMode):
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
-        """Do not count tensors that the fused function makes internally, which depends on layout and device.
+        """Do not count tensors that the fused function makes internally, which depends on layout
+        and device.
 
         If all fast kernels are disabled, they are counted: then the caller chose the slow path.
         """

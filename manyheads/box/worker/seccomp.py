@@ -1,21 +1,27 @@
-"""The seccomp filter of an attempt: which system calls it may make, and the program that the kernel runs.
+"""The seccomp filter of an attempt: which system calls it may make, and the program that the kernel
+runs.
 
-The list is what Python and torch need. It was recorded (strace) from all right and wrong attempts of the course and the
-honest ones of `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with Python 3.11 to 3.13, and completed by harmless
-calls of the same kind, so that another C library or kernel costs nobody a point. What is not here fails with EPERM, and what
-is newer than the list with ENOSYS. Left out on purpose, because it carries a message to another attempt or a later run, or
+The list is what Python and torch need. It was recorded (strace) from all right and wrong attempts
+of the course and the honest ones of `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with
+Python 3.11 to 3.13, and completed by harmless calls of the same kind, so that another C library or
+kernel costs nobody a point. What is not here fails with EPERM, and what is newer than the list with
+ENOSYS. Left out on purpose, because it carries a message to another attempt or a later run, or
 tells of one:
 
-- the page cache: preadv2 with flags (RWF_NOWAIT), fadvise64, readahead, mincore, cachestat, sync_file_range, splice and its
-  like, openat2 (RESOLVE_CACHED), mlock, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_*, MADV_COLLAPSE, MADV_MERGEABLE;
-- what belongs to an open file or to a file, not to a process: locks, leases, owners and signals, write hints, watches;
+- the page cache: preadv2 with flags (RWF_NOWAIT), fadvise64, readahead, mincore, cachestat,
+  sync_file_range, splice and its like, openat2 (RESOLVE_CACHED), mlock, MADV_COLD, MADV_PAGEOUT,
+  MADV_POPULATE_*, MADV_COLLAPSE, MADV_MERGEABLE;
+- what belongs to an open file or to a file, not to a process: locks, leases, owners and signals,
+  write hints, watches;
 - sockets with a name: an attempt has unnamed pairs only.
 
-No program is started, because execve makes a process dumpable again. A mapping may be shared: what an attempt can open for
-writing is its own, and a shared mapping of anything else cannot be written to.
+No program is started, because execve makes a process dumpable again. A mapping may be shared: what
+an attempt can open for writing is its own, and a shared mapping of anything else cannot be written
+to.
 
-Classic BPF is written out here because it is short, and no maintained binding installs without a compiler or a system
-library. Source: seccomp(2), linux/filter.h, the kernel's syscall tables and the manual pages of these calls.
+Classic BPF is written out here because it is short, and no maintained binding installs without a
+compiler or a system library. Source: seccomp(2), linux/filter.h, the kernel's syscall tables and
+the manual pages of these calls.
 """
 
 from __future__ import annotations
@@ -43,8 +49,8 @@ _Code = list[bytes]
 class Condition:
     """Whether the masked argument is, or with `wanted=False` is not, one of the values.
 
-    An argument is read as its lower 32 bits, because most are ints to the kernel; `upper` reads the other half, as a
-    pointer needs.
+    An argument is read as its lower 32 bits, because most are ints to the kernel; `upper` reads the
+    other half, as a pointer needs.
     """
 
     argument: int  # from 0
@@ -56,7 +62,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """Allows a call where all conditions of one of the alternatives hold; else the call fails with EPERM."""
+    """Allows a call where all conditions of one of the alternatives hold; else the call fails with
+    EPERM.
+    """
 
     alternatives: tuple[tuple[Condition, ...], ...]
 
@@ -68,7 +76,9 @@ Verdict = int | Rule
 
 
 def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: int) -> bytes:
-    """Return the program. Numbers that have no verdict fail with EPERM, and with ENOSYS from `first_unknown` on.
+    """Return the program.
+
+    Numbers that have no verdict fail with EPERM, and with ENOSYS from `first_unknown` on.
 
     Another architecture's calls, which the processor may understand too, end the process.
     """
@@ -194,32 +204,37 @@ _MORE_ON_CUDA: Numbers = {
     "setpgid": (109, 154), "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
     "execve": (59, 221), "execveat": (322, 281), "sendfile": (40, 71), "pkey_alloc": (330, 289),
     "pkey_free": (331, 290), "pkey_mprotect": (329, 288),
-    # Files that stand nowhere hold memory beyond every limit but a cgroup's; Python and torch need none.
+    # Files that stand nowhere hold memory beyond every limit but a cgroup's; Python and torch need
+    # none.
     "memfd_create": (319, 279),
 }  # fmt: skip
-# The C library and others fall back where these are "not implemented"; clone3 and openat2 hide their flags in memory.
+# The C library and others fall back where these are "not implemented"; clone3 and openat2 hide
+# their flags in memory.
 _NOT_IMPLEMENTED: Numbers = {"clone3": (435, 435), "openat2": (437, 437)}
 # calls newer than Linux 5.15 are "not implemented", too, so that callers fall back
 FIRST_UNKNOWN = 449
 
-# Flags of clone: of a thread or a fork, and the signal at its end; no namespace, no other parent, no tracer.
+# Flags of clone: of a thread or a fork, and the signal at its end; no namespace, no other parent,
+# no tracer.
 _FLAGS_OF_CLONE = 0x017D5FFF
-# Flags of mmap: shared or private, anonymous, at an address, stack, no reserve, populate, 32 bit; no huge pages of the
-# machine's pool, no locked memory.
+# Flags of mmap: shared or private, anonymous, at an address, stack, no reserve, populate, 32 bit;
+# no huge pages of the machine's pool, no locked memory.
 _FLAGS_OF_MMAP = 0x0013D873
 # Advice on memory: how it will be read, freeing, forks, dumps, huge pages, guards of stacks.
 _ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 102, 103)
 # advice that tells of other processes, or is kept in the page cache
 _KSM_AND_PAGE_CACHE = (12, 20, 21, 22, 23, 25)
-# Requests of ioctl: TCGETS and TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, FICLONE.
+# Requests of ioctl: TCGETS and TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX,
+# FICLONE.
 _REQUESTS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x40049409)
 # TIOCSTI, TIOCLINUX, FIOASYNC; and all that sockets know, which includes FIOSETOWN.
 _TERMINALS_AND_SIGNALS, _SOCKETS, _GROUP = (0x5412, 0x541C, 0x5452), (0x8900,), 0xFFFFFF00
 # Commands of fcntl: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ.
 _COMMANDS, _SETFL, _ASYNC = (0, 1, 2, 3, 1030, 1032), 4, 0x2000
 _SEALS = (1033, 1034)
-# Options of prctl: a parent's death, names, timer slack, THP, vector lengths and pointer keys of aarch64, names of memory,
-# no new privileges; of dumpable, capabilities, seccomp and speculation only what they are.
+# Options of prctl: a parent's death, names, timer slack, THP, vector lengths and pointer keys of
+# aarch64, names of memory, no new privileges; of dumpable, capabilities, seccomp and speculation
+# only what they are.
 _OPTIONS = (
     1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 50, 51, 52, 54, 56, 63, 64, 0x53564D41, 0x41555856,
 )  # fmt: skip
@@ -246,7 +261,8 @@ _RULES: dict[str, Verdict] = {
     "get_mempolicy": Rule([Condition(4, (0, _MPOL_F_MEMS_ALLOWED))]),
     "prlimit64": Rule([Condition(2, (0,)), Condition(2, (0,), upper=True)]),  # asks, sets nothing
 }
-# The driver's own requests and options are not documented, and nobody could record them: here they are refused by name.
+# The driver's own requests and options are not documented, and nobody could record them: here they
+# are refused by name.
 _RULES_ON_CUDA: dict[str, Verdict] = _RULES | {
     "socket": Rule([Condition(0, (_AF_UNIX,)), Condition(1, (_STREAM, _SEQPACKET), _SOCKET_TYPES)]),
     "ioctl": Rule(
@@ -287,17 +303,22 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
 @cache  # the zygote builds it for all attempts
 def program(machine: str, device: str = "cpu") -> bytes:
-    """Return the filter for a value of `platform.machine()`. Raises KeyError for an unknown machine.
+    """Return the filter for a value of `platform.machine()`.
 
-    On "cuda" an attempt may make a unix socket and listen on it, because CUDA does so when it starts and fails otherwise.
-    The socket is of no other use: connect and accept are refused.
+    Raises KeyError for an unknown machine.
+
+    On "cuda" an attempt may make a unix socket and listen on it, because CUDA does so when it
+    starts and fails otherwise. The socket is of no other use: connect and accept are refused.
     """
     column, architecture = ARCHITECTURES[machine]
     return assemble(architecture, verdicts(column, device == CUDA), FIRST_UNKNOWN)
 
 
 def install(device: str = "cpu") -> None:
-    """Install the filter in this process for good. Raises OSError if the kernel refuses, KeyError on an unknown machine."""
+    """Install the filter in this process for good.
+
+    Raises OSError if the kernel refuses, KeyError on an unknown machine.
+    """
     code = program(platform.machine(), device)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))

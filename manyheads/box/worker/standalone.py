@@ -1,4 +1,6 @@
-"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the system has them."""
+"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the
+system has them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read what a call returned, part by part, as its form asks. Plain numbers become a tensor: the kind says what they were."""
+"""Read what a call returned, part by part, as its form asks.
+
+Plain numbers become a tensor: the kind says what they were.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ def leaves_of(result: object, form: Form) -> list[object]:
 
 
 def output_of(result: Any) -> Output:
-    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its type."""
+    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its
+    type.
+    """
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(result)
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)

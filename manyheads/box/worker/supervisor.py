@@ -65,7 +65,10 @@ class Supervisor:
             self._reap(attempt)
 
     def _accept(self) -> bool:
-        """Start the attempt that the judge requests. Returns False if the judge has closed the socket."""
+        """Start the attempt that the judge requests.
+
+        Returns False if the judge has closed the socket.
+        """
         request, descriptors, _, _ = socket.recv_fds(self._control, 4096, 3)
         if request:
             receives, sends, lifeline = descriptors

@@ -1,7 +1,9 @@
-"""Trace one call, operation by operation: inputs and outputs, the line that ran it, and whether memory was copied.
+"""Trace one call, operation by operation: inputs and outputs, the line that ran it, and whether
+memory was copied.
 
-Only for display (`course trace`, `course plot`), never for a verdict: code that wants to hide from a mode can. Steps
-that differ only in their numbers are sent once, with the order in which they ran, so that a loop stays small.
+Only for display (`course trace`, `course plot`), never for a verdict: code that wants to hide from
+a mode can. Steps that differ only in their numbers are sent once, with the order in which they ran,
+so that a loop stays small.
 """
 
 from __future__ import annotations
@@ -74,7 +76,10 @@ class _Operation:
 
 @dataclass
 class _CurrentStep:
-    """The step that is being recorded. It has several operations if the student's line called a function with several."""
+    """The step that is being recorded.
+
+    It has several operations if the student's line called a function with several.
+    """
 
     frame: FrameType | None
     step: Step
@@ -128,7 +133,9 @@ class Tracer(TorchFunctionMode):
             self._dropped += 1
 
     def _where(self) -> tuple[list[_Place], FrameType | None]:
-        """Return the student's lines on the stack, outermost first, and the frame that the innermost one called, if any."""
+        """Return the student's lines on the stack, outermost first, and the frame that the
+        innermost one called, if any.
+        """
         places: list[_Place] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
@@ -216,7 +223,9 @@ def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | No
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
-    """Return the name of what the student's line called: a layer, another library's function, or a torch operation."""
+    """Return the name of what the student's line called: a layer, another library's function, or a
+    torch operation.
+    """
     name = operation.name
     if frame is not None and (_is_module_call(frame) or frame.f_code.co_name == "__init__"):
         name = type(frame.f_locals.get("self")).__name__
@@ -236,7 +245,9 @@ def _is_module_call(frame: FrameType) -> bool:
 
 
 def _names_the_step(frame: FrameType) -> bool:
-    """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
+    """Return whether a step with several operations is named after this frame: a function of torch
+    that ran them.
+    """
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
     return (
         in_torch
@@ -268,7 +279,10 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
 
 
 def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
-    """Return how the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
+    """Return how the output's memory relates to the inputs (`Step.storage`).
+
+    `moves`: the operation changes no number.
+    """
     if any(_version(t) != version for t, _, version in before):
         return "in place"
     if any(t is out for t, _, _ in before):
@@ -282,7 +296,9 @@ def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
+    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or
+    float32; None if impossible.
+    """
     plain = type(tensor) in (
         Tensor,
         nn.Parameter,
@@ -306,7 +322,9 @@ def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
 
 
 def _memory(tensor: Tensor) -> int:
-    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
+    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on
+    meta).
+    """
     return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 

@@ -1,6 +1,8 @@
-"""Train a small language model with the attempt's attention, a step for each message; the model stays in between.
+"""Train a small language model with the attempt's attention, a step for each message; the model
+stays in between.
 
-nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display (`course train`), never for a
+nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display
+(`course train`), never for a
 verdict: student code in this process can forge any loss.
 """
 
@@ -58,9 +60,11 @@ class LanguageModel(nn.Module):
 
 @torch.no_grad()
 def initialise(model: nn.Module) -> None:
-    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an embedding with 0.3².
+    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an
+    embedding with 0.3².
 
-    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and keeps them.
+    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and
+    keeps them.
     """
     for name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not at_most_two_values(parameter):
@@ -101,7 +105,10 @@ class Trainer:
     model: LanguageModel
 
     def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Answer one message. Exceptions of the attempt are in the reply. `source`: the attempt's file name."""
+        """Answer one message.
+
+        Exceptions of the attempt are in the reply. `source`: the attempt's file name.
+        """
         try:
             with torch.enable_grad():
                 if isinstance(message, InitModel):

@@ -1,7 +1,8 @@
 """Messages as bytes: data only, never a pickle.
 
-`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and `from_body` turn our
-message classes into such a body. The judge reads replies with a stricter reader of its own (`manyheads.box.replies`).
+`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and
+`from_body` turn our message classes into such a body. The judge reads replies with a stricter
+reader of its own (`manyheads.box.replies`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ _BY_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 
 
 def pack(body: object, tensors: list[Tensor]) -> bytes:
-    """Return one framed message: a safetensors file. It is written here because the library's writer takes five times as long.
+    """Return one framed message: a safetensors file.
+
+    It is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
     """
@@ -76,10 +79,13 @@ def header(body: object, tensors: list[Tensor]) -> bytes:
 
 
 def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
-    """Return the body and the tensors of one message, without its length. The tensors lie in the payload, which nobody else uses.
+    """Return the body and the tensors of one message, without its length.
 
-    They are read here because the library copies them, and takes three times as long. Raises an exception of any kind for
-    what is no message. What is one in another spelling than `header`'s is read, too.
+    The tensors lie in the payload, which nobody else uses.
+
+    They are read here because the library copies them, and takes three times as long. Raises an
+    exception of any kind for what is no message. What is one in another spelling than `header`'s is
+    read, too.
     """
     (length,) = _HEADER_LENGTH.unpack_from(payload)
     start = _HEADER_LENGTH.size + length
@@ -104,7 +110,10 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """Return the JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
+    """Return the JSON body of a message.
+
+    Fields with their default are left out; tensors are appended to `tensors`.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):

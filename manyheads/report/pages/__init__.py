@@ -1,4 +1,5 @@
-"""Results as self-contained HTML pages, one for the class and one for each student: files that load nothing.
+"""Results as self-contained HTML pages, one for the class and one for each student: files that load
+nothing.
 
 Each is written whole or not at all. Everything that is put into a page is escaped.
 """
@@ -39,11 +40,14 @@ def write_pages(
     not_graded: Sequence[NotGraded] = (),
     of_class: Collection[str] = (),
 ) -> Path:
-    """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
+    """Write the class page and a page for each student. Returns the path of the class page. Raises
+    CourseFault.
 
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
-    left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
-    of_class: also students of whom nothing is shown now, such as those of another section: their pages stay.
+    left_out: a sentence for each file that could not be read. not_graded: what was handed in and
+        not graded.
+    of_class: also students of whom nothing is shown now, such as those of another section: their
+        pages stay.
     """
     students = [*dict.fromkeys([*view.by_student, *of_class])]
     pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
@@ -73,7 +77,9 @@ def write_pages(
 
 
 def student_page(view: ClassView, results: Sequence[Result]) -> str:
-    """Return the page of one student with these results, in the course's order, by itself and without pictures."""
+    """Return the page of one student with these results, in the course's order, by itself and
+    without pictures.
+    """
     return _of_student(_environment(view), results)
 
 
@@ -98,7 +104,9 @@ def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:
-    """Return where the pages go within a folder of results: where no student's results are, whatever students are called."""
+    """Return where the pages go within a folder of results: where no student's results are,
+    whatever students are called.
+    """
     taken, name = {folded(student) for student in students}, "report"
     while name in taken:
         name += "-pages"
@@ -106,7 +114,9 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 
 
 def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -> Environment:
-    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what the pages are about."""
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what
+    the pages are about.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -125,8 +135,8 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         "css": Markup(css),
         "script": Markup(script),
         "script_digest": f"sha256-{_digest(script)}",
-        # Allow only this style and images in the page itself, and on the class page its one script. Nothing else is loaded
-        # or run, whatever a page contains.
+        # Allow only this style and images in the page itself, and on the class page its one script.
+        # Nothing else is loaded or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
         "view": view,

@@ -1,4 +1,5 @@
-"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far as ours use it.
+"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far
+as ours use it.
 
 What it does not know of (a key, an action, a context, a sign) is an error, never a guess.
 """
@@ -41,7 +42,9 @@ class ActionFailed(Exception):
 
 
 def evaluate(expression: str, known: Mapping[str, Any]) -> Any:
-    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError at any other context."""
+    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError
+    at any other context.
+    """
 
     def read(name: str) -> Any:
         first, *parts = name.split(".")
@@ -235,7 +238,9 @@ def load_workflow(text: str) -> dict[str, Any]:
 
 
 def checkout(run: Run, job: Job, repository: str = "school/class", **given: str) -> None:
-    """The repository at a commit or at its default branch. A private one opens with its key alone."""
+    """The repository at a commit or at its default branch. A private one opens with its key
+    alone.
+    """
     ref, key, path = given.pop("ref", "main"), given.pop("ssh-key", ""), given.pop("path", ".")
     assert given == {"persist-credentials": "false"}, given
     bare = run.service.repositories / f"{repository}.git"
@@ -261,7 +266,9 @@ def setup_python(run: Run, job: Job, **given: str) -> Mapping[str, str]:
 
 
 def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[str, str]:
-    """A folder becomes an artifact: a name is given once in a run, however often that is run again."""
+    """A folder becomes an artifact: a name is given once in a run, however often that is run
+    again.
+    """
     assert given == {"if-no-files-found": "error"}
     artifacts = run.folder / "artifacts"
     if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
@@ -281,7 +288,9 @@ def download(run: Run, job: Job, path: str, **given: str) -> None:
 
 
 def cache(run: Run, job: Job, path: str, key: str, **given: str) -> None:
-    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that went well left is kept."""
+    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that
+    went well left is kept.
+    """
     start = given.pop("restore-keys", key)
     assert not given
     caches, target = run.service.repositories.parent / "caches", job.work / path

@@ -1,4 +1,6 @@
-"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with rights by token."""
+"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with
+rights by token.
+"""
 
 from __future__ import annotations
 
