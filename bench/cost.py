@@ -164,7 +164,8 @@ def main() -> None:
     parser.add_argument("--only", choices=MEASUREMENTS)
     options = parser.parse_args()
     print(
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {version('torch')}, {time.strftime('%B %Y')}"
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {version('torch')}, "
+        f"{time.strftime('%B %Y')}"
     )
     for name in [options.only] if options.only else MEASUREMENTS:
         head, *rows = MEASUREMENTS[name](options.students, options.pairs)

@@ -30,11 +30,13 @@ def main() -> None:
     except CourseFault as fault:
         sys.exit(f"bench.gpu: no box: {fault}")
     print(
-        f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} s (of {STARTS})."
+        f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} "
+        f"s (of {STARTS})."
     )
     on_gpu, on_cpu = (student(course, device) for device in ("cuda", "cpu"))
     print(
-        f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU."
+        f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, "
+        f"{on_cpu:.1f} s on the CPU."
     )
 
 

@@ -52,7 +52,8 @@ TEXTS = """\
 mask_reversed:
   title: "You hid the past and showed the future."
   explanation: "A query may attend to keys at or before its own position."
-  hints: ["What may query 0 see?", "Look at the line with tril or triu.", "Keep the lower triangle."]
+  hints: ["What may query 0 see?", "Look at the line with tril or triu.", "Keep the lower \
+triangle."]
 """
 
 
@@ -83,7 +84,8 @@ class Ours(Class):
         files = {
             "course.yaml": COURSE,
             f"solutions/attention/01_{NAME}.py": (
-                f'# %% [markdown]\n# # Six functions\n\n# %% tags=["setup"]\n{imports}\n\n\n# %% tags=["solution"]\n{marked}'
+                f'# %% [markdown]\n# # Six functions\n\n# %% tags=["setup"]\n{imports}\n\n\n'
+                f'# %% tags=["solution"]\n{marked}'
             ),
             f"grader/checks/test_{NAME}.py": hidden(),
             f"grader/misconceptions/{NAME}.py": BANK,
@@ -132,7 +134,8 @@ class Pytest(Class):
     GRADE = """\
 for student in $(ls submitted); do
     cp tests/test_it.py submitted/$student/
-    (cd submitted/$student && "{python}" -m pytest -q -p no:timeout -p no:xdist --junitxml=../../results/$student.xml) || true
+    (cd submitted/$student && "{python}" -m pytest -q -p no:timeout -p no:xdist \
+--junitxml=../../results/$student.xml) || true
 done
 """
 

@@ -258,8 +258,8 @@ def compare(
         apart = [said for said in each.values() if _ids(said, "graded") != _ids(said, "home")]
         silent = sum(not _ids(said, "home") for said in apart)
         yield (
-            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on {len(apart)}, "
-            f"and on {silent} of these the student's side has none"
+            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on "
+            f"{len(apart)}, and on {silent} of these the student's side has none"
         )
     yield from (f"only in one file: {attempt}" for attempt in sorted(old.keys() ^ new.keys()))
 
@@ -284,7 +284,10 @@ def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
             of_kind = [attempt for attempt in of_kind if _names_more_than_the_stub(attempt)]
         held = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
         same = sum(_ids(attempt, "graded") == _ids(attempt, "home") for attempt in of_kind)
-        yield f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} of {len(of_kind)} |"
+        yield (
+            f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} "
+            f"of {len(of_kind)} |"
+        )
 
 
 def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:

@@ -60,7 +60,10 @@ else:
 }
 _JUDGED = {
     "shape": 'assert_shape(attempt.call("{f}", *a), reference.call("{f}", *a).output.shape)\n',
-    "dtype": 'expect(attempt.call("{f}", *a).dtype == reference.call("{f}", *a).dtype, "another dtype")\n',
+    "dtype": (
+        'expect(attempt.call("{f}", *a).dtype == reference.call("{f}", *a).dtype, "another '
+        'dtype")\n'
+    ),
     "values": 'assert_matches(attempt.call("{f}", *a), reference.call("{f}", *a))\n',
     "gradients": """\
 g = draw(*reference.call("{f}", *a).output.shape)
@@ -79,7 +82,10 @@ _LAYERS = {
     "gradients": "GRADIENTS",
     "refused": "HYGIENE",
 }
-_IMPORTS = "from manyheads.checks import Layer, assert_gradients_match, assert_matches, assert_refused, assert_shape, check, expect\n"
+_IMPORTS = (
+    "from manyheads.checks import Layer, assert_gradients_match, assert_matches, "
+    "assert_refused, assert_shape, check, expect\n"
+)
 
 
 def plain() -> dict[str, str]:
@@ -101,7 +107,10 @@ def hidden() -> str:
             f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple)
         )
         body = _drawn(arguments, "draw({})") + _JUDGED[kind].format(f=f, names=names)
-        head = f"@check(points=1, layer=Layer.{_LAYERS[kind]})\ndef test_{f}_{kind}(attempt, reference, draw):\n"
+        head = (
+            f"@check(points=1, layer=Layer.{_LAYERS[kind]})\n"
+            f"def test_{f}_{kind}(attempt, reference, draw):\n"
+        )
         parts.append(f'{head}    """{f}: {kind}"""\n{indent(body, "    ")}')
     return "\n\n".join(parts)
 

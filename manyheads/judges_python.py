@@ -34,4 +34,7 @@ def said_of_a_newer_python(root: Path) -> str:
     version = judges_python(root)
     if not version or tuple(map(int, version.split("."))) >= sys.version_info[:2]:
         return ""
-    return f"note: attempts are judged with Python {version}, and this is {PYTHON}: what is newer is not valid there"
+    return (
+        f"note: attempts are judged with Python {version}, and this is {PYTHON}: what is "
+        "newer is not valid there"
+    )

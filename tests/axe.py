@@ -33,8 +33,9 @@ def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> lis
         else {"type": "tag", "values": RULES}
     )
     found = browser.js(
-        f"axe.run({{exclude: {[[each] for each in others]}}}, {{runOnly: {only}}}).then(r => r.violations.map(v => "
-        "v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(' | ')))"
+        f"axe.run({{exclude: {[[each] for each in others]}}}, {{runOnly: {only}}}).then(r => "
+        "r.violations.map(v => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => "
+        "n.html.slice(0, 120)).join(' | ')))"
     )
     assert isinstance(found, list)
     return found

@@ -26,7 +26,10 @@ TINY = REPOSITORY / "tests" / "tiny_course"
 
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
-BY_SUMS = "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+BY_SUMS = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n"
+    "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
 CLASS = {
     "ada": BY_SUMS,
     "ben": BY_SUMS.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),

@@ -86,15 +86,34 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert list(missing(page, page.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize(("page", "text", "name"), [
-    pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
-    pytest.param("faq", "run `python tests/none/test_it.py > x`", "tests/none/test_it.py", id="a file in a command"),
-    pytest.param("faq", "[more](nowhere.md)", "nowhere.md", id="a page"),
-    pytest.param("faq", "[more](threat-model.md#no-such-part)", "threat-model.md#no-such-part", id="a heading"),
-    pytest.param("architecture", "`manyheads/errors.py` `spell`", "spell", id="a function of no file"),
-    pytest.param("architecture", "`manyheads/result.py` `Result.go`", "Result.go", id="a method of none"),
-    pytest.param("architecture", "call `grade` first", "grade", id="a function without its file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "text", "name"),
+    [
+        pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
+        pytest.param(
+            "faq",
+            "run `python tests/none/test_it.py > x`",
+            "tests/none/test_it.py",
+            id="a file in a command",
+        ),
+        pytest.param("faq", "[more](nowhere.md)", "nowhere.md", id="a page"),
+        pytest.param(
+            "faq",
+            "[more](threat-model.md#no-such-part)",
+            "threat-model.md#no-such-part",
+            id="a heading",
+        ),
+        pytest.param(
+            "architecture", "`manyheads/errors.py` `spell`", "spell", id="a function of no file"
+        ),
+        pytest.param(
+            "architecture", "`manyheads/result.py` `Result.go`", "Result.go", id="a method of none"
+        ),
+        pytest.param(
+            "architecture", "call `grade` first", "grade", id="a function without its file"
+        ),
+    ],
+)
 def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
     assert list(missing(ROOT / "docs" / f"{page}.md", text)) == [name]
 
@@ -127,7 +146,10 @@ def test_a_page_has_short_sentences(page: Path) -> None:
 
 
 def test_words_are_counted_by_sentence_cell_and_item() -> None:
-    text = "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n| a b c d | e |\n|---|---|\n"
+    text = (
+        "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n"
+        "| a b c d | e |\n|---|---|\n"
+    )
     assert lengths(text) == [3, 3, 4, 4]
 
 
@@ -136,7 +158,7 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
         assert len(page.read_text(encoding="utf-8").splitlines()) <= most
 
 
-def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> (
+def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> (  # noqa: E501
     None
 ):
     rooms = re.findall(

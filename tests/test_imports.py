@@ -11,9 +11,28 @@ import pytest
 ENGINE = Path(__file__).parents[1] / "manyheads"
 # Each room imports from rooms before it alone: data flows one way, and so do imports.
 ROOMS = (
-    "errors", "visible", "judges_python", "whole", "result", "box.worker", "box", "course", "submission", "checks", "diagnosis", "lines", "judge", "student",
-    "report", "schemas", "authoring", "platforms", "notebook", "cli", "__main__",
-)  # fmt: skip
+    "errors",
+    "visible",
+    "judges_python",
+    "whole",
+    "result",
+    "box.worker",
+    "box",
+    "course",
+    "submission",
+    "checks",
+    "diagnosis",
+    "lines",
+    "judge",
+    "student",
+    "report",
+    "schemas",
+    "authoring",
+    "platforms",
+    "notebook",
+    "cli",
+    "__main__",
+)
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -103,10 +122,15 @@ def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
     assert cycle_in(ENGINE) == []
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    pytest.param("from .b import x", "from . import a", id="two modules"),
-    pytest.param("import engine.b", "def f():\n    from .a import y", id="one of them within a function"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("from .b import x", "from . import a", id="two modules"),
+        pytest.param(
+            "import engine.b", "def f():\n    from .a import y", id="one of them within a function"
+        ),
+    ],
+)
 def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
     folder = tmp_path / "engine"
     folder.mkdir()

@@ -57,15 +57,25 @@ def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> No
     assert Result.model_validate_json(path.read_bytes()) == result()
 
 
-@pytest.mark.parametrize("change", [
-    pytest.param({"score": -1}, id="a negative score"),
-    pytest.param({"score": "many"}, id="a score in words"),
-    pytest.param({"seed": None}, id="no seed"),
-    pytest.param({"extra": 1}, id="an unknown entry"),
-    pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
-    pytest.param({"versions": ["3.11"]}, id="versions as a list"),
-    pytest.param({"exercises": [{**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}]}, id="an outcome that none is"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"score": -1}, id="a negative score"),
+        pytest.param({"score": "many"}, id="a score in words"),
+        pytest.param({"seed": None}, id="no seed"),
+        pytest.param({"extra": 1}, id="an unknown entry"),
+        pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
+        pytest.param({"versions": ["3.11"]}, id="versions as a list"),
+        pytest.param(
+            {
+                "exercises": [
+                    {**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}
+                ]
+            },
+            id="an outcome that none is",
+        ),
+    ],
+)
 def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
     assert errors({**result().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):
@@ -114,11 +124,20 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
     assert content(tmp_path) != before
 
 
-@pytest.mark.parametrize(("write", "order"), [
-    pytest.param(partial(write_whole, content=b"x", durable=True), ["fsync", "replace"], id="a durable file"),
-    pytest.param(lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"),
-    pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("write", "order"),
+    [
+        pytest.param(
+            partial(write_whole, content=b"x", durable=True),
+            ["fsync", "replace"],
+            id="a durable file",
+        ),
+        pytest.param(
+            lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"
+        ),
+        pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
+    ],
+)
 def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
     tmp_path, monkeypatch, write, order
 ):

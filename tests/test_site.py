@@ -12,7 +12,9 @@ from tests.browser import Browser
 
 pytestmark = pytest.mark.journey
 
-PAGES = "index student commands course-yaml architecture faq performance misconceptions-causal_mask".split()
+PAGES = (
+    "index student commands course-yaml architecture faq performance misconceptions-causal_mask"
+).split()
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +33,18 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("page", "words"), [
-    ("commands", "course check"),
-    ("course-yaml", "not_handed_in"),
-    ("overrides-yaml", "Override"),
-    ("results", "max_score"),
-    ("checks", "assert_matches"),
-    ("misconceptions", "wrong_view"),
-    ("misconceptions-reshape_dance", "wrong_view"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("commands", "course check"),
+        ("course-yaml", "not_handed_in"),
+        ("overrides-yaml", "Override"),
+        ("results", "max_score"),
+        ("checks", "assert_matches"),
+        ("misconceptions", "wrong_view"),
+        ("misconceptions-reshape_dance", "wrong_view"),
+    ],
+)
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
 
@@ -56,7 +61,8 @@ def test_the_page_of_what_checks_ask_is_made_from_the_docstrings_of_today() -> N
     assert missing == []
 
 
-CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => e.scrollWidth > e.clientWidth + 1)
+CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => \
+e.scrollWidth > e.clientWidth + 1)
     .map(e => e.textContent.slice(0, 60))"""
 
 
@@ -85,7 +91,8 @@ def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(
     )
     shown, linked = (
         browser.js(
-            f"[...document.querySelectorAll('.picture {part}')].map(e => e.{kind}.split('/').at(-1))"
+            f"[...document.querySelectorAll('.picture {part}')].map(e => "
+            f"e.{kind}.split('/').at(-1))"
         )
         for part, kind in (("img", "src"), ("a", "href"))
     )

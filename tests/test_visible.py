@@ -27,15 +27,18 @@ def test_names_stay_as_they_are(name):
     assert visible(name) == visible_line(name) == name
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    ("a\x1b[2Jb", "a [2Jb"),
-    ("\u202eada", "ada"),
-    ("a\u2066b\u2069c\u200f", "abc"),
-    ("a\u200bb\ufeffc\u00add", "abcd"),
-    ("a\r\nb\tc\x85d\u2028e", "a  b c d e"),
-    ("half a smiley \ud83d", "half a smiley  "),
-    ("\U000e0041tag", "tag"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\x1b[2Jb", "a [2Jb"),
+        ("\u202eada", "ada"),
+        ("a\u2066b\u2069c\u200f", "abc"),
+        ("a\u200bb\ufeffc\u00add", "abcd"),
+        ("a\r\nb\tc\x85d\u2028e", "a  b c d e"),
+        ("half a smiley \ud83d", "half a smiley  "),
+        ("\U000e0041tag", "tag"),
+    ],
+)
 def test_what_nobody_sees_goes(text, line):
     assert visible_line(text) == line
 

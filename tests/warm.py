@@ -31,10 +31,17 @@ LIBRARIES += [
 ]
 LIBRARIES += ["safetensors.torch", "yaml", "jsonschema"]
 ENGINE = [
-    "manyheads.cli.app", "manyheads.judge.judge_process", "manyheads.judge.record_results", "manyheads.box.forked",
-    "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
-    "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.verify.plugin",
-]  # fmt: skip
+    "manyheads.cli.app",
+    "manyheads.judge.judge_process",
+    "manyheads.judge.record_results",
+    "manyheads.box.forked",
+    "manyheads.box.namespaces",
+    "manyheads.judge.isolation_proof",
+    "manyheads.judge.grade_submission",
+    "manyheads.report.pages",
+    "manyheads.authoring.class_repository",
+    "manyheads.authoring.verify.plugin",
+]
 NBGRADERS = [
     "nbgrader.apps.nbgraderapp",
     "nbgrader.apps.api",

@@ -19,17 +19,23 @@ from typing import Any
 for name in ("asyncio", "selectors", "shutil", "tempfile", "torch", "watchfiles", "yaml"):
     importlib.import_module(name)
 
-MODULES = "crypt fcntl grp nis ossaudiodev posix pty pwd readline resource spwd syslog termios tty".split()
+MODULES = (
+    "crypt fcntl grp nis ossaudiodev posix pty pwd readline resource spwd syslog termios tty"
+).split()
 SYSTEM_CALLS = """
-    chown chroot confstr copy_file_range eventfd fchmod fchown fdatasync fork forkpty getegid geteuid getgid getgroups
-    getloadavg getpgid getpgrp getpriority getresuid getsid getuid killpg lchown lockf major makedev memfd_create mkfifo mknod
-    nice openpty pidfd_open pipe2 posix_fadvise posix_spawn pread pwrite readv register_at_fork sched_getaffinity
-    sched_setaffinity sched_yield sendfile setegid seteuid setgid setgroups setpgid setpriority setresgid setresuid setsid
-    setuid statvfs sync sysconf tcgetpgrp ttyname uname wait wait3 wait4 waitid writev
-    WCOREDUMP WEXITSTATUS WIFEXITED WIFSIGNALED WIFSTOPPED WTERMSIG
-    O_CLOEXEC O_DIRECTORY O_NOCTTY O_NOFOLLOW O_NONBLOCK
+    chown chroot confstr copy_file_range eventfd fchmod fchown fdatasync fork forkpty getegid
+    geteuid getgid getgroups getloadavg getpgid getpgrp getpriority getresuid getsid getuid killpg
+    lchown lockf major makedev memfd_create mkfifo mknod nice openpty pidfd_open pipe2 posix_fadvise
+    posix_spawn pread pwrite readv register_at_fork sched_getaffinity sched_setaffinity sched_yield
+    sendfile setegid seteuid setgid setgroups setpgid setpriority setresgid setresuid setsid setuid
+    statvfs sync sysconf tcgetpgrp ttyname uname wait wait3 wait4 waitid writev WCOREDUMP
+    WEXITSTATUS WIFEXITED WIFSIGNALED WIFSTOPPED WTERMSIG O_CLOEXEC O_DIRECTORY O_NOCTTY O_NOFOLLOW
+    O_NONBLOCK
 """.split()
-SIGNALS = "SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR2 alarm pthread_kill setitimer".split()
+SIGNALS = (
+    "SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR2 alarm "
+    "pthread_kill setitimer"
+).split()
 SOCKETS = "AF_UNIX CMSG_LEN SCM_RIGHTS SOCK_SEQPACKET recv_fds send_fds".split()
 KILL, EXIT_CODES = signal.SIGKILL, {-signal.SIGSEGV: 0xC0000005, -signal.SIGKILL: 1}
 

@@ -25,12 +25,33 @@ ROOT = DOCS.parent
 GROUPS = {
     "Start": ["student", "instructor", "faq"],
     "How to": [
-        "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "writing-exercises",
+        "collect",
+        "decisions",
+        "reports",
+        "nbgrader",
+        "gradescope",
+        "pull-requests",
+        "cluster",
+        "writing-exercises",
         "contributing",
     ],
-    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
-    "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
-}  # fmt: skip
+    "Reference": [
+        "commands",
+        "course-yaml",
+        "overrides-yaml",
+        "results",
+        "checks",
+        "misconceptions",
+    ],
+    "Explanation": [
+        "diagnosis",
+        "architecture",
+        "threat-model",
+        "performance",
+        "attention",
+        "gallery",
+    ],
+}
 
 
 class SiteFault(Exception):

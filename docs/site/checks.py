@@ -20,8 +20,10 @@ from manyheads.checks.implementation import CallSequence, Implementation, Module
 HEAD = """\
 # What checks ask and assert
 
-This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. [writing-exercises.md](writing-exercises.md)
-shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` and `draw`.
+This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. \
+[writing-exercises.md](writing-exercises.md)
+shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` \
+and `draw`.
 """
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}

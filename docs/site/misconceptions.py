@@ -18,14 +18,20 @@ SHOWN = 4  # how many checks are listed for a misconception
 INTRODUCTION = """\
 # The bank of misconceptions
 
-For instructors: this page is in no class repository. It is made from the bank. The words are in `grader/texts.yaml`, the mutants
+For instructors: this page is in no class repository. It is made from the bank. The words are in \
+`grader/texts.yaml`, the mutants
 in the files beside it.
 
-Read a row of an exercise's page so: a student with this misconception reads the sentence and the hint; so many *mutants* (runnable
-wrong attempts) stand for it; and these checks fail them, those that fail most first. A number in brackets says how many of them, where
+Read a row of an exercise's page so: a student with this misconception reads the sentence and the \
+hint; so many *mutants* (runnable
+wrong attempts) stand for it; and these checks fail them, those that fail most first. A number in \
+brackets says how many of them, where
 it is not all. Behind each id: what it changes, the other two hints, and where else it can occur.
 """
-JUMPS = "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one changes](#what-each-one-changes)"
+JUMPS = (
+    "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one "
+    "changes](#what-each-one-changes)"
+)
 Banks = Mapping[str, Bank]
 
 
@@ -60,16 +66,26 @@ def _first_page(banks: Banks) -> str:
         if homes[id_]
     ]
     anywhere = [
-        f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself proves it.\n\n{_words(text)}"
+        (
+            f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself "
+            f"proves it.\n\n{_words(text)}"
+        )
         for id_, own in homes.items()
         for text in (dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not own else ())
     ]
-    return "\n".join([
-        INTRODUCTION, _table(("exercise", "misconceptions", "mutants"), counts),
-        "## By id\n", _table(("id", "what it changes, in"), rows),
-        "## In any exercise\n", *anywhere,
-        "```{toctree}\n:hidden:\n", *map(_page, banks), "```\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            INTRODUCTION,
+            _table(("exercise", "misconceptions", "mutants"), counts),
+            "## By id\n",
+            _table(("id", "what it changes, in"), rows),
+            "## In any exercise\n",
+            *anywhere,
+            "```{toctree}\n:hidden:\n",
+            *map(_page, banks),
+            "```\n",
+        ]
+    )
 
 
 def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
@@ -111,12 +127,16 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
         )
         for check in catalogue.checks(exercise)
     ]
-    return "\n".join([
-        f"# {exercise.id}\n\n{JUMPS}\n",
-        _table(("id", "what the student reads, and the hint", "mutants", "caught by"), rows),
-        "## Its checks\n", _table(("check", "what the student reads", "points", "mutants caught"), checks),
-        "## What each one changes\n", *changes,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"# {exercise.id}\n\n{JUMPS}\n",
+            _table(("id", "what the student reads, and the hint", "mutants", "caught by"), rows),
+            "## Its checks\n",
+            _table(("check", "what the student reads", "points", "mutants caught"), checks),
+            "## What each one changes\n",
+            *changes,
+        ]
+    )
 
 
 def _ids(bank: Bank) -> list[str]:

@@ -11,9 +11,19 @@ import manyheads
 
 ENGINE = Path(manyheads.__file__).parent
 ORDER = (
-    "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",
-    "course", "box",
-)  # fmt: skip
+    "cli",
+    "notebook",
+    "platforms",
+    "authoring",
+    "report",
+    "student",
+    "judge",
+    "diagnosis",
+    "checks",
+    "submission",
+    "course",
+    "box",
+)
 _WIDE, _HIGH, _GAP = 760, 44, 14
 
 
@@ -34,16 +44,19 @@ def rooms_picture() -> str:
             start, end = y + _HIGH / 2, top[other] + _HIGH / 2
             bend = _WIDE - 205 + 15 * (ORDER.index(other) - place)
             parts.append(
-                f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} {_WIDE - 210},{end}"/>'
+                f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} '
+                f'{_WIDE - 210},{end}"/>'
             )
     high = 10 + len(ORDER) * (_HIGH + _GAP)
     style = (
-        ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px sans-serif;fill:#333}"
-        ".size{font:11px sans-serif;fill:#555;text-anchor:end}path{fill:none;stroke:#888;stroke-width:1}"
+        ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px "
+        "sans-serif;fill:#333}.size{font:11px "
+        "sans-serif;fill:#555;text-anchor:end}path{fill:none;stroke:#888;stroke-width:1}"
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" height="{high}">'
-        f'<style>{style}</style><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" '
+        f'height="{high}"><style>{style}</style><rect width="100%" height="100%" '
+        f'fill="white"/>{"".join(parts)}</svg>\n'
     )
 
 

@@ -25,9 +25,19 @@ OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 # for no hidden check passes without answers
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")
 TELLING: tuple[Aspect, ...] = (
-    "kind", "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
-    "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
-)  # may mean one misconception: wrong numbers have many causes  # fmt: skip
+    "kind",
+    "difference",
+    "struck",
+    "dtype",
+    "parameters",
+    "mutated",
+    "gradients_arrive",
+    "argument_gradients_arrive",
+    "fused",
+    "softmax",
+    "square",
+    "attributes",
+)  # may mean one misconception: wrong numbers have many causes
 # where no mutant says what a check asks
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")
 MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last

@@ -242,7 +242,8 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
         ]
         said = said or done.stderr.strip().splitlines()[-1:] or ["no reason given"]
         raise CourseError(
-            f"not every solution passes `course check` as it is released: {said[0]}. Next: course verify"
+            f"not every solution passes `course check` as it is released: {said[0]}. Next: course "
+            "verify"
         )
 
 
@@ -318,16 +319,21 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
             raise CourseFault(
-                f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}"
+                f"{folder / part} is a link: nothing is written. Next: rm "
+                f"{quote(str(folder / part))}"
             )
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or _is_as_released(content, released)):
         return
-    said = f"{path} has changed since it was released: nothing is written, because it may be somebody's work"
+    said = (
+        f"{path} has changed since it was released: nothing is written, because it may be "
+        "somebody's work"
+    )
     raise CourseFault(
-        f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
+        f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out "
+        f"{quote(str(folder))}"
     )
 
 

@@ -274,8 +274,14 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
             outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
         failed = next((outcome for outcome in outcomes if outcome.outcome != "passed"), None)
         if failed is not None:
-            problem = f"{path.relative_to(exercise.root)} fails {failed.id}: {evidence_for_author(failed, attempt.transcript, path)}"
-            mend = f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in {exercise.checks.name}"
+            problem = (
+                f"{path.relative_to(exercise.root)} fails {failed.id}: "
+                f"{evidence_for_author(failed, attempt.transcript, path)}"
+            )
+            mend = (
+                f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in "
+                f"{exercise.checks.name}"
+            )
             raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
 
 

@@ -24,17 +24,28 @@ from ..course import Course
 # On by default from Ubuntu 25.04: a box starts, its attempt fails.
 PROFILE = Path("/etc/apparmor.d/bwrap-userns-restrict")
 UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
-_BOX = "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent --cap-drop ALL"
+_BOX = (
+    "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent "
+    "--cap-drop ALL"
+)
 _BOX += " --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
-_NEEDED = "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t tmpfs none /tmp"
+_NEEDED = (
+    "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t "
+    "tmpfs none /tmp"
+)
 # below /proc/sys: the value that keeps a box from starting, what that is called, and what changes
 # it
 _SWITCHES = (
     ("user/max_user_namespaces", "0", "user namespaces", "switched off", "10000"),
     ("kernel/unprivileged_userns_clone", "0", "user namespaces", "kept from ordinary users", "1"),
-    ("kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor",
-     "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)", "0"),
-)  # fmt: skip
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor",
+        "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)",
+        "0",
+    ),
+)
 
 
 class Finding(NamedTuple):
@@ -133,7 +144,10 @@ def findings(course: Course) -> Iterator[Finding]:
     yield _cgroups(course)
     yield _level(course, Device.CPU)
     yield from gpu_findings(course)
-    says = "a process of another uid, for a container that makes no namespaces: keeps files apart, not the network"
+    says = (
+        "a process of another uid, for a container that makes no namespaces: keeps files "
+        "apart, not the network"
+    )
     yield Finding(Level.USER, says, None)
     says = "rlimits and a deadline only: for a student's own `course check`, promises nothing more"
     yield Finding(Level.PROCESS, says, None)

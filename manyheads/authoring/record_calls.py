@@ -272,14 +272,20 @@ def right_answers(
         if failed.fault:
             said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
             raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
-        said = f"the reference of {exercise.id} fails {failed.id}: {evidence_for_author(failed, subject.transcript, exercise.solution)}"
+        said = (
+            f"the reference of {exercise.id} fails {failed.id}: "
+            f"{evidence_for_author(failed, subject.transcript, exercise.solution)}"
+        )
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
     asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
     if unknown := next(
         (name for name in catalogue.conditions(exercise) if name not in asked), None
     ):
-        said = f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask {', '.join(asked)}"
+        said = (
+            f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask "
+            f"{', '.join(asked)}"
+        )
         raise CourseError(f"{said}. Next: mend that name, {again}")
     return outcomes, subject.transcript
 

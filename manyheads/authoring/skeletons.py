@@ -47,7 +47,10 @@ def new_exercise(
         said = f"{wrong[0]!r} is not an id: use lower case letters, digits and underscores"
         raise CourseError(f"{said}. Next: course new {_as_id(assignment)}/{_as_id(exercise)}")
     if exercise in _names_taken(library):
-        said = f"no function can be called {exercise} here: Python or the skeleton has that name already"
+        said = (
+            f"no function can be called {exercise} here: Python or the skeleton has that name "
+            "already"
+        )
         raise CourseError(f"{said}. Next: course new {assignment}/{exercise}_of")
     if any(other.id == exercise for other in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")

@@ -58,7 +58,8 @@ MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a scri
 # The same here: a grader recognises the statement. Where the engine is missing, every other cell
 # runs all the same.
 _FIRST = """\
-# Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, %course trace or %ask
+# Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, \
+%course trace or %ask
 try:
     from manyheads.notebook import load_magics
 except ModuleNotFoundError:

@@ -314,7 +314,10 @@ class Connection:
             )
             return f"The attempt's process was ended by {name}{_SIGNAL_REASONS.get(name, '')}."
         if code >> 28 == _WINDOWS_ERROR:
-            return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+            return (
+                "The attempt's process was ended by Windows, with "
+                f"0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+            )
         return f"The attempt ended its own process (exit status {code}) in place of answering."
 
 

@@ -112,7 +112,8 @@ class UserBox(WarmBox):
         uid = uid_for_box()
         if uid is None:
             raise BoxUnavailable(
-                "level user needs root, which alone can start a process as another user. Next: course doctor"
+                "level user needs root, which alone can start a process as another user. Next: "
+                "course doctor"
             )
         refuse_alone()
         self._uid = uid
@@ -131,7 +132,8 @@ class UserBox(WarmBox):
         if not self._has_started():
             self._close()
             raise BoxUnavailable(
-                f"level user does not start here: may others enter {sys.prefix}? Next: course doctor"
+                f"level user does not start here: may others enter {sys.prefix}? Next: course "
+                "doctor"
             )
 
     def _is_there(self) -> bool:
@@ -148,8 +150,9 @@ def _code(descriptor: int) -> str:
     """Return what the zygote runs. No program is to give it rights: none such as sudo does."""
     root = str(Path(__file__).parents[2])
     return (
-        f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); "
-        f"import gc, sys; gc.disable(); sys.path[:0] = {[root, *site_packages()]!r}; "
-        f"from manyheads.box.worker import attempt, zygote; attempt.allow_only({sorted(box_modules())!r}); "
-        f"zygote.main({descriptor}, {str(Level.USER)!r})"
+        f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); import gc, "
+        f"sys; gc.disable(); sys.path[:0] = {[root, *site_packages()]!r}; from "
+        "manyheads.box.worker import attempt, zygote; "
+        f"attempt.allow_only({sorted(box_modules())!r}); zygote.main({descriptor}, "
+        f"{str(Level.USER)!r})"
     )

@@ -18,10 +18,15 @@ from .nvidia import Equipment
 from .warm import WarmBox, refuse_alone, uid_for_box
 from .worker.limits import Limits
 
-_UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
+_UNSHARE = (
+    "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try"
+).split()
 # CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up
 # with their user namespace.
-_BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv --hostname box".split()
+_BOUND = (
+    "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv "
+    "--hostname box"
+).split()
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -80,7 +85,8 @@ class NamespaceBox(WarmBox):
                     "no message"
                 ]
                 raise BoxUnavailable(
-                    f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor"
+                    f"a box of level namespaces does not start here ({said[-1]}). Next: course "
+                    "doctor"
                 )
 
     def _is_there(self) -> bool:

@@ -20,15 +20,27 @@ CONTROL, UVM, UVM_TOOLS = "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"
 DRIVER = "libcuda.so.1"
 LIBRARY_FOLDER = "/box/driver"
 LIBRARIES = (
-    "libcuda.so", "libnvidia-ml.so", "libnvidia-ptxjitcompiler.so", "libnvidia-nvvm.so", "libnvidia-nvvm70.so",
-    "libnvidia-gpucomp.so", "libnvidia-fatbinaryloader.so", "libnvidia-cfg.so", "libnvidia-pkcs11.so",
-    "libnvidia-pkcs11-openssl3.so", "libnvidia-tileiras.so", "libnvidia-sandboxutils.so",
-)  # fmt: skip
+    "libcuda.so",
+    "libnvidia-ml.so",
+    "libnvidia-ptxjitcompiler.so",
+    "libnvidia-nvvm.so",
+    "libnvidia-nvvm70.so",
+    "libnvidia-gpucomp.so",
+    "libnvidia-fatbinaryloader.so",
+    "libnvidia-cfg.so",
+    "libnvidia-pkcs11.so",
+    "libnvidia-pkcs11-openssl3.so",
+    "libnvidia-tileiras.so",
+    "libnvidia-sandboxutils.so",
+)
 _SYSFS = (
-    "devices/system/cpu", "devices/system/node", "devices/system/memory/block_size_bytes",
+    "devices/system/cpu",
+    "devices/system/node",
+    "devices/system/memory/block_size_bytes",
     "devices/system/memory/auto_online_blocks",
-    "module/nvidia/initstate", "module/nvidia_uvm/initstate",
-)  # fmt: skip
+    "module/nvidia/initstate",
+    "module/nvidia_uvm/initstate",
+)
 _USUAL_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib")
 _VISIBLE = re.compile(r"[A-Za-z0-9,./-]{1,400}")
 _FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.MULTILINE)

@@ -130,8 +130,8 @@ def _code(limits: Limits) -> str:
         {**dataclasses.asdict(limits), "device": str(limits.device)},
     )
     return (
-        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
-        f"from manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
+        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; from "
+        f"manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
     )
 
 

@@ -57,7 +57,10 @@ def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
     error = difference(mine, expected)
     if error > TOLERANCE:
         where, count = _where(mine, expected)
-        told = f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}{_by(error)}"
+        told = (
+            f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most "
+            f"at {where}{_by(error)}"
+        )
         if not mine.dim():
             told = f"{what} is a single number, and not the one that is due{_by(error)}"
         raise CheckFailed(told, expected=(*expected.shape, expected.numel()))
@@ -162,7 +165,8 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
     want.must_return()
     if not names:
         raise ValueError(
-            'assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"'
+            'assert_gradients_match compares no gradient: name some, such as "args.0" or '
+            '"proj.weight"'
         )
     if not any(cotangent is not None for cotangent in want.call.cotangents):
         raise ValueError(

@@ -18,10 +18,11 @@ from .sanitize import joined, sanitize
 
 # Type names that may be shown. Any other becomes "an exception of its own".
 _KNOWN = frozenset(
-    """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception FileNotFoundError
-    FloatingPointError ImportError IndentationError IndexError KeyError KeyboardInterrupt LookupError MemoryError
-    ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError RecursionError RuntimeError
-    StopIteration SyntaxError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
+    """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception
+    FileNotFoundError FloatingPointError ImportError IndentationError IndexError KeyError
+    KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError NotImplementedError
+    OSError OverflowError PermissionError RecursionError RuntimeError StopIteration SyntaxError
+    SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
     ZeroDivisionError""".split()
 )
 # Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their

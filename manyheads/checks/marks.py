@@ -54,7 +54,8 @@ def check(
         raise ValueError(f"points={points!r}: a check gives 0 points or more")
     if not isinstance(layer, Layer):
         raise ValueError(
-            f"layer={layer!r}: a check has one of {', '.join(f'Layer.{each.name}' for each in Layer)}"
+            f"layer={layer!r}: a check has one of "
+            f"{', '.join(f'Layer.{each.name}' for each in Layer)}"
         )
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")

@@ -13,7 +13,10 @@ from ..submission.source_text import printable
 
 LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
-    "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function module generator type".split()
+    (
+        "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function "
+        "module generator type"
+    ).split()
 )
 _LAYOUTS, _DTYPES = (
     [v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype)

@@ -105,7 +105,10 @@ def _run() -> int:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
-        said = f"this Python ({sys.executable}) has no {name}, which course needs and make check installs"
+        said = (
+            f"this Python ({sys.executable}) has no {name}, which course needs and make check "
+            "installs"
+        )
         return _say(f"course: {said}. Next: make check")
     except OSError as error:
         following, where = (

@@ -20,10 +20,14 @@ from .release import release
 from .report import export, feedback, overrides, report
 
 EACH = "Every command has a `--help` of its own."
-STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"
+STUDENTS = (
+    "Build what a course asks for, stub by stub.\n\n"
+    f"Example: `course status`, then `course check`. {EACH}"
+)
 INSTRUCTORS = (
     "Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
-    f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
+    "Example: `course status` (students), `course collect DOWNLOAD`, then\n"
+    f"`course grade submitted` (instructors). {EACH}"
 )
 FOR_STUDENTS = "For students"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {

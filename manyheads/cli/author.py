@@ -84,7 +84,8 @@ def new(
         console.say(f"{assignment} is a new assignment, beside {', '.join(others)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
     console.say(
-        f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}"
+        f"Next: fill what says {FILL} there, then: course release {exercise} && course verify "
+        f"{exercise}"
     )
 
 

@@ -180,7 +180,10 @@ def class_news(course: Course) -> str:
         for name, stem in scripts.items()
         if name in names
     ]
-    return f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work stays: git pull"
+    return (
+        f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work "
+        "stays: git pull"
+    )
 
 
 def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]) -> None:

@@ -38,7 +38,8 @@ def collect(
     )
     files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
     print(
-        f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade --submitted {out}"
+        f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade "
+        f"--submitted {out}"
     )
     for sentence in found.refused:
         print(f"not taken: {sentence}")
@@ -71,7 +72,8 @@ def grade(
     said = one.body(loaded, done.results, None, collected.refused, spared, collected.head)
     tell(os.environ, "GITHUB_STEP_SUMMARY", said)
     print(
-        f"{out_of_all(done.results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}"
+        f"{out_of_all(done.results)}, on {device}. Results: {out}. "
+        f"{why_not or 'It may run on a GPU.'}"
     )
 
 

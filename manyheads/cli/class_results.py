@@ -41,7 +41,10 @@ def course_near(option: Path | None, results: Path) -> Course | None:
         except CourseError:
             continue
         return load_course(root)
-    said = "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same with --course FOLDER"
+    said = (
+        "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same "
+        "with --course FOLDER"
+    )
     print(f"course: {said}", file=sys.stderr)
     return None
 
@@ -204,7 +207,10 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)
     )
     if untimed:
-        unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
+        unknown = (
+            "When these were handed in is not known, and none of them counts as late: "
+            f"{some(untimed)}"
+        )
         console.say(
             f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow"
         )
@@ -216,7 +222,8 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")
     if absent := view.members.absent(view.by_student):
         console.say(
-            f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: {some(absent)}"
+            f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
+            f"{some(absent)}"
         )
     if strangers := view.members.strangers(view.by_student):
         console.say(

@@ -160,7 +160,10 @@ def grade(
         if enter is not None:
             for nothing in absent:
                 enter(nothing)
-    how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
+    how = (
+        f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. "
+        f"Results: {out}/"
+    )
     results, changed = [*found.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
@@ -171,7 +174,10 @@ def grade(
         else []
     )
     if excused:
-        said = "excused from all of it, for which nbgrader has no word: no points are entered, and formgrader asks for them"
+        said = (
+            "excused from all of it, for which nbgrader has no word: no points are entered, "
+            "and formgrader asks for them"
+        )
         console.say(f"{some(excused)}: {said}", style="yellow")
     report, students = (
         f"course report {quote(str(out))}",

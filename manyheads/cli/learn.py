@@ -327,7 +327,8 @@ def train(
             shown.update(f"step {step} of {total}, {now}")
             if step % LINE_EVERY == 0:
                 console.tell(
-                    f"step {step:>4}, {now}: {' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
+                    f"step {step:>4}, {now}: "
+                    f"{' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
                 )
         text = PROMPT + run.write(PROMPT, CHARACTERS)
     says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)

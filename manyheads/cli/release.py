@@ -90,7 +90,10 @@ def release(
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     files, mine = [*written], sum(written.values())
-    said = f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, {len(files) - mine} left as they were"
+    said = (
+        f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, "
+        f"{len(files) - mine} left as they were"
+    )
     console.say(f"{said}. Next: {following}{where}")
     if out is not None:
         console.say(_class_repository(loaded, catalogue, files, out, owner, where))
@@ -158,4 +161,7 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
     if not left:
         return ""
     lines = f"{counted(sum(left.values()), 'line', 'lines')}, the first in {min(left)}"
-    return f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to be filled"
+    return (
+        f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
+        "be filled"
+    )

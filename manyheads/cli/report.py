@@ -56,7 +56,10 @@ def report(
     submitted: Annotated[
         Path | None,
         Option(
-            help="What was graded: draws wrong answers beside the expected ones, by running them again."
+            help=(
+                "What was graded: draws wrong answers beside the expected ones, by running "
+                "them again."
+            )
         ),
     ] = None,
     html: Annotated[
@@ -146,7 +149,9 @@ def export(
     out: Annotated[
         Path | None,
         Option(
-            help="A file [default: standard output]; for Gradescope a folder, one file a submission."
+            help=(
+                "A file [default: standard output]; for Gradescope a folder, one file a submission."
+            )
         ),
     ] = None,
     gradebook: Annotated[
@@ -271,7 +276,10 @@ def overrides(
         due = "no due date"
         if dates := decisions.dates.get(each.id):
             policy, at = dates.policy, shown_moment(dates.due, decisions.zone)
-            due = f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            due = (
+                f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a "
+                f"grace of {policy.grace}"
+            )
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
     console.print(

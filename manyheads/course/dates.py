@@ -49,13 +49,17 @@ def moment(text: str, zone: str = "") -> datetime:
     """
     when = read_moment(text, zone)
     if when is not None and (skipping := _zone_that_skips(text, zone)):
-        said = f"is an hour that {skipping} skips, where clocks go forward: write an earlier or a later time"
+        said = (
+            f"is an hour that {skipping} skips, where clocks go forward: write an earlier or "
+            "a later time"
+        )
         raise ValueError(f"{text:.60} {said}")
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
         raise ValueError(
-            f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin"
+            f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 "
+            "Europe/Berlin"
         )
     raise ValueError(
         f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone"

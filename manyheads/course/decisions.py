@@ -138,7 +138,8 @@ def dates_of(course: Course) -> dict[str, Dates]:
     file, zone = course.file, course.file.time_zone or ""
     if zone and zone_named(zone) is None:
         raise CourseFault(
-            f"{zone} is not known here: this system has no list of time zones. Next: pip install tzdata"
+            f"{zone} is not known here: this system has no list of time zones. Next: pip install "
+            "tzdata"
         )
     return {
         each.id: Dates(
@@ -190,7 +191,8 @@ class Decisions:
                 )
                 if first != i:
                     raise ValueError(
-                        f"a second {row.kind} of the same; the first is in line {line_of(tree, (first,))}"
+                        f"a second {row.kind} of the same; the first is in line "
+                        f"{line_of(tree, (first,))}"
                     )
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
@@ -215,7 +217,10 @@ class Decisions:
         """
         said, following = (
             [],
-            "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody in FILE",
+            (
+                "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody "
+                "in FILE"
+            ),
         )
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:
@@ -240,7 +245,8 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
         raise ValueError(
-            f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}"
+            f"score {override.score:g} is more than the {most:g} points of "
+            f"{wanted or assignment.id}"
         )
     if override.due is not None and assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
@@ -251,7 +257,10 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
         and assignment.row.due is not None
         and due < (for_all := moment(assignment.row.due, zone))
     ):
-        said = f"{shown_moment(due, zone)} is before the due date of {assignment.id}, {shown_moment(for_all, zone)}"
+        said = (
+            f"{shown_moment(due, zone)} is before the due date of {assignment.id}, "
+            f"{shown_moment(for_all, zone)}"
+        )
         raise ValueError(f"{said}: a student's own date gives more time, and takes none")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
 

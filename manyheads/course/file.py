@@ -110,7 +110,10 @@ class ExerciseRow(FileModel):
     shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = (
         Field(
             {},
-            description="for `course trace` and `course plot`: functions and classes, and what they take and give",
+            description=(
+                "for `course trace` and `course plot`: functions and classes, and what they "
+                "take and give"
+            ),
         )
     )
     train: Trainable | None = Field(None, description="the module that `course train` trains")

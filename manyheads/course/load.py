@@ -120,7 +120,10 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
             _told(first, model),
         )
         if first["type"] == "model_type" and not first["loc"]:
-            said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
+            said = (
+                f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs "
+                f"{_required_keys(model)}"
+            )
     except (ArithmeticError, ValueError, RecursionError):
         # a character by a number that none has, or thousands of brackets
         said = "cannot be read as YAML"
@@ -160,7 +163,10 @@ def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":
-        return f"{key or 'the file'} should be a list: each row begins with a dash, or all stand in [brackets]"
+        return (
+            f"{key or 'the file'} should be a list: each row begins with a dash, or all stand "
+            "in [brackets]"
+        )
     if error["type"] == "missing":
         return f"{key} is missing"
     if error["type"] == "extra_forbidden":

@@ -173,7 +173,8 @@ def _refused(comparison: Observed) -> None:
         return
     if comparison.reply.raised is None:
         raise CheckFailed(
-            "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
+            "this should be refused, and is accepted in silence: raise a ValueError that names "
+            "the numbers"
         )
     if comparison.found.raised != "refused":
         raise AttemptRaised(comparison.reply.raised, REFUSAL_DUE)

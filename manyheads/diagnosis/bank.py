@@ -137,7 +137,10 @@ def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int)
     ):
         return row
     shown = repr(row)[:60]
-    said = f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a tuple of {form}"
+    said = (
+        f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a "
+        f"tuple of {form}"
+    )
     raise CourseError(f"{said}. Next: mend that row, then course verify {exercise.id}")
 
 
@@ -154,7 +157,10 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
             make_edited = partial(_edited_namespace, exercise, id_, source)
             families.append(Family(id_, knobs, low, high, make_edited))
         elif bank.make is None:
-            said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
+            said = (
+                f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: "
+                f"add it, {again}"
+            )
             raise CourseError(said)
         else:
             families.append(Family(id_, change, low, high, bank.make))
@@ -169,7 +175,8 @@ def _mutant(
     if not isinstance(change, Edit):
         if bank.make is None:
             raise CourseError(
-                f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}"
+                f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, "
+                f"{again}"
             )
         try:
             return Mutant(id_, change, bank.make(**change))
@@ -183,7 +190,8 @@ def _mutant(
         edited = change.apply(source)
     except EditError as error:
         raise CourseError(
-            f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with more of its line, {again}"
+            f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with "
+            f"more of its line, {again}"
         ) from None
     return Mutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
 
@@ -259,7 +267,10 @@ def _read(path: Path) -> dict[str, _TextFile]:
         said = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = f"{path}:{mark.line + 1 if mark else 1}: {', '.join(filter(None, (error.context, error.problem)))}"
+        said = (
+            f"{path}:{mark.line + 1 if mark else 1}: "
+            f"{', '.join(filter(None, (error.context, error.problem)))}"
+        )
     except yaml.YAMLError as error:
         said = f"{path}: {' '.join(str(error).split())[:300]}"
     except ValidationError as error:
@@ -284,7 +295,10 @@ def _in_words(error: ValidationError, path: Path) -> str:
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
     if first["type"] == "extra_forbidden":
-        return f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints, shows and overrides"
+        return (
+            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
+            "hints, shows and overrides"
+        )
     if first["type"].startswith(("dict", "model")):
         return f"{where} should hold titles, explanations and hints by their ids"
     return f"{where} is not as it should be: {first['msg']}"

@@ -49,7 +49,10 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
             due = int(zero.sum())
             if due == 1:
                 return "the number that should be 0 has another value"
-            return f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that should be 0 have another value"
+            return (
+                f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that "
+                "should be 0 have another value"
+            )
     return ""
 
 
@@ -223,8 +226,8 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     ):
         return ""
     return (
-        "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
-        "elsewhere or at another rate, or is not scaled up"
+        "asked often in training, it does not give what dropout should leave: something is "
+        "dropped too often, never, elsewhere or at another rate, or is not scaled up"
     )
 
 
@@ -257,9 +260,15 @@ def struck_otherwise(answers: Sequence[Pair]) -> str:
     """
     for extremes, found in answers:
         if bool((found[3] < extremes[3]).any()):
-            return "asked often in training, single numbers of the answer are never dropped, and they should be"
+            return (
+                "asked often in training, single numbers of the answer are never dropped, and "
+                "they should be"
+            )
         if bool((found[3] > extremes[3]).any()):
-            return "asked often in training, single numbers of the answer are dropped, and they should not be"
+            return (
+                "asked often in training, single numbers of the answer are dropped, and they "
+                "should not be"
+            )
     return ""
 
 
@@ -275,7 +284,10 @@ def left_otherwise(answers: Sequence[Pair]) -> str:
             each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found)
         )
         if not _is_near(due, mine):
-            return "asked often in training, what dropout leaves of the answer is another part of it than it should be"
+            return (
+                "asked often in training, what dropout leaves of the answer is another part "
+                "of it than it should be"
+            )
     return ""
 
 

@@ -121,7 +121,10 @@ def on_another_device(comparison: Observed) -> str:
     )
     if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
         if is_moved_after_a_call(comparison.call):
-            return "tensors on two devices meet; one of them was made in an earlier call, before the module moved"
+            return (
+                "tensors on two devices meet; one of them was made in an earlier call, before "
+                "the module moved"
+            )
         return (
             "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
         )

@@ -28,10 +28,35 @@ _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")
 
 Aspect = str  # a name of ASPECTS
 _KNOWN_ASPECTS = (
-    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "left", "struck",
-    "dropped", "values", "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
-    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
-)  # fmt: skip
+    "answered",
+    "refused",
+    "kind",
+    "shape",
+    "finite",
+    "zeros",
+    "stays",
+    "moves",
+    "parts",
+    "difference",
+    "left",
+    "struck",
+    "dropped",
+    "values",
+    "values_of_a_kind",
+    "dtype",
+    "device",
+    "parameters",
+    "mutated",
+    "gradients_arrive",
+    "gradients",
+    "argument_gradients_arrive",
+    "argument_gradients",
+    "adjoint",
+    "fused",
+    "softmax",
+    "square",
+    "attributes",
+)
 # What a visible check may ask, in this order; every facet that is compared by equality is among
 # them.
 ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))

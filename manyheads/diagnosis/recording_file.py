@@ -285,7 +285,10 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
 
     def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
         if differ := sorted({*body["values"]} ^ {*_FACETS}):
-            said = f"is of format {FORMAT}, as this engine is, and differs from it in {', '.join(differ)}"
+            said = (
+                f"is of format {FORMAT}, as this engine is, and differs from it in "
+                f"{', '.join(differ)}"
+            )
             raise OtherFacets(
                 f"{said}. Next: increase FORMAT in {Path(__file__).name}, then course release"
             )

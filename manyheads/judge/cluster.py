@@ -86,7 +86,10 @@ def grade_on(
 class _Workers:
     def __init__(self, client: distributed.Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
-        self._gone = f"the dask scheduler at {address} is gone. Next: start it again, with workers, and {GOES_ON}"
+        self._gone = (
+            f"the dask scheduler at {address} is gone. Next: start it again, with workers, "
+            f"and {GOES_ON}"
+        )
         # how many, when; when there was one
         self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
 
@@ -243,8 +246,14 @@ class JudgeKeeper(distributed.WorkerPlugin):
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) == key:
                 return judge.grade(submission, only)
-            said = f"the files in {submission.folder} differ from those on the machine that runs course grade"
-            following = "share that folder with every worker; or the same command again, if it has just been changed"
+            said = (
+                f"the files in {submission.folder} differ from those on the machine that runs "
+                "course grade"
+            )
+            following = (
+                "share that folder with every worker; or the same command again, if it has "
+                "just been changed"
+            )
             raise CourseFault(f"{said}. Next: {following}")
 
     def teardown(self, worker: distributed.Worker) -> None:
@@ -300,6 +309,12 @@ def _check(setup: RunSetup) -> None:
         where = f"there is no course in {setup.plan.course}"
         raise CourseFault(f"{where}. Next: share that folder with every worker") from None
     if Keys(course, setup.plan).of_course() != setup.key:
-        said = "the course, the grader or the package versions differ from those of the machine that runs course grade"
-        following = "install the same engine and constraints.txt on both (make setup), and share the course's folder"
+        said = (
+            "the course, the grader or the package versions differ from those of the machine "
+            "that runs course grade"
+        )
+        following = (
+            "install the same engine and constraints.txt on both (make setup), and share the "
+            "course's folder"
+        )
         raise CourseFault(f"{said}. Next: {following}")

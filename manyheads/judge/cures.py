@@ -208,7 +208,10 @@ def _not_in_this_python(file: _File, message: str) -> str:
         return ""
     if near := get_close_matches(found[1], dir(module), 1, 0.75):
         return f"Did you mean {near[0]}, where it says {found[1]}?"
-    return f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do without it."
+    return (
+        f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do "
+        "without it."
+    )
 
 
 def _unbound(file: _File, message: str) -> str:
@@ -227,8 +230,14 @@ def _unbound(file: _File, message: str) -> str:
         return _bound_on_another_way(file, name, above[-1])
     own_names = {getattr(part, "name", "") for part in statements_of(file.source)}
     if name in own_names | file.imported | {*dir(builtins)}:
-        return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
-    return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
+        return (
+            f"A value, written on line {lines[0]}, takes the name of {name}: give the value "
+            "another."
+        )
+    return (
+        f"Its first value is written on line {lines[0]}: is a line missing above, or another "
+        "name meant?"
+    )
 
 
 def _bound_on_another_way(file: _File, name: str, line: int) -> str:
@@ -239,9 +248,15 @@ def _bound_on_another_way(file: _File, name: str, line: int) -> str:
     ]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
-            return f"`{name}` is bound in another branch, written on line {line}: on this way it needs a value, too."
+            return (
+                f"`{name}` is bound in another branch, written on line {line}: on this way it "
+                "needs a value, too."
+            )
         case [*_, ast.For() | ast.While()]:
-            return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
+            return (
+                f"`{name}` is bound in a loop that did not run, written on line {line}: bind "
+                "it before the loop."
+            )
     return ""
 
 
@@ -263,7 +278,10 @@ def _exchanged(file: _File) -> str:
             if is_of_it and len(given) == len(call.args) and are_exchanged:
                 written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
                 if len(right) <= 2 * LONGEST:
-                    return f"`{written}`, written on line {call.lineno}, exchanges the arguments of {right}."
+                    return (
+                        f"`{written}`, written on line {call.lineno}, exchanges the arguments "
+                        f"of {right}."
+                    )
     return ""
 
 
@@ -280,7 +298,10 @@ def _forward_has_another_name(file: _File, message: str) -> str:
     others = [method for method in methods if method.name != "__init__"]
     if len(others) != 1:
         return ""
-    return f"A module calls its method forward, and this class has {others[0].name} on line {others[0].lineno}."
+    return (
+        f"A module calls its method forward, and this class has {others[0].name} on line "
+        f"{others[0].lineno}."
+    )
 
 
 def _init_has_another_name(file: _File, message: str) -> str:
@@ -309,7 +330,10 @@ def _in_the_loop(file: _File) -> str:
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
         for part in loop.body:
             if isinstance(part, ast.Return) and file.covers(part):
-                where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                where = (
+                    f"on line {part.lineno} stands inside the loop that begins on line "
+                    f"{loop.lineno}"
+                )
                 return f"The `return` {where}, and ends it at its first turn."
         if file.line <= (loop.end_lineno or 0):
             continue
@@ -323,7 +347,10 @@ def _in_the_loop(file: _File) -> str:
                 case ast.Assign([ast.Name(name)], ast.List([])) if (
                     name in grown and len(name) <= LONGEST
                 ):
-                    where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                    where = (
+                        f"on line {part.lineno} stands inside the loop that begins on line "
+                        f"{loop.lineno}"
+                    )
                     return f"`{name} = []` {where}: each turn empties the list."
     return ""
 
@@ -345,7 +372,10 @@ def _without_return(file: _File) -> str:
     for each in (each for each in file.functions if each.name in used and not has_no_content(each)):
         match each.body[-1]:
             case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If(orelse=[]):
-                return f"`{each.name}`, written on line {each.lineno}, ends without a `return`, and gives None."
+                return (
+                    f"`{each.name}`, written on line {each.lineno}, ends without a `return`, "
+                    "and gives None."
+                )
     return ""
 
 
@@ -375,7 +405,10 @@ def _not_given(file: _File) -> str:
                 case ast.Compare(
                     ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]
                 ) | ast.UnaryOp(ast.Not(), ast.Name(left)) if left == name:
-                    return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
+                    return (
+                        f"The condition written on line {node.lineno} is the wrong way round: "
+                        f"`{name} is not None` is meant."
+                    )
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
         if (first := min(node.lineno for node in asking)) > file.line:
@@ -510,7 +543,10 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
             module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1
         )
         meant = f" Did you mean {near[0]}?" if near else ""
-        return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
+        return (
+            f"did not run to its end: there is no module {module[1]} where attempts are "
+            f"judged.{meant}"
+        )
     return joined(
         f"did not run to its end: it {describe(raised)}", cure(source, raised) or " "
     ).rstrip()

@@ -166,7 +166,10 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
         if state != "unwritten":
             return ""
         if left := left_over_raise(source, seen.name):
-            where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
+            where = (
+                f"on line {left.line} still stands {'below' if left.is_below else 'above'} "
+                "code of yours"
+            )
             return f"{STUB_ENDS} {where}: take that line out once the rest is written"
         methods = unwritten_methods(source, seen.name)
         return (
@@ -210,7 +213,10 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
         case ast.ClassDef() as last if not is_class:
             return f"It is a class, written on line {last.lineno}, and a function is asked for"
         case ast.AsyncFunctionDef() as last if not is_class:
-            return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
+            return (
+                f"It is an `async def`, written on line {last.lineno}, so that a call gives a "
+                "coroutine: take `async` away"
+            )
         case ast.FunctionDef() as last if yields := _yields_in(last):
             return (
                 f"A `yield` makes it a generator, written on line {min(yields)}: return the answer"
@@ -270,5 +276,8 @@ def refuses_nothing(source: str, name: str) -> str:
     """
     for node in ast.walk(definitions_of(source).get(name, ast.Pass())):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
-            return f"The assert on line {node.lineno} refuses nothing: condition and message in one pair of brackets are always true"
+            return (
+                f"The assert on line {node.lineno} refuses nothing: condition and message in "
+                "one pair of brackets are always true"
+            )
     return ""

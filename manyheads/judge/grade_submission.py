@@ -99,7 +99,8 @@ class Judge:
         faults = {id_: fault for id_, fault in points if fault}
         if faults:
             raise GraderFault(
-                f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify {' '.join(faults)}"
+                f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify "
+                f"{' '.join(faults)}"
             )
 
     def grade(

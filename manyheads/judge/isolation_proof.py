@@ -38,7 +38,8 @@ def can(act, path):
         return False
 
 def reached(paths, folders):
-    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in folders.split(chr(10))]
+    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in \
+folders.split(chr(10))]
     return torch.tensor([can(*each) for each in asked], dtype=torch.float64)
 """
 

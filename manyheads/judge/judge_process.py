@@ -273,7 +273,10 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
         if (not exercises or e.id in exercises) and current(e) is None
     ]
     if ids:
-        says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
+        says = (
+            f"no current recording of {', '.join(ids)}: points are given, and no "
+            "misconception is named"
+        )
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
 
 

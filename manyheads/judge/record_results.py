@@ -279,7 +279,10 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContext
                 there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
                 said = f"{each} is {there}, where {due} is to be written"
                 raise CourseFault(f"{said}. Next: move it elsewhere, or give --out another folder")
-    said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
+    said = (
+        f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give "
+        "--out another folder"
+    )
     return held(folder / LOCK, said)
 
 
@@ -301,8 +304,9 @@ def seed_of_run(
     chosen = seeds.most_common(1)[0][0] if seeds and given is None else given
     if in_part and seeds and set(seeds) != {chosen}:
         raise CourseFault(
-            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
-            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+            f"what {folder} holds of the other exercises has the seed "
+            f"{', '.join(map(str, sorted(seeds)))}, and a result states one seed. Next: the same "
+            "command without --seed and --exercise, or with another --out"
         )
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 

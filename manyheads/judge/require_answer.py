@@ -369,7 +369,10 @@ def _expect_to_go_by_numbers(
         and not has_nan
         and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
     ):
-        told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
+        told = (
+            "compares nothing: each number that it is given adds the same to its answer, "
+            "whatever the others are"
+        )
         failed = CheckFailed(f"{target} {told}")
         failed.unmet = True
         raise failed

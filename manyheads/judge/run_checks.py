@@ -58,9 +58,9 @@ CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
 # that a judge may compute for one attempt: sixty times what the slowest of the course takes
 CPU_SECONDS = 120.0
 _OPTIONS = (
-    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
-    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
-    "-p no:doctest -s"
+    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p "
+    "no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p "
+    "no:threadexception -p no:warnings -p no:logging -p no:junitxml -p no:doctest -s"
 ).split()
 
 
@@ -155,7 +155,8 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     """
     if missing := [file for file in files if not file.exists()]:
         raise GraderFault(
-            f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
+            f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend "
+            "course.yaml"
         )
     folders = {file.parent.name for file in files}
     for name in list(sys.modules):  # they may be from another course, or older than the files

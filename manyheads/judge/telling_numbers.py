@@ -66,7 +66,10 @@ def _no_shares(mine: Tensor, right: Tensor) -> str:
     sums = mine.sum(-1)
     apart = (sums - 1).abs()
     if bool((apart > SUM_ROUNDING).any()):
-        return f"Shares are due, and a row of these sums to {float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
+        return (
+            "Shares are due, and a row of these sums to "
+            f"{float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
+        )
     return ""
 
 

@@ -9,17 +9,41 @@ from .code_parts import Changes, Part, name_of
 
 # The calls that are tried in place of a method, or of a function of a module.
 _SIBLINGS = {
-    "view": "reshape", "repeat": "repeat_interleave", "repeat_interleave": "repeat", "log_softmax": "softmax",
-    "tril": "triu", "triu": "tril", "tril_": "triu_", "triu_": "tril_", "ones": "zeros", "zeros": "ones",
-    "sum": "mean", "mean": "sum", "max": "min amax", "min": "max", "chunk": "split", "split": "chunk",
-    "lt": "le gt ge", "le": "lt ge gt", "gt": "ge lt le", "ge": "gt le lt",
-}  # fmt: skip
+    "view": "reshape",
+    "repeat": "repeat_interleave",
+    "repeat_interleave": "repeat",
+    "log_softmax": "softmax",
+    "tril": "triu",
+    "triu": "tril",
+    "tril_": "triu_",
+    "triu_": "tril_",
+    "ones": "zeros",
+    "zeros": "ones",
+    "sum": "mean",
+    "mean": "sum",
+    "max": "min amax",
+    "min": "max",
+    "chunk": "split",
+    "split": "chunk",
+    "lt": "le gt ge",
+    "le": "lt ge gt",
+    "gt": "ge lt le",
+    "ge": "gt le lt",
+}
 # Arguments that are put into a call of this name where it lacks them.
 _FORGOTTEN = {
-    "softmax": "dim=-1", "split": "dim=-1", "chunk": "dim=-1", "cat": "dim=-1", "stack": "dim=-1",
-    "sum": "dim=-1 keepdim=True", "amax": "keepdim=True", "Linear": "bias=False", "dropout": "training=self.training",
-    "scaled_dot_product_attention": "is_causal=True", "register_buffer": "persistent=False",
-}  # fmt: skip
+    "softmax": "dim=-1",
+    "split": "dim=-1",
+    "chunk": "dim=-1",
+    "cat": "dim=-1",
+    "stack": "dim=-1",
+    "sum": "dim=-1 keepdim=True",
+    "amax": "keepdim=True",
+    "Linear": "bias=False",
+    "dropout": "training=self.training",
+    "scaled_dot_product_attention": "is_causal=True",
+    "register_buffer": "persistent=False",
+}
 # Arguments that are left out.
 _KEYWORDS = {
     "dim",

@@ -18,11 +18,24 @@ _MASKED = ("masked_fill", "masked_fill_", "where")
 _FILLING = (*_MASKED, "full", "full_like", "fill_")
 # The operators that are tried in place of another.
 _OTHERS: dict[type, str] = {
-    ast.Lt: "<=,>,>=", ast.LtE: "<,>=,>", ast.Gt: ">=,<,<=", ast.GtE: ">,<=,<",
-    ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is",
-    ast.Mult: "/,//,@,+", ast.Div: "*", ast.FloorDiv: "*,%", ast.Mod: "//", ast.MatMult: "*",
-    ast.Add: "-,*", ast.Sub: "+", ast.BitAnd: "|", ast.BitOr: "&",
-}  # fmt: skip
+    ast.Lt: "<=,>,>=",
+    ast.LtE: "<,>=,>",
+    ast.Gt: ">=,<,<=",
+    ast.GtE: ">,<=,<",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.Mult: "/,//,@,+",
+    ast.Div: "*",
+    ast.FloorDiv: "*,%",
+    ast.Mod: "//",
+    ast.MatMult: "*",
+    ast.Add: "-,*",
+    ast.Sub: "+",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+}
 _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMult)
 
 

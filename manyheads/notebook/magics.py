@@ -140,7 +140,8 @@ class Magics:
             questions = questions_about(box, limits, exercise, recording, source, self._seed)
         if not questions:
             raise CourseFault(
-                f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask"
+                f"nothing in {source.name} as it was saved can be asked about. Next: save it, "
+                "then %ask"
             )
         given = read_letters(words[0], len(questions), "%ask") if words else ""
         lines: list[Text] = []

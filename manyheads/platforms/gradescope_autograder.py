@@ -36,11 +36,23 @@ RESULTS = Path("results") / "results.json"  # which Gradescope reads
 STUDENT = "student"  # results.json names nobody
 MOST_SAID = 20  # sentences on files that are not graded
 _SAYS = {
-    Level.NAMESPACES: "Your code ran in a box of its own: without network, and with nothing of the grader to read.",
-    Level.USER: "Your code ran as a user of its own, which can neither read the grader's files nor write this result.",
+    Level.NAMESPACES: (
+        "Your code ran in a box of its own: without network, and with nothing of the grader "
+        "to read."
+    ),
+    Level.USER: (
+        "Your code ran as a user of its own, which can neither read the grader's files nor "
+        "write this result."
+    ),
 }
-_FAILED = "Nothing was graded. The grader itself failed; your code is not the reason. Tell your instructor."
-_ELSEWHERE = "Nothing was graded, for no file is of this assignment: hand in where the files belong, and here what belongs here."
+_FAILED = (
+    "Nothing was graded. The grader itself failed; your code is not the reason. Tell your "
+    "instructor."
+)
+_ELSEWHERE = (
+    "Nothing was graded, for no file is of this assignment: hand in where the files belong, "
+    "and here what belongs here."
+)
 
 
 class _Metadata(BaseModel):
@@ -101,7 +113,8 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         said[MOST_SAID:] = [f"and {len(said) - MOST_SAID} more files"]
     if nothing := len(collected.told) - len(attempts):
         said.append(
-            f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no notebook"
+            f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no "
+            "notebook"
         )
     said += collected.said
     # 0 points would be entered for work that belongs elsewhere

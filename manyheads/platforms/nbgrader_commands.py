@@ -81,7 +81,8 @@ def _beginning(
                     return begin(course, assignment, converter, partial(original, converter))
                 if fnmatchcase(assignment.id, pattern):
                     raise CourseError(
-                        f"{pattern} may name several assignments. Next: the same with {assignment.id}"
+                        f"{pattern} may name several assignments. Next: the same with "
+                        f"{assignment.id}"
                     )
         except CourseFault as fault:
             converter.log.error(str(fault))
@@ -106,7 +107,8 @@ def _generate(
     def told(stale: int) -> AbstractContextManager[Callable[[], None]]:
         if stale:
             converter.log.info(
-                f"recording what changed in solutions/ and grader/: {stale} exercises, maybe minutes"
+                f"recording what changed in solutions/ and grader/: {stale} exercises, maybe "
+                "minutes"
             )
         return nullcontext(lambda: None)
 
@@ -183,7 +185,10 @@ def _autograde(
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
-        said = f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand"
+        said = (
+            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a "
+            "grade by hand"
+        )
         raise CourseFault(
             f"{said}. Next: what stands above, then the same command again with --force"
         )
@@ -199,7 +204,10 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
         if re.search(r"[*?[]", student):
-            where = f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this student out"
+            where = (
+                f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this "
+                "student out"
+            )
             raise CourseFault(f"{where}. Nobody is graded. Next: rename the folder")
         try:
             target.mkdir(parents=True)
@@ -216,7 +224,8 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
             elif os.path.lexists(submission.folder / TIMESTAMP):
                 said = f"contains no valid time, so {student} is not late"
                 log.warning(
-                    f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with --force"
+                    f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with "
+                    "--force"
                 )
         except OSError as error:
             raise CourseFault(

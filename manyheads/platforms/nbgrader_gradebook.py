@@ -365,7 +365,10 @@ class GradebookWriter:
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
         if cell_id := other_points(exercise, known.graded):
-            said = f"{known.name}.ipynb in exercises/ has other points than its checks give now (cell {cell_id})"
+            said = (
+                f"{known.name}.ipynb in exercises/ has other points than its checks give now "
+                f"(cell {cell_id})"
+            )
             following = "Next: course release, then the same command again"
             raise CourseFault(f"{said}: nothing of {result.student} was written. {following}")
         earned = 0.0
@@ -389,7 +392,10 @@ class GradebookWriter:
             known = self._released[assignment.id, exercise.id] = released(exercise)
             total = sum(cell.points or 0.0 for cell in known.graded)
             if abs(total - exercise.points) > _HAIR:
-                said = f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says {exercise.points:g}"
+                said = (
+                    f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says "
+                    f"{exercise.points:g}"
+                )
                 raise CourseFault(
                     f"{said}: the gradebook stays as it was. Next: course release && course verify"
                 )
@@ -400,7 +406,10 @@ class GradebookWriter:
             cells = {cell.grade_id for cell in known.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
                 # Scores belong to cells.
-                said = f"the gradebook holds submissions of another {known.name}, with other cells than exercises/ has"
+                said = (
+                    f"the gradebook holds submissions of another {known.name}, with other "
+                    "cells than exercises/ has"
+                )
                 following = (
                     f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
                 )
@@ -555,8 +564,9 @@ def _demand_points(student: str, notebook: str, grade: Grade) -> None:
         value = getattr(grade, kind)
         if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):
             raise CourseFault(
-                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell {grade.name}, is {value!a}, "
-                "which is no number of points. Next: enter another one in formgrader, then the same command again"
+                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell "
+                f"{grade.name}, is {value!a}, which is no number of points. Next: enter another "
+                "one in formgrader, then the same command again"
             )
 
 

@@ -50,17 +50,20 @@ CHECKS = 200  # of one exercise
 OURSELVES, NAME = "github-actions[bot]", "grade"
 MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
 ENDED = {  # how a job ended that did not succeed
-    "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",
+    "failure": (
+        "did not finish: a fault of the grader or of this repository's set-up, not yours. "
+        "Your instructor can see why."
+    ),
     "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
     "skipped": "was skipped.",
 }
 NOT_COLLECTED = (
-    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
-    "`cpu` says why. Push again, or ask your instructor."
+    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the "
+    "exercise files” of job `cpu` says why. Push again, or ask your instructor."
 )
 NOTHING_STARTED = (
-    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its own name. "
-    "Fill one, `make check`, push again."
+    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its "
+    "own name. Fill one, `make check`, push again."
 )
 AT_MOST = 50  # annotations in one request to the service
 _BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early

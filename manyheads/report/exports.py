@@ -60,8 +60,8 @@ _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
 _ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
 _OF_CANVAS = re.compile(
-    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|"
-    r"^\s*(Student|LastName|FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
+    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|^\s*(Student|LastName|"
+    r"FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
 )
 _OF_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
 MOODLE, CANVAS = "Moodle", "Canvas"
@@ -88,9 +88,10 @@ def cell(value: str) -> str:
     """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for
     a formula.
 
-    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian
-    keyboards. One that separates cells by another sign than the comma, as in most of Europe, begins
-    a new cell within a text. A line break would begin a new row for whoever reads line by line.
+    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East
+    Asian keyboards. One that separates cells by another sign than the comma, as in most of Europe,
+    begins a new cell within a text. A line break would begin a new row for whoever reads line by
+    line.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
     first, *rest = _SEPARATORS.split(value)
@@ -117,9 +118,16 @@ def to_canvas(view: ClassView) -> str:
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
     most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
     rows = (
-        [(row.name or row.id).replace(_POINTS.strip(), _NO_POINTS), row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells]
+        [
+            (row.name or row.id).replace(_POINTS.strip(), _NO_POINTS),
+            row.canvas_id,
+            row.sis_id,
+            row.login or row.id,
+            row.section,
+            *cells,
+        ]
         for row, cells in _scores(view, "EX")
-    )  # fmt: skip
+    )
     return table([head, most, *rows])
 
 
@@ -178,8 +186,21 @@ def to_csv(view: ClassView) -> str:
     """CSV with a row for every student and exercise, assignment by assignment: ids for programs,
     titles for people.
     """
-    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
-              "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
+    header = (
+        "student",
+        "assignment",
+        "exercise",
+        "score",
+        "max_score",
+        "misconceptions",
+        "isolation",
+        "decided",
+        "assignment_title",
+        "exercise_title",
+        "name",
+        "section",
+        "group",
+    )
     rows: list[Sequence[str]] = [header]
     for part in view.parts:
         nothing = number(0) if view.members.zero else ""
@@ -240,7 +261,10 @@ def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
         system, instead = _WITHOUT_EXCUSES[format_]
         for result in (result for result in view.results if result.is_excused):
             title = view.labels.assignment(result.assignment)
-            yield f"{result.student}: {title} is excused, and {system} has no word for that: {instead}"
+            yield (
+                f"{result.student}: {title} is excused, and {system} has no word for that: "
+                f"{instead}"
+            )
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
@@ -337,7 +361,10 @@ def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
             path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files
         ):
             following = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
-            yield f"{result.student}: no file could be read, and feedback goes back under a file's name. {following}"
+            yield (
+                f"{result.student}: no file could be read, and feedback goes back under a "
+                f"file's name. {following}"
+            )
 
 
 def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:

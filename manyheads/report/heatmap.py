@@ -66,7 +66,8 @@ def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
     wide, high = _size(picture, panel)
     named = escape(f"{picture.title}: {panel.title}", quote=True)
     return (
-        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" aria-label="{named}" '
+        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" '
+        f'aria-label="{named}" '
         f'font-size="{_LABEL}" '
         f'fill="currentColor" text-anchor="middle"><g transform="translate({left:g} {_TOP:g})">'
         f"{''.join(_table(picture, panel, width, height))}</g></svg>"
@@ -79,13 +80,18 @@ def legend(picture: Picture) -> str:
     of_other = "10000·sequence + " if _largest(picture) >= 10_000 else ""
     for kind in dict.fromkeys(panel.kind for panel in picture.panels):
         most = f"{_most(picture, kind):.2g}"
-        said.append({
-            "numbers": f"Blue: up to {most}, orange: down to −{most}.",
-            "weights": "Blue: up to 1.",
-            "mask": "Blue: seen.",
-            "difference": f"Difference: blue up to {most}, orange down to −{most}.",
-            "addresses": f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours are heads.",
-        }[kind])  # fmt: skip
+        said.append(
+            {
+                "numbers": f"Blue: up to {most}, orange: down to −{most}.",
+                "weights": "Blue: up to 1.",
+                "mask": "Blue: seen.",
+                "difference": f"Difference: blue up to {most}, orange down to −{most}.",
+                "addresses": (
+                    f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours "
+                    "are heads."
+                ),
+            }[kind]
+        )
     if any(
         _is_hidden(value, panel)
         for panel in picture.panels
@@ -113,12 +119,18 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
                 cells[
                     f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'
                 ].append(corner)
-    yield f'<path fill="none" stroke="currentColor" stroke-width=".5" d="{"".join(cells.pop("hatch", []))}"/>'
+    yield (
+        '<path fill="none" stroke="currentColor" stroke-width=".5" '
+        f'd="{"".join(cells.pop("hatch", []))}"/>'
+    )
     for paint, corners in cells.items():
         path = "".join(f"{corner}h{width:g}v{height:g}h-{width:g}z" for corner in corners)
         yield f'<path {paint} shape-rendering="crispEdges" d="{path}"/>'
     across, down = columns * width, rows * height
-    yield f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" stroke-width=".6"/>'
+    yield (
+        f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" '
+        'stroke-width=".6"/>'
+    )
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(panel.title)}</text>'
     if panel.kind == "addresses":
         yield from _numbers(picture, panel, width, height)

@@ -32,7 +32,10 @@ _DARK = [
     (87, 87, 87),
 ]
 _THEME = TerminalTheme((255, 255, 255), (31, 35, 40), _DARK, [_DARK[-1], *_DARK[1:]])
-_BOX = "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid #d0d7de;border-radius:4px;overflow-x:auto"
+_BOX = (
+    "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid "
+    "#d0d7de;border-radius:4px;overflow-x:auto"
+)
 _WORDS = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _FONT = (
     f"margin:0;font-size:12px;line-height:1.35;word-break:normal;overflow-wrap:break-word;{_WORDS}"
@@ -83,7 +86,11 @@ class _NotebookConsole(Console):
 def _folded(line: Any) -> str:
     label = f"hint for {line.about}" if line.about else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
-    return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>'
+    return (
+        '<details style="margin:0.2em 0 0.4em '
+        f'{line.deep}ch;font-size:12px;{_WORDS}">'
+        f"{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>"
+    )
 
 
 def _rendered(part: RenderableType) -> NotebookView:

@@ -346,7 +346,10 @@ def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
     """
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(rung.result.unseen for rung in rungs if rung.result)
-    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.exercise.points for r in rungs))} points"
+    total = (
+        f"{done}, {points(sum(r.score for r in rungs))} of "
+        f"{points(sum(r.exercise.points for r in rungs))} points"
+    )
     total += " by the visible checks" + (
         f"; only grading can give {points(unseen)} of them" if unseen else ""
     )
@@ -387,7 +390,10 @@ class _Fitted(NamedTuple):
         if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:
             yield from (*head, *checks)
         elif room <= FEWEST:
-            said = f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: course status --all"
+            said = (
+                f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: "
+                "course status --all"
+            )
             yield Text(said, style="bright_black")
         else:
             shown = checks[: room - len(head) - 1]

@@ -279,7 +279,10 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
         if check.outcome != "passed" and check.function not in asked
     ]
     waiting = others if result.functions else []
-    wait = f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or written yet"
+    wait = (
+        f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or "
+        "written yet"
+    )
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next(
@@ -293,9 +296,15 @@ def said_of_not_graded(result: ExerciseResult) -> str:
     if result.not_readable:
         names, reason = names_and_reason(result.not_readable)
         cannot = "cannot be read" if reason == "not readable" else "cannot be graded as it is"
-        why = f"what you handed in {cannot}: {names}. Next: hand in the file itself, or ask your instructor"
+        why = (
+            f"what you handed in {cannot}: {names}. Next: hand in the file itself, or ask "
+            "your instructor"
+        )
     else:
-        why = "the grader itself failed here. That is not your fault. Your instructor can have it graded again."
+        why = (
+            "the grader itself failed here. That is not your fault. Your instructor can have "
+            "it graded again."
+        )
     return f"Not graded: {why}"
 
 
@@ -345,7 +354,10 @@ def was_not_run(check: CheckResult) -> bool:
     return check.outcome == "skipped" and not check.score
 
 
-ASK = "Send this line to your instructor, who can have this grading alone repeated on the same inputs:"
+ASK = (
+    "Send this line to your instructor, who can have this grading alone repeated on the same "
+    "inputs:"
+)
 
 
 def question_about(result: Result, exercise: ExerciseResult) -> str:
@@ -357,7 +369,10 @@ def question_about(result: Result, exercise: ExerciseResult) -> str:
     )
     if not failed or not exercise.digest:
         return ""
-    return f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file {exercise.digest}"
+    return (
+        f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file "
+        f"{exercise.digest}"
+    )
 
 
 def told(adjustment: Adjustment) -> str:

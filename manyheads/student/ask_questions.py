@@ -162,7 +162,10 @@ class _About:
     def ask(
         self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]
     ) -> Question | None:
-        code = f"{self.where(number).capitalize()}: {shown_code(lines_of(self.source.source)[number - 1])}"
+        code = (
+            f"{self.where(number).capitalize()}: "
+            f"{shown_code(lines_of(self.source.source)[number - 1])}"
+        )
         return question(self.rng, f"{self.small.runs} {text}", code, right, wrong)
 
 
@@ -359,8 +362,12 @@ def _origin(
 
 _WHY_NOT = {
     "an exception": "It would raise if sizes met that do not fit.",
-    "a result of another shape": "The shape would change if the result had other axes, or one of another size.",
-    "the same shape with other numbers": "Numbers would change if others were computed, or the same stood elsewhere.",
+    "a result of another shape": (
+        "The shape would change if the result had other axes, or one of another size."
+    ),
+    "the same shape with other numbers": (
+        "Numbers would change if others were computed, or the same stood elsewhere."
+    ),
     "the same result as before": "It would stay the same if the line did not matter for this call.",
 }
 RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
@@ -392,7 +399,10 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
         if seen not in unseen and known[seen] <= ALIKE:
             wrong = [_with_clue(other, why) for other, why in _WHY_NOT.items() if other != seen]
             right = Option(seen, "That was seen when your code was run with that edit.")
-            text = f"In your code {about.where(line.number)} becomes `{line.line}`. What comes of it?{first}"
+            text = (
+                f"In your code {about.where(line.number)} becomes `{line.line}`. What comes "
+                f"of it?{first}"
+            )
             yield about.ask(line.number, text, right, wrong)
 
 

@@ -230,7 +230,10 @@ def _sentence(source: str, line: int) -> str:
     if not loops:
         return f"It did not come back from line {line}."
     # A slow loop may have an end.
-    return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"
+    return (
+        f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time "
+        "was up: does it end?"
+    )
 
 
 def check_source(

@@ -88,7 +88,8 @@ def examples_named(
             ", ".join(dict.fromkeys(e.target for e in every)),
         )
         raise CourseFault(
-            f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
+            f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} "
+            f"{exercise.id}"
         )
     return chosen
 

@@ -325,7 +325,10 @@ def _operation(step: Step, beside: tuple[Axes, Step | None], axes: Axes) -> Oper
     number_there = twin.numbers[0] if twin and twin.numbers else None
     takes = _joined([_tensor(axes, here, other, there) for here, there in taken], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0], other, number_there)}"
+        takes = (
+            f"{takes} {_SIGNS[step.name]} "
+            f"{number_in_words(axes, step.numbers[0], other, number_there)}"
+        )
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"

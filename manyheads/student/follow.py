@@ -127,7 +127,10 @@ def follow(
             own = sanitize(loaded.raised.message)
             return Followed(
                 (),
-                f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}",
+                (
+                    f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: "
+                    f"{own}"
+                ),
             )
         for example in wanted:
             at = f"in {example.target}"

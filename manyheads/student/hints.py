@@ -55,7 +55,10 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
         step = next_step(root, id_, about, last)
     except OSError as error:
         step = 1
-        forgets = f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written ({error.strerror})."
+        forgets = (
+            f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written "
+            f"({error.strerror})."
+        )
     given, before = (
         min(step, last),
         "That was the last hint. Here it is again.\n" if step > last else "",
@@ -195,7 +198,10 @@ def _where(result: ExerciseResult, seen: str) -> str:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
     if raised := _RAISED.search(seen):
         return f"Python stopped on {raised[1]}. Look at what goes into it. "
-    return f"course trace {result.id} shows what each line makes. Find the first line that surprises you. "
+    return (
+        f"course trace {result.id} shows what each line makes. Find the first line that "
+        "surprises you. "
+    )
 
 
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:

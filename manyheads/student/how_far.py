@@ -51,9 +51,18 @@ def welcome(course: Course) -> list[str]:
     count, first = len(course.exercises), from_here(course.exercises[0].script)
     exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
     return [
-        f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
-        f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
-        f"Next: check it as soon as one function is written, then: course check {course.exercises[0].id}",
+        (
+            f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing "
+            "to check."
+        ),
+        (
+            f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR "
+            "CODE HERE."
+        ),
+        (
+            "Next: check it as soon as one function is written, then: course check "
+            f"{course.exercises[0].id}"
+        ),
     ]
 
 

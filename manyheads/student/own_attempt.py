@@ -167,7 +167,10 @@ def read_own(course: Course, exercise: Exercise) -> Own:
             if right.exists()
             else f"rename it to {right.name}"
         )
-        said = f"{script.name} {is_here}, and {other} is not read.\nNext: {next_}, then: course check {exercise.id}"
+        said = (
+            f"{script.name} {is_here}, and {other} is not read.\n"
+            f"Next: {next_}, then: course check {exercise.id}"
+        )
         source = AttemptSource(other, missing=True, problem=said)
     elif source.missing:
         said = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"

@@ -30,7 +30,10 @@ REMARK = "#"  # starts a line about the text
 SECONDS = 3600.0  # for the whole training; each message has the course's limit for a call
 _TRIAL = (2, 5, C)  # the shape of a trial call
 _ROUNDING = 1e-4  # of the largest number: float32 computes one position in another order
-FUTURE = "Your module sees the future: another last token changes what it answers at the positions before it."
+FUTURE = (
+    "Your module sees the future: another last token changes what it answers at the positions "
+    "before it."
+)
 LARGEST_LOSS = 20.0  # above it, "as unsure as among so many characters" is no number to read
 
 
@@ -200,7 +203,10 @@ def loss_words(first: float, last: float, *, sees_future: bool) -> str:
     start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first, last))
     if sees_future:
         why = "because the character to predict is in what it reads"
-        return f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no future to read."
+        return (
+            f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no "
+            "future to read."
+        )
     means = f"means being as unsure as among {end:.1f} equally likely characters"
     return f"A loss of {last:.2f} {means}; at first it was {start:.1f}."
 

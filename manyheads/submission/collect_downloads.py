@@ -335,7 +335,8 @@ class _Run:
         ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
         if ending not in ENDINGS:
             raise NotPlaced(
-                "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded"
+                "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
+                "graded"
             )
         assignment, stem = place_of(self.exercises.of(name, content, budget))
         changes: dict[str, object] = {
@@ -405,7 +406,10 @@ class _Run:
         for student, id_ in sorted(taken - self.unread.keys()):
             if before := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
-                said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
+                said = (
+                    f"{', '.join(before)} could not be read, and counts no more: there are "
+                    f"other files of {id_} now"
+                )
                 done.said.append(f"{shown(student)}: {said}")
         for (student, id_), names in self.unread.items():
             cut = [
@@ -478,7 +482,10 @@ def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Can
         if len(group) < 2 or all(each.rank for each in group):
             sure += group
         else:
-            said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
+            said = (
+                "are of the same exercise, and may be of several students. Next: give each "
+                "student a folder, there"
+            )
             done.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {said}")
     return sure
 
@@ -494,8 +501,14 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
             found += next(iter(persons.values()))
             continue
         files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
-        said = f"{files} are of {len(firsts)} persons, and each of them would be {firsts[0].student!a}: none is taken"
-        apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
+        said = (
+            f"{files} are of {len(firsts)} persons, and each of them would be "
+            f"{firsts[0].student!a}: none is taken"
+        )
+        apart = (
+            "Next: the same without what is not that student's, or with --roster and a file "
+            "that tells them apart"
+        )
         done.not_taken.append(f"{firsts[0].origin.download}: {said}. {apart}")
     return found
 

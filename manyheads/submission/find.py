@@ -24,15 +24,38 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".r
 MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 # What systems, editors and nbgrader leave beside what is handed in: nothing is said of it.
 _NOISE = (
-    ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
-    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
+    ".DS_Store",
+    "._*",
+    "__MACOSX",
+    "desktop.ini",
+    "Thumbs.db",
+    ".*.swp",
+    "__pycache__",
+    "*.pyc",
+    ".ipynb_checkpoints",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
     # a virtual environment, of whatever name
-    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",
-    ".course", "model-solutions",  # what our own commands remember, and what a release hands over
-    ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
-    ".collected.json*", ".collecting",  # what `course collect` remembers
-    "timestamp.txt", "submission_secret.txt",  # nbgrader's
-)  # fmt: skip
+    ".venv",
+    "site-packages",
+    "dist-packages",
+    "node_modules",
+    ".tox",
+    ".nox",
+    ".course",
+    "model-solutions",  # what our own commands remember, and what a release hands over
+    ".git",
+    ".gitignore",
+    ".gitattributes",
+    ".gitkeep",
+    ".vscode",
+    ".idea",
+    ".collected.json*",
+    ".collecting",  # what `course collect` remembers
+    "timestamp.txt",
+    "submission_secret.txt",  # nbgrader's
+)
 _COLLECT = "Next: course collect {submitted} --out collected, then course grade collected"
 _LINK = "is a link, and links are not followed. Next: put the files themselves there"
 _ARCHIVE = f"is an archive, and `course grade` opens none. {_COLLECT}"
@@ -40,7 +63,10 @@ _CLOSED = (
     "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
 )
 _EMPTY = "is empty. Next: remove it, or put there what was handed in"
-_REFUSED = "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
+_REFUSED = (
+    "is not graded, for its name begins with a dot, or could break a page or a log. Next: "
+    "rename it to the student's id"
+)
 _OTHER = f"is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). {_COLLECT}"
 _MORE = f"holds {{more}} more that are not graded. {_COLLECT}"
 _STUDENT = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
@@ -104,7 +130,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     """
     if not submitted.is_dir():
         raise CourseFault(
-            f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
+            f"{submitted} is not a folder. Next: course grade FOLDER, with "
+            "FOLDER/<student>/<assignment>/"
         )
     submissions, source = list[Submission](), course.root / "source"
     folders = filter(_is_folder, _entries(submitted))
@@ -142,8 +169,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     if not submissions and not others:
         every = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {every}). "
-            f"Next: course collect DOWNLOAD --out {quote(str(submitted))}"
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an "
+            f"assignment of: {every}). Next: course collect DOWNLOAD --out {quote(str(submitted))}"
         )
     return submissions, others
 

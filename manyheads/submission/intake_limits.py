@@ -23,7 +23,8 @@ class Closed(Exception):
 def unopened(why: str) -> Closed:
     """Return the error for an archive that is not opened."""
     return Closed(
-        f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that folder"
+        f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that "
+        "folder"
     )
 
 

@@ -354,7 +354,8 @@ def refuse_links(out: Path, target: Path) -> None:
     ):
         if path.is_symlink():
             raise CourseFault(
-                f"{path} is a link, and nothing is written through it. Next: give --out another folder"
+                f"{path} is a link, and nothing is written through it. Next: give --out another "
+                "folder"
             )
 
 
@@ -400,7 +401,8 @@ def to_grade(
         found, others = [each for each in found if each.student == student], []
         if not found and student not in {name for name, _ in misplaced}:
             raise CourseFault(
-                f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
+                f"{submitted} has nothing of {student}. Next: course grade … --only "
+                "STUDENT/EXERCISE, as in results/"
             )
     memory = read_memory(submitted)
     closed = {

@@ -47,7 +47,10 @@ _UNPACKED = re.compile(r"([\[({][ \t\n]*)\*{1,2}(?=[\w.]+[ \t\n]+(?:async[ \t]+)
 # fields of its own. No text can be taken apart in two ways, and every repetition has a limit:
 # whoever wrote the text may have wished to keep the judge busy.
 _TEXT = r"\"(?:\\.|[^\"\\\n]){0,200}\"|'(?:\\.|[^'\\\n]){0,200}'"
-_FIELD = rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,400}}\}}"
+_FIELD = (
+    rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,"
+    rf"400}}\}}"
+)
 _INSIDE = re.compile(rf"(?P<text>[rRbBfFuU]{{0,2}}(?:{_TEXT}))|#[^\n]{{0,200}}\n|\n")
 
 
@@ -142,7 +145,10 @@ def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
 def said_of_newer_syntax(source: str) -> str:
     """Return what to write in place of newer syntax; "" if that is not all that is wrong."""
     return " ".join(
-        f"{kind.what} came with Python {kind.since}, and attempts are run with {PYTHON} here: {kind.instead}."
+        (
+            f"{kind.what} came with Python {kind.since}, and attempts are run with {PYTHON} here: "
+            f"{kind.instead}."
+        )
         for kind in newer_syntax(source)
     )
 

@@ -53,7 +53,10 @@ _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
 _LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
 # texts alone; libyaml's is faster, and not everywhere
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_NO_NAME = "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
+_NO_NAME = (
+    "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, "
+    "then: course collect STUDENT"
+)
 _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same command again"
 
 
@@ -173,10 +176,16 @@ class Row:
                 kind = "beside"
             is_alone = bool(groups) and groups["who"] not in have
             if kind == "typed" and is_alone:
-                said = f"is text or a link typed into {self.platform}, or a note, and no file. Next: ask for the file"
+                said = (
+                    f"is text or a link typed into {self.platform}, or a note, and no file. "
+                    "Next: ask for the file"
+                )
                 done.others.append((member.path, said))
             elif kind == "beside" and is_alone and have and is_wanted(member.name):
-                said = f"lies where {self.platform} puts tasks and corrections. Next: look whether it was handed in"
+                said = (
+                    f"lies where {self.platform} puts tasks and corrections. Next: look "
+                    "whether it was handed in"
+                )
                 done.others.append((member.path, said))
             elif kind and (have or kind == "back"):
                 done.left_out[_KINDS[kind]] += 1
@@ -285,14 +294,19 @@ _SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
 ROWS = (
     Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
         "nbgrader",
-        r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
+        (
+            r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)"
+            r"(?:\+[^+/]*)?/(?P<file>.*)"
+        ),
     ),
     # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands
     # before a file's name
     Row(
         "Moodle",
-        r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>feedback)|submission)"
-        r"_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
+        (
+            r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>"
+            r"feedback)|submission)_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)"
+        ),
     ),
     # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are
     # the ids
@@ -308,25 +322,36 @@ ROWS = (
     # stay two
     Row(
         "Brightspace",
-        rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?",
+        (
+            rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})"
+            rf"(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?"
+        ),
         "{name}_{id}",
     ),
     Row(  # of a single name nobody can tell the assignment's from the user's, and it stays whole
         "Blackboard",
-        rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)",
+        (
+            rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|"
+            rf"(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)"
+        ),
         cut="_",
     ),
     Row(
         "Sakai",
-        rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/_](?P<file>.*)"
-        rf"|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|(?P<beside>(?i:comments\.txt|feedbacktext\.html)))",
+        (
+            rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/"
+            rf"_](?P<file>.*)|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|"
+            r"(?P<beside>(?i:comments\.txt|feedbacktext\.html)))"
+        ),
         "{id}",
         ("email", "login", "sis_id"),
     ),
     Row(
         "OpenOLAT",
-        r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_"
-        r"(?:submissions|revisions|(?P<beside>corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)",
+        (
+            r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_(?:submissions|revisions|(?P<beside>"
+            r"corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)"
+        ),
     ),
     # each time that somebody hands in is a revision; a school that gives no ids has the name alone
     Row(
@@ -350,8 +375,11 @@ ROWS = (
     # read as folders
     Row(
         "ILIAS",
-        r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*"
-        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)",
+        (
+            r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*(?:(?P<late>"
+            r"(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>"
+            r"\d{1,4})\))?(?:\.[^./]*)?)"
+        ),
         at_parting=True,
     ),
 )
@@ -505,7 +533,10 @@ def _of_gradescope(
             HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons
         ]
         if member is not lists[0] and not persons:
-            said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
+            said = (
+                f"is of no submission that {METADATA} lists. Next: look whose it is, or "
+                "export the submissions again"
+            )
             done.others.append((member.path, said))
     return []
 

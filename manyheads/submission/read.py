@@ -35,19 +35,24 @@ CELL_LIMIT = 2000
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGE = re.compile(
-    r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|writefile)(?!\S)"
+    r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|"
+    r"writefile)(?!\S)"
 )
 _NOT_CODE = {"markdown": "Markdown", "raw": "Raw"}  # kinds of cells, and what Jupyter calls them
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 # A line of IPython's: its indent, what is assigned to, and lines that a backslash continues.
 _MAGIC = re.compile(
-    r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|[\w.*\[\]]+\?{1,2}[ \t]*$)",
+    (
+        r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|"
+        r"[\w.*\[\]]+\?{1,2}[ \t]*$)"
+    ),
     re.MULTILINE,
 )
 # A string, whether it ends or not, a remark, a line that goes on, and everything else up to what
 # matters.
 _PIECE = re.compile(
-    r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
+    r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
     r"""|\#[^\n]*|\\\n|[^"'#\\()\[\]{}\n]+|.""",
     re.DOTALL,
 )
@@ -65,14 +70,29 @@ WHOLE = "Graded from {}, which holds the whole assignment."
 _TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
 # What is no Python at all: by what it is known, and what is said of it.
 _NO_PYTHON = {
-    r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": "is a web page, saved in place of the file: download the file itself (GitHub: Download raw file).",
-    r"\A\s*\{\\rtf": "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: save it as plain text (TextEdit: Format, Make Plain Text), under the same name.",
-    r"\Aversion https://git-lfs\.": "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what that brings.",
-    r"^<{7} ": "still holds two versions that git could not merge (line {line}): keep one of them, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
+    r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": (
+        "is a web page, saved in place of the file: download the file itself (GitHub: "
+        "Download raw file)."
+    ),
+    r"\A\s*\{\\rtf": (
+        "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: "
+        "save it as plain text (TextEdit: Format, Make Plain Text), under the same name."
+    ),
+    r"\Aversion https://git-lfs\.": (
+        "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what "
+        "that brings."
+    ),
+    r"^<{7} ": (
+        "still holds two versions that git could not merge (line {line}): keep one of them, "
+        "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>."
+    ),
 }
 _NO_SCRIPT = {
     r'\A\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:': "is a notebook: rename it to {stem}.ipynb.",
-    r"^[ \t]*```": "has a code fence on line {line}, which is Markdown: keep the code alone, without the lines of ``` and the words around.",
+    r"^[ \t]*```": (
+        "has a code fence on line {line}, which is Markdown: keep the code alone, without the "
+        "lines of ``` and the words around."
+    ),
 }
 _NO_NOTEBOOK = {
     r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."
@@ -162,7 +182,8 @@ def read_notebook(text: str) -> AttemptSource:
         ) from None
     if sum(map(len, sources)) > CODE_LIMIT:
         raise NotebookError(
-            f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not yours."
+            f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not "
+            "yours."
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
@@ -194,7 +215,10 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
     if kind in _NOT_CODE:
         return CellNotRun(text, f"stands in a {_NOT_CODE[kind]} cell: make it a code cell.")
     if kind == "code" and (magic := _OTHER_LANGUAGE.match(text)):
-        why = f"stands in a cell that begins with %%{magic[1]}, which does not run it: take that line out."
+        why = (
+            f"stands in a cell that begins with %%{magic[1]}, which does not run it: take "
+            "that line out."
+        )
         return CellNotRun(text[magic.end() :].partition("\n")[2], why)
     return None
 
@@ -320,8 +344,9 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         )
         if (lines := attempt.source.count("\n") + 1) > LINE_LIMIT:
             raise Unreadable(
-                f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
-                f"which in a longer file could carry out what is hidden. Take out what is not part of the exercise."
+                f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback "
+                "tells the line of a mistake, which in a longer file could carry out what is "
+                "hidden. Take out what is not part of the exercise."
             )
         return replace(attempt, name=path.name)
     except Unreadable as error:

@@ -24,7 +24,10 @@ from .platforms import ALONE, Person, person_called
 _MOST_COLUMNS = 12  # that one sentence names
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
 LARGEST = 8 * 1024 * 1024  # bytes of the file
-FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
+FORM = (
+    "Its first line names its columns: id, and any of name, section, group, email, login, "
+    "sis_id, canvas_id, github"
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,10 @@ _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in 
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 _NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
-_OPEN_QUOTE = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
+_OPEN_QUOTE = (
+    "a quote that opens in this line is not closed in it, or something stands behind where it "
+    "is closed"
+)
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -220,7 +226,10 @@ class People:
             return folders
         name, key = folders[0], f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
-            said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
+            said = (
+                "is of somebody whose name cannot be a folder's. Next: give --roster a file "
+                "with that person"
+            )
             raise NoFolder(said)
         before = self.taken.setdefault(folded(name), key)
         if (
@@ -352,14 +361,18 @@ def _students(
             raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
         for key in ((column, folded(cells.get(column, ""))) for column in _IDS):
             if key[1] and taken.setdefault(key, line) != line:
-                said = f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does not count)"
+                said = (
+                    f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does "
+                    "not count)"
+                )
                 raise _fault(path, said, line)
         yield Student(**cells)
 
 
 def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
     return CourseFault(
-        f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command again"
+        f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command "
+        "again"
     )
 
 

@@ -20,7 +20,8 @@ from .unwritten import has_no_content
 INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
 _HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statements, or is one
 _NAMED = re.compile(
-    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
+    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) "
+    r"on|come back from) line ([1-9]\d{0,6})\b"
 )
 # Also what is said of code that is not seen where it stands, which has its cell from the beginning.
 _OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
@@ -126,7 +127,10 @@ def where_it_is_written(source: AttemptSource, name: str) -> str:
     if written is None or stub is None:
         return ""
     at, last = _line(source, written), _line(source, stub)
-    return f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the stub's place"
+    return (
+        f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the "
+        "stub's place"
+    )
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
@@ -172,7 +176,10 @@ def _as_text(source: AttemptSource, name: str) -> str:
             and header.search(node.value)
         ):
             at = _line(source, node)
-            return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
+            return (
+                f"stands inside the string that begins on {at}: that is text, not code. Take "
+                "it out of the quotes."
+            )
     for number, (_, text) in enumerate(texts_of_cells(source), 1):
         if header.search(text) and not read_statements(text):
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."

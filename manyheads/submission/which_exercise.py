@@ -20,7 +20,8 @@ from .source_text import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
 _SUFFIX = re.compile(
-    r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
+    r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,"
+    r"3}))$"
 )
 # What is put behind a name is looked for at its end alone, and not without end: a student's archive
 # has up to 5,000 names.
@@ -56,7 +57,8 @@ class Exercises:
         is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:
             raise NotPlaced(
-                f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}"
+                "has no exercise's name, and so much code of one student is not looked into. "
+                f"{_RENAME}"
             )
         source = _source(name, content) if is_promising else ""
         budget.code -= len(source)
@@ -72,10 +74,12 @@ class Exercises:
             return next(iter(assignments.values()))
         if owners:
             raise NotPlaced(
-                f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}"
+                f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. "
+                f"{_RENAME}"
             )
         raise NotPlaced(
-            f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}"
+            "has no exercise's name, and defines nothing that one exercise alone asks for. "
+            f"{_RENAME}"
         )
 
     def named(self, name: str) -> Exercise | Assignment | None:

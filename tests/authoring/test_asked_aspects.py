@@ -68,17 +68,37 @@ def test_an_aspect_is_asked_where_more_verdicts_become_right_than_wrong() -> Non
 FIRST, SECOND = ("values", (0,)), ("values", (1,))
 
 
-@pytest.mark.parametrize(("subjects", "asked"), [
-    pytest.param([mutant(True, FIRST), mutant(False, ("dtype", (0,)))], {"values": ((0,), (1,))},
-        id="what fails the mutants that the hidden check fails"),
-    pytest.param([mutant(True, ("shape", (0,)), FIRST)], {"shape": ((0,), (1,))}, id="nothing twice"),
-    pytest.param([right(FIRST), mutant(True, FIRST, SECOND)], {"values": ((1,),)},
-        id="no call on which a right attempt differs"),
-    pytest.param([*(mutant(False, FIRST, SECOND) for _ in range(3)), mutant(True, FIRST, SECOND, ("stays", (0, 1)))],
-        {"stays": ((0, 1),)}, id="no aspect that mutants lack which pass the hidden check"),
-    pytest.param([right(SECOND), mutant(False)], {"values": ((0,),)},
-        id="the recorded values, where no mutant says what a check asks"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("subjects", "asked"),
+    [
+        pytest.param(
+            [mutant(True, FIRST), mutant(False, ("dtype", (0,)))],
+            {"values": ((0,), (1,))},
+            id="what fails the mutants that the hidden check fails",
+        ),
+        pytest.param(
+            [mutant(True, ("shape", (0,)), FIRST)], {"shape": ((0,), (1,))}, id="nothing twice"
+        ),
+        pytest.param(
+            [right(FIRST), mutant(True, FIRST, SECOND)],
+            {"values": ((1,),)},
+            id="no call on which a right attempt differs",
+        ),
+        pytest.param(
+            [
+                *(mutant(False, FIRST, SECOND) for _ in range(3)),
+                mutant(True, FIRST, SECOND, ("stays", (0, 1))),
+            ],
+            {"stays": ((0, 1),)},
+            id="no aspect that mutants lack which pass the hidden check",
+        ),
+        pytest.param(
+            [right(SECOND), mutant(False)],
+            {"values": ((0,),)},
+            id="the recorded values, where no mutant says what a check asks",
+        ),
+    ],
+)
 def test_it_asks(subjects: list[Subject], asked: dict[str, tuple[tuple[int, ...], ...]]) -> None:
     assert chosen(*subjects) == asked
 
@@ -204,17 +224,42 @@ EDITED = X + torch.tensor([0.0, 0.0, 1.0])
 ONE = Call(Build("Layer", (3, 3), state=W), (X, KEEP, None))
 
 
-@pytest.mark.parametrize(("other", "expected"), [
-    pytest.param(Call(Build("Layer", (3, 3), state={"W.weight": torch.eye(3)}), (EDITED, KEEP, None)), True, id="an edit"),
-    pytest.param(dataclasses.replace(ONE, args=(X + 1, KEEP, None)), False, id="another tensor altogether"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED, ~KEEP, None)), False, id="two arguments"),
-    pytest.param(dataclasses.replace(ONE, args=(X, KEEP, None)), False, id="the same call"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED, KEEP, KEEP)), False, id="a mask more"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED[:1], KEEP, None)), False, id="another shape"),
-    pytest.param(Call(Build("Layer", (3, 3), state={"W.weight": 2 * torch.eye(3)}), (EDITED, KEEP, None)), False, id="other weights"),
-    pytest.param(Call("f", (EDITED, KEEP, None)), False, id="a function"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED.to("meta"), KEEP, None)), False, id="without numbers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        pytest.param(
+            Call(Build("Layer", (3, 3), state={"W.weight": torch.eye(3)}), (EDITED, KEEP, None)),
+            True,
+            id="an edit",
+        ),
+        pytest.param(
+            dataclasses.replace(ONE, args=(X + 1, KEEP, None)),
+            False,
+            id="another tensor altogether",
+        ),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED, ~KEEP, None)), False, id="two arguments"
+        ),
+        pytest.param(dataclasses.replace(ONE, args=(X, KEEP, None)), False, id="the same call"),
+        pytest.param(dataclasses.replace(ONE, args=(EDITED, KEEP, KEEP)), False, id="a mask more"),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED[:1], KEEP, None)), False, id="another shape"
+        ),
+        pytest.param(
+            Call(
+                Build("Layer", (3, 3), state={"W.weight": 2 * torch.eye(3)}), (EDITED, KEEP, None)
+            ),
+            False,
+            id="other weights",
+        ),
+        pytest.param(Call("f", (EDITED, KEEP, None)), False, id="a function"),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED.to("meta"), KEEP, None)),
+            False,
+            id="without numbers",
+        ),
+    ],
+)
 def test_an_edit_of_one_argument(other: Call, expected: bool) -> None:
     assert is_an_edit(ONE, other) is expected
     assert not is_an_edit(

@@ -38,7 +38,7 @@ def cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
-def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_break_the_claim() -> (
+def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_break_the_claim() -> (  # noqa: E501
     None
 ):
     numbers = cases("number", SCORES)
@@ -62,7 +62,7 @@ def unfinished(trials: Trials) -> tuple[int, list[str]]:
     return sum(asked for asked, _ in said), [each for _, lost in said for each in lost]
 
 
-def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(
+def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(  # noqa: E501
     monkeypatch,
 ):
     trials = trials_of(RESHAPE)
@@ -94,7 +94,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> Told:
     return Told(Findings(diagnosis=Diagnosis(named=(Diagnosed(id=first, title=first, hint=""),))))
 
 
-def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(
+def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(  # noqa: E501
     monkeypatch,
 ):
     trials, mutants = trials_of(ATTENTION), cases("module_mutant", ATTENTION, 3)

@@ -58,11 +58,24 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
 def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole: Path) -> None:
     there = content(whole)
     for name in (
-        "README.md", "AGENTS.md", "Makefile", ".gitignore", ".vscode/tasks.json", "course.yaml", "constraints.txt",
-        "engine.sha256", WHEEL, "tools/build-venv", "tools/install-engine", SCRIPT, SCRIPT.replace(".py", ".ipynb"),
-        "exercises/averages/fingerprints/01_running_mean.safetensors", ".github/CODEOWNERS",
-        ".github/pull_request_template.md", ".github/workflows/grade.yml",
-    ):  # fmt: skip
+        "README.md",
+        "AGENTS.md",
+        "Makefile",
+        ".gitignore",
+        ".vscode/tasks.json",
+        "course.yaml",
+        "constraints.txt",
+        "engine.sha256",
+        WHEEL,
+        "tools/build-venv",
+        "tools/install-engine",
+        SCRIPT,
+        SCRIPT.replace(".py", ".ipynb"),
+        "exercises/averages/fingerprints/01_running_mean.safetensors",
+        ".github/CODEOWNERS",
+        ".github/pull_request_template.md",
+        ".github/workflows/grade.yml",
+    ):
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
     assert not [name for name in there if name.startswith(INSTRUCTORS) or "__pycache__" in name]
@@ -238,7 +251,10 @@ def test_what_needs_the_instructors_repository_says_so(
     whole: Path, run_in: Run, arguments: tuple[str, ...]
 ) -> None:
     done = run_in(whole, *arguments)
-    needs = f"course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none"
+    needs = (
+        f"course {arguments[0]} needs the instructor's repository, with its solutions/; "
+        f"{whole} has none"
+    )
     assert (done.returncode, done.stderr) == (2, f"course: {needs}. Next: course check\n")
 
 
@@ -269,12 +285,24 @@ LACKS_ERRORS = (
 )
 
 
-@pytest.mark.parametrize(("name", "is_handed_over", "says"), [
-    pytest.param(SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"),
-    pytest.param(SCRIPT, True, "cannot be released: its stub scores 3", id="such a stub, where the rest was handed over before"),
-    pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
-    pytest.param(WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "is_handed_over", "says"),
+    [
+        pytest.param(
+            SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"
+        ),
+        pytest.param(
+            SCRIPT,
+            True,
+            "cannot be released: its stub scores 3",
+            id="such a stub, where the rest was handed over before",
+        ),
+        pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
+        pytest.param(
+            WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"
+        ),
+    ],
+)
 def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
     whole = files[name]
     spoilt = (

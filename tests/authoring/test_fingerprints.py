@@ -70,22 +70,51 @@ def rounded(middle: float) -> Function:
     return lambda x: (x * (middle / 0.1)).round()
 
 
-@pytest.mark.parametrize(("functions", "call", "stored"), [
-    pytest.param([lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"),
-    pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
-    pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
-    pytest.param([lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"),
-    *(pytest.param([rounded(middle)], IN_FLOAT32, [None], id=f"{middle}, which another processor may round otherwise") for middle in (2.5, 3.5)),
-    pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
-    pytest.param(times(1e9), CALL, [1], id="large numbers"),
-    pytest.param([lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"),
-    pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
-    pytest.param(times(1.0, 2.0, 2.0 + 1e-9, 3.0), CALL, [0, 1, 1, 2], id="answers that differ by rounding are kept once"),
-    pytest.param(CHAIN, CALL, [1, 1, 2], id="of a chain the first is stored for those that are the same as it"),
-    pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
-    pytest.param([not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"),
-    pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("functions", "call", "stored"),
+    [
+        pytest.param(
+            [lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"
+        ),
+        pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
+        pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
+        pytest.param(
+            [lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"
+        ),
+        *(
+            pytest.param(
+                [rounded(middle)],
+                IN_FLOAT32,
+                [None],
+                id=f"{middle}, which another processor may round otherwise",
+            )
+            for middle in (2.5, 3.5)
+        ),
+        pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
+        pytest.param(times(1e9), CALL, [1], id="large numbers"),
+        pytest.param(
+            [lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"
+        ),
+        pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
+        pytest.param(
+            times(1.0, 2.0, 2.0 + 1e-9, 3.0),
+            CALL,
+            [0, 1, 1, 2],
+            id="answers that differ by rounding are kept once",
+        ),
+        pytest.param(
+            CHAIN,
+            CALL,
+            [1, 1, 2],
+            id="of a chain the first is stored for those that are the same as it",
+        ),
+        pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
+        pytest.param(
+            [not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"
+        ),
+        pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
+    ],
+)
 def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
     assert stored_of(functions, call) == (
         stored,

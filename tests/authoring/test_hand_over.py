@@ -80,13 +80,36 @@ def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_
     assert hand_over(tiny, folder, newer) == ["Makefile"]
 
 
-@pytest.mark.parametrize(("work", "says"), [
-    pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
-    pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
-    pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
-    pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
-    pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("work", "says"),
+    [
+        pytest.param(
+            lambda f: (f / SCRIPT).write_text(RIGHT),
+            f"{SCRIPT} has changed since it was released",
+            id="an attempt",
+        ),
+        pytest.param(
+            lambda f: (f / "README.md").write_text("my notes"),
+            "README.md has changed",
+            id="another file",
+        ),
+        pytest.param(
+            lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()),
+            "LICENSE has changed",
+            id="a folder in a file's place",
+        ),
+        pytest.param(
+            lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")),
+            "tools is a link",
+            id="a link in a folder's place",
+        ),
+        pytest.param(
+            lambda f: (f / MANIFEST).write_text("{"),
+            "released.json cannot be read",
+            id="a manifest that is damaged",
+        ),
+    ],
+)
 def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     work(folder)
     before = content(folder)

@@ -122,7 +122,10 @@ def class_of_three(
     """
     right = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
     solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
-    plain = f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n    return {other[1].format('plain(*given)')}\n"
+    plain = (
+        f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n"
+        f"    return {other[1].format('plain(*given)')}\n"
+    )
     texts = {"ada": right, "ben": edited(solution, mistake), "cat": right + plain}
     for student, text in texts.items():
         path = folder / student / "basics" / f"01_{name}.py"
@@ -132,11 +135,32 @@ def class_of_three(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("name", "mistake", "id_", "other", "says"), [
-    ("softmax", ("sum(axis=-1", "sum(axis=0"), "shares_by_column", ("softmax", "{}.tolist()"), "an ndarray was expected; yours returned a list"),
-    ("merge_sort", (" + left + right", ""), "rest_forgotten", ("merge_sort", "tuple({})"), "a list was expected; yours returned a tuple"),
-    ("tokenizer", ("(words)}", "(words, 1)}"), "counts_from_one", ("encode", "tuple({})"), "a list was expected; yours returned a tuple"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "mistake", "id_", "other", "says"),
+    [
+        (
+            "softmax",
+            ("sum(axis=-1", "sum(axis=0"),
+            "shares_by_column",
+            ("softmax", "{}.tolist()"),
+            "an ndarray was expected; yours returned a list",
+        ),
+        (
+            "merge_sort",
+            (" + left + right", ""),
+            "rest_forgotten",
+            ("merge_sort", "tuple({})"),
+            "a list was expected; yours returned a tuple",
+        ),
+        (
+            "tokenizer",
+            ("(words)}", "(words, 1)}"),
+            "counts_from_one",
+            ("encode", "tuple({})"),
+            "a list was expected; yours returned a tuple",
+        ),
+    ],
+)
 def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
     course, tmp_path, name, mistake, id_, other, says
 ):

@@ -49,13 +49,18 @@ def wheel(line: str) -> bytes:
 @pytest.mark.parametrize(
     "line", [SOLUTION, REFUSAL], ids=["of a solution", "of a solution, with quotes"]
 )
-@pytest.mark.parametrize(("name", "write"), [
-    pytest.param("a/01_x.py", script, id="in a script"),
-    pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
-    pytest.param("a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"),
-    pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
-    pytest.param("engine.whl: engine/a.py", wheel, id="in a member of the wheel"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        pytest.param("a/01_x.py", script, id="in a script"),
+        pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
+        pytest.param(
+            "a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"
+        ),
+        pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
+        pytest.param("engine.whl: engine/a.py", wheel, id="in a member of the wheel"),
+    ],
+)
 def test_a_planted_line_is_found(
     tiny: Course, name: str, write: Callable[[str], bytes], line: str
 ) -> None:
@@ -65,17 +70,38 @@ def test_a_planted_line_is_found(
     assert sentence == f"{name} holds a hidden line: {line!r} of {SOURCE}"
 
 
-@pytest.mark.parametrize(("line", "disguise"), [
-    pytest.param(SOLUTION, lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
-    pytest.param(SOLUTION, lambda line: line.replace(" ", "   "), id="with more blanks"),
-    pytest.param(SOLUTION, lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
-    pytest.param(SOLUTION, lambda line: f"# {line}", id="as a remark"),
-    pytest.param(SOLUTION, lambda line: f">>> {line}", id="as an example"),
-    pytest.param(SOLUTION, lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"),
-    pytest.param(SOLUTION, lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
-    pytest.param(SOLUTION, lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
-    pytest.param(REFUSAL, lambda line: line.replace('"', "'"), id="in other quotes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "disguise"),
+    [
+        pytest.param(
+            SOLUTION,
+            lambda line: re.sub(r" ?(\W) ?", r"\1", line),
+            id="without the blanks that Python can spare",
+        ),
+        pytest.param(SOLUTION, lambda line: line.replace(" ", "   "), id="with more blanks"),
+        pytest.param(
+            SOLUTION,
+            lambda line: f"        {line}  # as we know",
+            id="deeper, with a remark behind it",
+        ),
+        pytest.param(SOLUTION, lambda line: f"# {line}", id="as a remark"),
+        pytest.param(SOLUTION, lambda line: f">>> {line}", id="as an example"),
+        pytest.param(
+            SOLUTION, lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"
+        ),
+        pytest.param(
+            SOLUTION,
+            lambda line: f'"""Write {line}, and be done."""',
+            id="in the middle of a sentence",
+        ),
+        pytest.param(
+            SOLUTION,
+            lambda line: json.dumps(f"x = 1\n{line}\n"),
+            id="in a text with escaped line breaks",
+        ),
+        pytest.param(REFUSAL, lambda line: line.replace('"', "'"), id="in other quotes"),
+    ],
+)
 def test_another_layout_hides_nothing(
     tiny: Course, line: str, disguise: Callable[[str], str]
 ) -> None:
@@ -102,12 +128,30 @@ def test_the_secret_is_found_in_any_kind_of_file(tiny_copy: Path) -> None:
 MEANS = "means = x.cumsum(0).mT"
 
 
-@pytest.mark.parametrize(("line", "text", "lesson", "leaked"), [
-    pytest.param(MEANS, f"So {MEANS}, as we know.\n", "", True, id="a line in a sentence"),
-    pytest.param(MEANS, f"So {MEANS}ranspose, as we know.\n", "", False, id="a line that ends where no word ends"),
-    pytest.param(MEANS, f"{MEANS}\n", f"# %% [markdown]\n# Never write {MEANS} here.\n\n", False, id="a line that the stub has"),
-    *(pytest.param(line, f"{line}\n", "", False, id=line) for line in ("y = sums @ tri", "super().__init__()", "# the mean of all that came")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "text", "lesson", "leaked"),
+    [
+        pytest.param(MEANS, f"So {MEANS}, as we know.\n", "", True, id="a line in a sentence"),
+        pytest.param(
+            MEANS,
+            f"So {MEANS}ranspose, as we know.\n",
+            "",
+            False,
+            id="a line that ends where no word ends",
+        ),
+        pytest.param(
+            MEANS,
+            f"{MEANS}\n",
+            f"# %% [markdown]\n# Never write {MEANS} here.\n\n",
+            False,
+            id="a line that the stub has",
+        ),
+        *(
+            pytest.param(line, f"{line}\n", "", False, id=line)
+            for line in ("y = sums @ tri", "super().__init__()", "# the mean of all that came")
+        ),
+    ],
+)
 def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it(
     tiny_copy, line, text, lesson, leaked
 ):

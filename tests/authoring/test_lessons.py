@@ -62,16 +62,61 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     assert not there.exists()
 
 
-@pytest.mark.parametrize(("markdown", "figure", "links", "says"), [
-    pytest.param(f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)", True, 2, "", id="a figure and a link"),
-    pytest.param("<https://example.org> and [part](#part)", False, 0, "", id="an address, and a part of the page"),
-    pytest.param(f"Write `![words]({FIGURE})` for a figure.", False, 0, "", id="code"),
-    pytest.param(f"![Two curves]({FIGURE})", False, 1, f"{FIGURE} is not released", id="a figure that is missing"),
-    pytest.param(f"![]({FIGURE})", True, 1, f"{FIGURE} has no words for who cannot see it", id="one without words"),
-    pytest.param("Two curves.", True, 1, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
-    pytest.param("[on](02_median.ipynb)", False, 1, "02_median.ipynb is not released", id="a link to nothing"),
-    pytest.param("[page](../../docs/means.md)", False, 1, "../../docs/means.md is not released", id="no such page"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("markdown", "figure", "links", "says"),
+    [
+        pytest.param(
+            f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)",
+            True,
+            2,
+            "",
+            id="a figure and a link",
+        ),
+        pytest.param(
+            "<https://example.org> and [part](#part)",
+            False,
+            0,
+            "",
+            id="an address, and a part of the page",
+        ),
+        pytest.param(f"Write `![words]({FIGURE})` for a figure.", False, 0, "", id="code"),
+        pytest.param(
+            f"![Two curves]({FIGURE})",
+            False,
+            1,
+            f"{FIGURE} is not released",
+            id="a figure that is missing",
+        ),
+        pytest.param(
+            f"![]({FIGURE})",
+            True,
+            1,
+            f"{FIGURE} has no words for who cannot see it",
+            id="one without words",
+        ),
+        pytest.param(
+            "Two curves.",
+            True,
+            1,
+            f"exercises/averages/{FIGURE} is named in no lesson",
+            id="one without a lesson",
+        ),
+        pytest.param(
+            "[on](02_median.ipynb)",
+            False,
+            1,
+            "02_median.ipynb is not released",
+            id="a link to nothing",
+        ),
+        pytest.param(
+            "[page](../../docs/means.md)",
+            False,
+            1,
+            "../../docs/means.md is not released",
+            id="no such page",
+        ),
+    ],
+)
 def test_a_link_or_figure_that_would_fail_a_student_is_found(
     lines_of, tiny_copy, markdown, figure, links, says
 ):
@@ -96,10 +141,15 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
 
-@pytest.mark.parametrize(("row", "is_shown"), [
-    ("due: 2020-01-01 18:00Z", False), ("show_solutions: true", True),
-    ("show_solutions: true\n    due: 2020-01-01 18:00Z", True), ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "is_shown"),
+    [
+        ("due: 2020-01-01 18:00Z", False),
+        ("show_solutions: true", True),
+        ("show_solutions: true\n    due: 2020-01-01 18:00Z", True),
+        ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
+    ],
+)
 def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(
     tiny_copy, row, is_shown
 ):
@@ -117,12 +167,30 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
     )
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    pytest.param("waits", "waits", "", id="one that waits for its function"),
-    pytest.param("NotImplementedError", "KeyError", "with the stub, 'try:' raises NotImplementedError", id="one that does not wait"),
-    pytest.param('print("it waits")', "pass", "with the stub, 'try:' prints nothing", id="one that waits in silence"),
-    pytest.param("last}", "least}", "with the solution, 'try:' raises NameError", id="one whose answer fails"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param("waits", "waits", "", id="one that waits for its function"),
+        pytest.param(
+            "NotImplementedError",
+            "KeyError",
+            "with the stub, 'try:' raises NotImplementedError",
+            id="one that does not wait",
+        ),
+        pytest.param(
+            'print("it waits")',
+            "pass",
+            "with the stub, 'try:' prints nothing",
+            id="one that waits in silence",
+        ),
+        pytest.param(
+            "last}",
+            "least}",
+            "with the solution, 'try:' raises NameError",
+            id="one whose answer fails",
+        ),
+    ],
+)
 def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
     _, predictions = lines_of(tiny_copy, LESSONS)
@@ -137,7 +205,7 @@ def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     assert cells[0]["metadata"]["editable"] is False
 
 
-def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(
+def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(  # noqa: E501
     repository,
 ):
     course = load_course(repository)

@@ -36,7 +36,10 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
         read(exercise.fingerprints),
         loaded(record(catalogue, exercise)[exercise.fingerprints]),
     )
-    says = "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, then course release"
+    says = (
+        "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, "
+        "then course release"
+    )
     assert differences(there, made) == [], says
 
 
@@ -65,8 +68,14 @@ def release(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in write_release(course, catalogue)]
 
 
-FILES = [f"exercises/averages/{name}" for name in ("01_running_mean.py", "01_running_mean.ipynb",
-    "fingerprints/01_running_mean.safetensors")]  # fmt: skip
+FILES = [
+    f"exercises/averages/{name}"
+    for name in (
+        "01_running_mean.py",
+        "01_running_mean.ipynb",
+        "fingerprints/01_running_mean.safetensors",
+    )
+]
 
 
 def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(
@@ -132,10 +141,20 @@ def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
         release(tiny_copy)
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
-    pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param(
+            "x.cumsum(0) /",
+            "x.cumsum(0) *",
+            "the reference of running_mean fails values",
+            id="wrong values",
+        ),
+        pytest.param(
+            "import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"
+        ),
+    ],
+)
 def test_nothing_is_recorded_of_a_broken_reference(
     tiny_copy: Path, old: str, new: str, says: str
 ) -> None:

@@ -87,8 +87,11 @@ def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder: Path)
         if line.startswith("torch could not be installed: ")
     ]
     assert said == [
-        f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] Connection refused). "
-        "Next: check the network, then make again; behind a proxy, first export HTTPS_PROXY=http://HOST:PORT"
+        (
+            f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] "
+            "Connection refused). Next: check the network, then make again; behind a proxy, "
+            "first export HTTPS_PROXY=http://HOST:PORT"
+        )
     ]
     assert "secret" not in said[0]
 
@@ -186,7 +189,10 @@ def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(
 def test_a_python_for_intel_macs_is_told_before_anything_is_built(
     folder: Path, tmp_path: Path, system: str
 ) -> None:
-    this_machine = f'import platform\nplatform.system = lambda: "{system}"\nplatform.machine = lambda: "x86_64"\n'
+    this_machine = (
+        f'import platform\nplatform.system = lambda: "{system}"\n'
+        'platform.machine = lambda: "x86_64"\n'
+    )
     (tmp_path / "sitecustomize.py").write_text(this_machine)
     done = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
     is_refused = "This Python is for Macs with an Intel processor" in done.stderr
@@ -228,11 +234,14 @@ def test_every_makefile_asks_whether_its_environment_was_moved(makefile: Path) -
     assert " FORCE\n" in text
 
 
-@pytest.mark.parametrize(("makefile", "options", "results"), [
-    pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
-    pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
-    pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("makefile", "options", "results"),
+    [
+        pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
+        pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
+        pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
+    ],
+)
 def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
     grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
     submitted = options[0].partition("=")[2] if options else "examples/submitted"

@@ -70,22 +70,49 @@ NO_MUTANTS_WORDS = (
 )
 
 
-@pytest.mark.parametrize(("change", "is_stale"), [
-    pytest.param(edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"), True, id="the solution"),
-    pytest.param(edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"),
-    pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
-    pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-    pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
-    pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
-    pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
-    pytest.param(lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"),
-    pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), True, id="a hint"),
-    pytest.param(edit("course.yaml", "How many numbers have", "How many have"), True, id="the row of course.yaml"),
-    pytest.param(edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"),
-    pytest.param(edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"),
-    pytest.param(add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"),
-    pytest.param(lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "is_stale"),
+    [
+        pytest.param(
+            edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"),
+            True,
+            id="the solution",
+        ),
+        pytest.param(
+            edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"
+        ),
+        pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
+        pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+        pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
+        pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
+        pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
+        pytest.param(
+            lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"
+        ),
+        pytest.param(
+            edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"),
+            True,
+            id="a hint",
+        ),
+        pytest.param(
+            edit("course.yaml", "How many numbers have", "How many have"),
+            True,
+            id="the row of course.yaml",
+        ),
+        pytest.param(
+            edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"
+        ),
+        pytest.param(
+            edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"
+        ),
+        pytest.param(
+            add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"
+        ),
+        pytest.param(
+            lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"
+        ),
+    ],
+)
 def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(
     released, change, is_stale
 ):
@@ -147,7 +174,10 @@ def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
     checks.write_text(
         checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8"
     )
-    then = r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, then course release last_mean"
+    then = (
+        r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, "
+        r"then course release last_mean"
+    )
     with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
         write_with(two_means, 2)
     assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
@@ -174,7 +204,10 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
     # else there is one exercise to record, and no second process
     (two_means / FINGERPRINTS).unlink()
     before = content(two_means)
-    code = "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    code = (
+        "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import "
+        "manyheads.cli; manyheads.cli.main()"
+    )
     process = start(
         sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means
     )

@@ -34,12 +34,27 @@ def said(lesson: str, forward: str) -> tuple[list[int], str]:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-@pytest.mark.parametrize(("forward", "steps", "ends"), [
-    ("        raise NotImplementedError", [1], "NotImplementedError"),
-    ("        pass", [1], "AssertionError: forward returned None, not a tensor: is a return missing?"),
-    ("        return v.transpose(1, 2).reshape(B, T, -1)", [1], "AssertionError: token 0 was rewritten"),
-    ("        return self.{proj}(x.new_ones(B, T, {proj_in}))", [1], "AssertionError: token 0 was rewritten"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("forward", "steps", "ends"),
+    [
+        ("        raise NotImplementedError", [1], "NotImplementedError"),
+        (
+            "        pass",
+            [1],
+            "AssertionError: forward returned None, not a tensor: is a return missing?",
+        ),
+        (
+            "        return v.transpose(1, 2).reshape(B, T, -1)",
+            [1],
+            "AssertionError: token 0 was rewritten",
+        ),
+        (
+            "        return self.{proj}(x.new_ones(B, T, {proj_in}))",
+            [1],
+            "AssertionError: token 0 was rewritten",
+        ),
+    ],
+)
 def test_a_step_is_done_only_if_it_is(
     lesson: str, forward: str, steps: list[int], ends: str
 ) -> None:

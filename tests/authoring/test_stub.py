@@ -24,14 +24,39 @@ SOLUTIONS = sorted(
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-@pytest.mark.parametrize(("source", "stub"), [
-    pytest.param("def f(x):\n    BEGIN\n    return x\n    END\n", "def f(x):\n    TODO\n    RAISE\n", id="one part, in its indent"),
-    pytest.param("BEGIN\nx = 1\nEND\ny = 2\n", "TODO\nRAISE\ny = 2\n", id="a part without indent"),
-    pytest.param("a\n  BEGIN\n  b\n  END\nc\n    BEGIN\n    d\n    END\n", "a\n  TODO\n  RAISE\nc\n    TODO\n    RAISE\n", id="two parts, each in its own indent"),
-    pytest.param("def f():\n    BEGIN\n    END\n", "def f():\n    TODO\n    RAISE\n", id="a part with nothing in it"),
-    pytest.param("def f():\n\tBEGIN\n\n\treturn 1\n\n\tEND", "def f():\n\tTODO\n\tRAISE\n", id="a tab as indent, and no line end at the end"),
-    pytest.param("x = 0   \n    BEGIN   \n    x\n    END   \n", "x = 0   \n    TODO\n    RAISE\n", id="blanks after the markers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "stub"),
+    [
+        pytest.param(
+            "def f(x):\n    BEGIN\n    return x\n    END\n",
+            "def f(x):\n    TODO\n    RAISE\n",
+            id="one part, in its indent",
+        ),
+        pytest.param(
+            "BEGIN\nx = 1\nEND\ny = 2\n", "TODO\nRAISE\ny = 2\n", id="a part without indent"
+        ),
+        pytest.param(
+            "a\n  BEGIN\n  b\n  END\nc\n    BEGIN\n    d\n    END\n",
+            "a\n  TODO\n  RAISE\nc\n    TODO\n    RAISE\n",
+            id="two parts, each in its own indent",
+        ),
+        pytest.param(
+            "def f():\n    BEGIN\n    END\n",
+            "def f():\n    TODO\n    RAISE\n",
+            id="a part with nothing in it",
+        ),
+        pytest.param(
+            "def f():\n\tBEGIN\n\n\treturn 1\n\n\tEND",
+            "def f():\n\tTODO\n\tRAISE\n",
+            id="a tab as indent, and no line end at the end",
+        ),
+        pytest.param(
+            "x = 0   \n    BEGIN   \n    x\n    END   \n",
+            "x = 0   \n    TODO\n    RAISE\n",
+            id="blanks after the markers",
+        ),
+    ],
+)
 def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
     stub = stub.replace("TODO", "# YOUR CODE HERE").replace(
         "RAISE", 'raise NotImplementedError("write this part")'
@@ -39,19 +64,55 @@ def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
     assert strip(source.replace("BEGIN", BEGIN).replace("END", END), "01_f.py") == stub
 
 
-@pytest.mark.parametrize(("lines", "line", "problem"), [
-    pytest.param(["x", BEGIN, "y"], 2, f"{BEGIN} is never closed", id="a part that is never closed"),
-    pytest.param([BEGIN, END, "x", BEGIN, "y"], 4, f"{BEGIN} is never closed", id="a second part that is never closed"),
-    pytest.param([BEGIN, "x", BEGIN, "y", END], 3, f"{BEGIN} inside the part that began on line 1", id="a part in a part"),
-    pytest.param([BEGIN, END, "x", END], 4, f"{END} without {BEGIN}", id="a stray end after a good part"),
-    pytest.param([END, BEGIN], 1, f"{END} without {BEGIN}", id="end before begin"),
-    pytest.param(["x = 1  ### BEGIN SOLUTION", END], 1, "not alone on its line", id="a begin after code"),
-    pytest.param([BEGIN, "y = 2  ### END SOLUTION"], 2, "not alone on its line", id="an end after code"),
-    pytest.param(["# BEGIN SOLUTION", "x", "# END SOLUTION"], 1, "not alone on its line", id="a marker of one #"),
-    pytest.param([BEGIN, "x", END, "#### BEGIN SOLUTION"], 4, "not alone on its line", id="a marker of four # after a part"),
-    pytest.param([], 1, "no solution part at all", id="an empty source"),
-    pytest.param(["### begin solution", "x", "### end solution"], 1, "no solution part at all", id="lower case"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "line", "problem"),
+    [
+        pytest.param(
+            ["x", BEGIN, "y"], 2, f"{BEGIN} is never closed", id="a part that is never closed"
+        ),
+        pytest.param(
+            [BEGIN, END, "x", BEGIN, "y"],
+            4,
+            f"{BEGIN} is never closed",
+            id="a second part that is never closed",
+        ),
+        pytest.param(
+            [BEGIN, "x", BEGIN, "y", END],
+            3,
+            f"{BEGIN} inside the part that began on line 1",
+            id="a part in a part",
+        ),
+        pytest.param(
+            [BEGIN, END, "x", END], 4, f"{END} without {BEGIN}", id="a stray end after a good part"
+        ),
+        pytest.param([END, BEGIN], 1, f"{END} without {BEGIN}", id="end before begin"),
+        pytest.param(
+            ["x = 1  ### BEGIN SOLUTION", END], 1, "not alone on its line", id="a begin after code"
+        ),
+        pytest.param(
+            [BEGIN, "y = 2  ### END SOLUTION"], 2, "not alone on its line", id="an end after code"
+        ),
+        pytest.param(
+            ["# BEGIN SOLUTION", "x", "# END SOLUTION"],
+            1,
+            "not alone on its line",
+            id="a marker of one #",
+        ),
+        pytest.param(
+            [BEGIN, "x", END, "#### BEGIN SOLUTION"],
+            4,
+            "not alone on its line",
+            id="a marker of four # after a part",
+        ),
+        pytest.param([], 1, "no solution part at all", id="an empty source"),
+        pytest.param(
+            ["### begin solution", "x", "### end solution"],
+            1,
+            "no solution part at all",
+            id="lower case",
+        ),
+    ],
+)
 def test_a_marker_out_of_place_is_refused_with_its_line(
     lines: list[str], line: int, problem: str
 ) -> None:
@@ -64,9 +125,10 @@ def test_a_marker_out_of_place_is_refused_with_its_line(
 
 
 CHECKS = (
-    CheckOutcome("values", "averages", Layer.VALUES, 1.5, ""), CheckOutcome("shape", "gives as many", Layer.SHAPE, 1, ""),
+    CheckOutcome("values", "averages", Layer.VALUES, 1.5, ""),
+    CheckOutcome("shape", "gives as many", Layer.SHAPE, 1, ""),
     CheckOutcome("gradients", "lets gradients through", Layer.VALUES, 1, ""),
-)  # fmt: skip
+)
 
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
@@ -86,7 +148,7 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(
+def test_the_notebook_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(  # noqa: E501
     stub,
 ):
     first, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells

@@ -70,16 +70,26 @@ def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outs
     if link:
         named.symlink_to(course)
     given = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
-    source = "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + len(os.listdir('/box/given/course')))"
+    source = (
+        "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + "
+        "len(os.listdir('/box/given/course')))"
+    )
     with namespaces.NamespaceBox(LIMITS, named, given) as box:
         (reply,) = replies(box, LIMITS, source, Call("f"))
     assert reply.outputs[0].tensor == 200, "two entries beside it, and nothing in the course"
 
 
-@pytest.mark.parametrize(("name", "more"), [
-    pytest.param("notes.txt", "", id="a copy under another name"),
-    pytest.param("checks/test_running_mean.py", "# changed", id="a changed one in a folder of the same name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        pytest.param("notes.txt", "", id="a copy under another name"),
+        pytest.param(
+            "checks/test_running_mean.py",
+            "# changed",
+            id="a changed one in a folder of the same name",
+        ),
+    ],
+)
 def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(
     monkeypatch, folder_outside_tmp, name, more
 ):
@@ -115,9 +125,14 @@ def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
     )
 
 
-@pytest.mark.parametrize(("limit", "leak"), [
-    ({"processes": 200}, "started more processes than allowed"), ({"files_mib": 64}, "filled more disk than allowed"),
-], ids=["of processes", "of the size of its files"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "leak"),
+    [
+        ({"processes": 200}, "started more processes than allowed"),
+        ({"files_mib": 64}, "filled more disk than allowed"),
+    ],
+    ids=["of processes", "of the size of its files"],
+)
 def test_a_box_without_a_limit_is_found_out(monkeypatch, box, tmp_path, limit, leak):
     """The limit that the canary is told is the one that must bind."""
     honest = box.attempt
@@ -210,12 +225,17 @@ def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_pat
     assert set(_package_paths(("largelib",))) == paths
 
 
-@pytest.mark.parametrize(("shared", "libdir", "expected"), [
-    pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
-    pytest.param(1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"),
-    pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
-    pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shared", "libdir", "expected"),
+    [
+        pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
+        pytest.param(
+            1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"
+        ),
+        pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
+        pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
+    ],
+)
 def test_an_interpreter_finds_its_library_where_the_box_has_it(
     monkeypatch, shared, libdir, expected
 ):

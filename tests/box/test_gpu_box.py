@@ -114,18 +114,52 @@ def closed(name: str) -> Callable[[Path], None]:
     return lambda dev: (dev / name).chmod(0o660)
 
 
-@pytest.mark.parametrize(("spoil", "library", "expected"), [
-    pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
-    *(pytest.param(lambda dev, name=name: (dev / name).unlink(), True,
-        [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")], id=f"{name}, which is not there")
-        for name in ("nvidiactl", "nvidia-uvm")),
-    *(pytest.param(closed(name), True, [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
-        id=f"{name}, which is for a group alone") for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")),
-    pytest.param(lambda dev: (dev / "nvidia0").unlink(), True,
-        [("there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u")], id="a GPU"),
-    pytest.param(lambda dev: None, False, [("libcuda.so.1, a part of the driver, is not found",
-        "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>")], id="a library that is not found"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spoil", "library", "expected"),
+    [
+        pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
+        *(
+            pytest.param(
+                lambda dev, name=name: (dev / name).unlink(),
+                True,
+                [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")],
+                id=f"{name}, which is not there",
+            )
+            for name in ("nvidiactl", "nvidia-uvm")
+        ),
+        *(
+            pytest.param(
+                closed(name),
+                True,
+                [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
+                id=f"{name}, which is for a group alone",
+            )
+            for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")
+        ),
+        pytest.param(
+            lambda dev: (dev / "nvidia0").unlink(),
+            True,
+            [
+                (
+                    "there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it",
+                    "sudo nvidia-modprobe -c 0 -u",
+                )
+            ],
+            id="a GPU",
+        ),
+        pytest.param(
+            lambda dev: None,
+            False,
+            [
+                (
+                    "libcuda.so.1, a part of the driver, is not found",
+                    "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>",
+                )
+            ],
+            id="a library that is not found",
+        ),
+    ],
+)
 def test_what_is_missing_is_named_with_the_command_that_helps(
     machine, folder, spoil, library, expected
 ):
@@ -144,14 +178,19 @@ ONE, OTHER = UUIDS
 BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
 
 
-@pytest.mark.parametrize(("told", "choice", "gpu", "nodes", "visible"), [
-    pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
-    pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
-    pytest.param(0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"),
-    pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
-    pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
-    pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("told", "choice", "gpu", "nodes", "visible"),
+    [
+        pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
+        pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
+        pytest.param(
+            0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"
+        ),
+        pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
+        pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
+        pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
+    ],
+)
 def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
     machine, folder, told, choice, gpu, nodes, visible
 ):
@@ -186,10 +225,13 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
 
 
-@pytest.mark.parametrize(("known", "expected"), [
-    pytest.param(True, False, id="that the linker knows are left to the linker"),
-    pytest.param(False, True, id="that it does not know are named to it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(True, False, id="that the linker knows are left to the linker"),
+        pytest.param(False, True, id="that it does not know are named to it"),
+    ],
+)
 def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
@@ -268,7 +310,8 @@ def sees_with_a_child():
     return [name for name in os.listdir("/proc") if name.isdigit()]
 
 def reserves(gib):
-    return len(mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=0)) == gib << 30
+    return len(mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, \
+prot=0)) == gib << 30
 """
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device file")

@@ -27,8 +27,15 @@ from manyheads.submission import AttemptSource
 from tests.make import BY_SUMS as RIGHT
 from tests.make import replies
 
-LIMITS = Limits(seconds_per_attempt=30.0, seconds_per_call=10.0, memory_mib=512, files_mib=4, processes=16,
-    open_files=100, reply_mib=2)  # fmt: skip
+LIMITS = Limits(
+    seconds_per_attempt=30.0,
+    seconds_per_call=10.0,
+    memory_mib=512,
+    files_mib=4,
+    processes=16,
+    open_files=100,
+    reply_mib=2,
+)
 COUNTING = """
 import os, sys, threading, time, torch
 
@@ -70,24 +77,52 @@ def counted(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
     return reply.outputs[0].tensor.item()
 
 
-OPENED = "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most"
+OPENED = (
+    "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n"
+    "    return most"
+)
 STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(), 64)"
 
 
-@pytest.mark.parametrize(("body", "least", "most"), [
-    pytest.param("    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512,
-        id="memory, in MiB"),
-    pytest.param("    return count(child, 64)", 8, 15, id="processes"),
-    pytest.param(f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started", 4, 15,
-        id="threads"),  # whose stacks and arenas are address space as well
-    pytest.param(OPENED, 80, 100, id="open files"),
-    pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
-    pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
-    pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
-    pytest.param("    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024,
-        id="files in /dev/shm"),
-    pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "least", "most"),
+    [
+        pytest.param(
+            "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32",
+            256,
+            512,
+            id="memory, in MiB",
+        ),
+        pytest.param("    return count(child, 64)", 8, 15, id="processes"),
+        pytest.param(
+            f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started",
+            4,
+            15,
+            id="threads",
+        ),  # whose stacks and arenas are address space as well
+        pytest.param(OPENED, 80, 100, id="open files"),
+        pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
+        pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
+        pytest.param(
+            "    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)",
+            900,
+            1024,
+            id="files in /tmp",
+        ),
+        pytest.param(
+            "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)",
+            900,
+            1024,
+            id="files in /dev/shm",
+        ),
+        pytest.param(
+            "    print('x' * (64 << 20), flush=True)\n    return 1.0",
+            1,
+            1,
+            id="stdout goes nowhere",
+        ),
+    ],
+)
 def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
     assert least <= counted(limited_box, body) <= most
 
@@ -121,11 +156,23 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
     assert caught.value.end is End.BAD_REPLY
 
 
-@pytest.mark.parametrize(("body", "limits", "end"), [
-    pytest.param("    time.sleep(60)", Limits(seconds_per_call=0.3), End.TIMEOUT, id="of a call by the judge's clock"),
-    pytest.param("    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0), End.CRASHED,
-        id="of an attempt by the kernel's, the second belt"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "limits", "end"),
+    [
+        pytest.param(
+            "    time.sleep(60)",
+            Limits(seconds_per_call=0.3),
+            End.TIMEOUT,
+            id="of a call by the judge's clock",
+        ),
+        pytest.param(
+            "    while True: pass",
+            Limits(seconds_per_attempt=0.5, seconds_per_call=20.0),
+            End.CRASHED,
+            id="of an attempt by the kernel's, the second belt",
+        ),
+    ],
+)
 def test_its_time_ends(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
         counted(limited_box, body, limits)
@@ -140,7 +187,8 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
     group.remove()
     if not group.folders:
         pytest.skip(
-            "this machine lets nobody make a cgroup: each process of an attempt is bounded by itself"
+            "this machine lets nobody make a cgroup: each process of an attempt is bounded by "
+            "itself"
         )
     body = """
     told = []
@@ -193,14 +241,26 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     return [(part.line, part.ended) for part in process.stopped]
 
 
-@pytest.mark.parametrize(("part", "ended"), [
-    pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
-    pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
-    pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
-    pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
-    pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
-    pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "ended"),
+    [
+        pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
+        pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
+        pytest.param(
+            (
+                "while True:\n    try:\n        while True:\n            pass\n"
+                "    except BaseException:\n        pass"
+            ),
+            End.TIMEOUT,
+            id="a loop that hears nothing",
+        ),
+        pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
+        pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
+        pytest.param(
+            "import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"
+        ),
+    ],
+)
 def test_what_stands_below_a_part_that_ends_the_process_runs(
     box: Box, part: str, ended: End
 ) -> None:
@@ -235,15 +295,33 @@ def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
         assert [part.seconds for part in process.stopped] == seconds
 
 
-@pytest.mark.parametrize(("source", "limits", "end", "says"), [
-    pytest.param("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW, OF_PARTS, End.CRASHED, "exit status 1",
-        id="of which many parts end the process"),
-    pytest.param("import time\n" + "time.sleep(60)\n" * 5, Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
-        End.TIMEOUT, None, id="whose time is up"),
-    pytest.param("import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
-        "    except OSError:\n        pass\n" + BELOW, OF_PARTS, End.BAD_REPLY, None,
-        id="that answers in the judge's place"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "limits", "end", "says"),
+    [
+        pytest.param(
+            "import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW,
+            OF_PARTS,
+            End.CRASHED,
+            "exit status 1",
+            id="of which many parts end the process",
+        ),
+        pytest.param(
+            "import time\n" + "time.sleep(60)\n" * 5,
+            Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
+            End.TIMEOUT,
+            None,
+            id="whose time is up",
+        ),
+        pytest.param(
+            "import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
+            "    except OSError:\n        pass\n" + BELOW,
+            OF_PARTS,
+            End.BAD_REPLY,
+            None,
+            id="that answers in the judge's place",
+        ),
+    ],
+)
 def test_of_a_file_nothing_more_is_tried(
     box: Box, source: str, limits: Limits, end: End, says: str | None
 ) -> None:
@@ -353,13 +431,16 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
     made.close()
 
 
-@pytest.mark.parametrize(("waited", "ran", "own"), [
-    pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
-    pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
-    pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
-    pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
-    pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("waited", "ran", "own"),
+    [
+        pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
+        pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
+        pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
+        pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
+        pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
+    ],
+)
 def test_of_four_seconds_so_many_are_its_own(
     tmp_path: Path, waited: float | None, ran: float, own: float
 ) -> None:
@@ -396,12 +477,27 @@ def test_the_same_code_has_the_same_points_there(
 
 
 @needs_schedstat
-@pytest.mark.parametrize(("call", "says"), [
-    pytest.param(Call("sleeps", (60.0,)), "within 1 seconds: is there an endless loop", id="who sleeps pays"),
-    pytest.param(Call("spins"), "within [13] seconds", id="who runs pays, and waits no longer than the wall"),
-    pytest.param(Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"),
-    pytest.param(Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        pytest.param(
+            Call("sleeps", (60.0,)),
+            "within 1 seconds: is there an endless loop",
+            id="who sleeps pays",
+        ),
+        pytest.param(
+            Call("spins"),
+            "within [13] seconds",
+            id="who runs pays, and waits no longer than the wall",
+        ),
+        pytest.param(
+            Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"
+        ),
+        pytest.param(
+            Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"
+        ),
+    ],
+)
 def test_no_more_than_its_time(monkeypatch, busy_attempt, call, says):
     monkeypatch.setattr(connection, "WALL", 3)
     with pytest.raises(AttemptEnded, match=says) as caught:

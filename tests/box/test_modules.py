@@ -54,14 +54,19 @@ def without_bias(module: nn.Module) -> None:
     del module.bias
 
 
-@pytest.mark.parametrize(("call", "expected"), [
-    pytest.param(lambda module: None, False, id="nothing is done"),
-    pytest.param(lambda module: module.eval(), False, id="another mode"),
-    pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
-    pytest.param(lambda module: module.double(), True, id="another dtype, which holds the same numbers"),
-    pytest.param(zeroed, True, id="other numbers"),
-    pytest.param(without_bias, True, id="one that is gone"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param(lambda module: None, False, id="nothing is done"),
+        pytest.param(lambda module: module.eval(), False, id="another mode"),
+        pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
+        pytest.param(
+            lambda module: module.double(), True, id="another dtype, which holds the same numbers"
+        ),
+        pytest.param(zeroed, True, id="other numbers"),
+        pytest.param(without_bias, True, id="one that is gone"),
+    ],
+)
 def test_a_call_that_changes_a_parameter_is_told(
     call: Callable[[nn.Module], object], expected: bool
 ) -> None:
@@ -121,12 +126,21 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
     assert [out.dtype for out in half.outputs] == ["float16"]
 
 
-@pytest.mark.parametrize(("call", "device"), [
-    pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
-    pytest.param(Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"),
-    pytest.param(Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"),
-    pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
+        pytest.param(
+            Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"
+        ),
+        pytest.param(
+            Call(Build("Layer", device="meta"), (X,), device="meta"),
+            "meta",
+            id="a tensor for a module there",
+        ),
+        pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
+    ],
+)
 def test_what_is_given_is_moved_to_the_device_that_the_call_names(
     attempt: Connection, call: Call, device: str
 ) -> None:
@@ -135,10 +149,13 @@ def test_what_is_given_is_moved_to_the_device_that_the_call_names(
     assert reply.outputs[0].device == device
 
 
-@pytest.mark.parametrize(("given", "device"), [
-    pytest.param(X.to("meta"), "cpu", id="what stands on the meta device stays there"),
-    pytest.param(X, "meta", id="all else is moved"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "device"),
+    [
+        pytest.param(X.to("meta"), "cpu", id="what stands on the meta device stays there"),
+        pytest.param(X, "meta", id="all else is moved"),
+    ],
+)
 def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, device: str) -> None:
     sent = on_its_device(
         Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)

@@ -38,7 +38,8 @@ def owns():
 def files_of_its_own():
     found = []
     for folder, _, names in os.walk("/"):
-        found += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == os.getuid()]
+        found += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == \
+os.getuid()]
     return float(len(found) - (OWNED.rsplit("/")[-1] in found))
 
 def may_write():
@@ -132,7 +133,8 @@ def flags(more):
     return torch.tensor(before)
 
 def core():
-    return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)])
+    return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, \
+0, 0, 0)])
 """
 CHARACTERS, PIPE = 0o020000, 0o010000
 
@@ -146,8 +148,12 @@ def numbers(box_with_a_library: Box, name: str, *args: int) -> list[int]:
 def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library: Box) -> None:
     found = numbers(box_with_a_library, "opened")
     assert dict(zip(found[::2], found[1::2], strict=True)) == {
-        0: CHARACTERS, 1: CHARACTERS, 2: CHARACTERS, 64: PIPE, 65: PIPE
-    }  # fmt: skip
+        0: CHARACTERS,
+        1: CHARACTERS,
+        2: CHARACTERS,
+        64: PIPE,
+        65: PIPE,
+    }
 
 
 def test_flags_that_one_attempt_sets_are_not_the_next_ones(box_with_a_library: Box) -> None:

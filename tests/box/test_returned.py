@@ -44,14 +44,23 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sid
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
-@pytest.mark.parametrize(("returned", "sentence"), [
-    ("self.proj(y)", f"{PAIR}; yours returned a tensor alone"),
-    ("None", f"{PAIR}; yours returned None: is a return missing at its end?"),
-    ("(x, k, v)", f"{PAIR}; yours returned a tuple of 3"),
-    ("{'y': x, 'cache': (k, v)}", f"{PAIR}; yours returned a dict"),
-    ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
-    ("(self.proj(y), (k, v)) if cache is None else self.proj(y)", f"{PAIR} of call 2; yours returned a tensor alone"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        ("self.proj(y)", f"{PAIR}; yours returned a tensor alone"),
+        ("None", f"{PAIR}; yours returned None: is a return missing at its end?"),
+        ("(x, k, v)", f"{PAIR}; yours returned a tuple of 3"),
+        ("{'y': x, 'cache': (k, v)}", f"{PAIR}; yours returned a dict"),
+        (
+            "None, (k, v)",
+            "a tensor was expected as y; yours returned None: is a return missing at its end?",
+        ),
+        (
+            "(self.proj(y), (k, v)) if cache is None else self.proj(y)",
+            f"{PAIR} of call 2; yours returned a tensor alone",
+        ),
+    ],
+)
 def test_another_structure_gets_one_sentence(sides: Sides, returned: str, sentence: str) -> None:
     result = sides.graded("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
@@ -111,14 +120,17 @@ def named(name):
 class CachedSelfAttention"""
 
 
-@pytest.mark.parametrize(("returned", "says"), [
-    ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
-    ("Pretends()", "yours returned an object of another type"),
-    ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
-    ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
-    ("(named('(opaque)'), None)", "something that is not an answer"),
-    ("(x, torch.ones(1 << 33))", "more memory was asked for"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
+        ("Pretends()", "yours returned an object of another type"),
+        ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
+        ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
+        ("(named('(opaque)'), None)", "something that is not an answer"),
+        ("(x, torch.ones(1 << 33))", "more memory was asked for"),
+    ],
+)
 def test_a_structure_that_lies_or_is_too_large_earns_nothing(
     sides: Sides, returned: str, says: str
 ) -> None:
@@ -132,11 +144,29 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(
     assert {check.outcome for check in result.checks} <= {"failed", "error", "crashed"}
 
 
-@pytest.mark.parametrize(("kind", "told"), [
-    *((kind, "an object of another type") for kind in ("tuple of 57", "tuple of \u0669", "list of \U0001d7d7",
-        "sparse_31415 float32 tensor", "strided a_secret tensor")),
-    *((kind, f"a {kind}") for kind in ("sparse_coo float32 tensor", "strided complex64 tensor", "jagged float32 tensor")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        *(
+            (kind, "an object of another type")
+            for kind in (
+                "tuple of 57",
+                "tuple of \u0669",
+                "list of \U0001d7d7",
+                "sparse_31415 float32 tensor",
+                "strided a_secret tensor",
+            )
+        ),
+        *(
+            (kind, f"a {kind}")
+            for kind in (
+                "sparse_coo float32 tensor",
+                "strided complex64 tensor",
+                "jagged float32 tensor",
+            )
+        ),
+    ],
+)
 def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(
     kind: str, told: str
 ) -> None:

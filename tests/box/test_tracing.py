@@ -43,29 +43,68 @@ def names(traced: Traced) -> list[str]:
     return [traced.steps[place].name for place in traced.order]
 
 
-@pytest.mark.parametrize(("code", "name", "shape", "storage"), [
-    pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
-    pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
-    pytest.param("x[:, 0]", "index", (2, 4), "view", id="an index that is a slice"),
-    pytest.param("x[:, [0, 0, 1]]", "index", (2, 3, 4), "copy", id="an index that gathers"),
-    pytest.param("x.reshape(-1)", "reshape", (24,), "view", id="a reshape that need not copy"),
-    pytest.param("x.contiguous()", "contiguous", (2, 3, 4), "same", id="contiguous where it is so already"),
-    pytest.param("x.unsqueeze(0).expand(5, 2, 3, 4)", "expand", (5, 2, 3, 4), "view", id="an expand"),
-    pytest.param("x @ torch.eye(4)", "matmul", (2, 3, 4), "new", id="the operator @"),
-    pytest.param("torch.einsum('btc,bsc->bts', x, x)", "einsum", (2, 3, 3), "new", id="einsum"),
-    pytest.param("einops.rearrange(x, 'b t (h d) -> b h t d', h=2)", "rearrange", (2, 2, 3, 2), "view", id="einops, two operations in one call",
-                 marks=pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 hides that it is a view")),
-    pytest.param("einops.rearrange(x, 'b t c -> (t b) c')", "rearrange", (6, 4), "copy", id="einops that must copy"),
-    pytest.param("F.softmax(x, -1)", "softmax", (2, 3, 4), "new", id="a function of F"),
-    pytest.param("F.dropout(x, 0.5, False)", "dropout", (2, 3, 4), "same", id="a dropout that sleeps"),
-    pytest.param("F.scaled_dot_product_attention(x, x, x, is_causal=True)", "scaled_dot_product_attention", (2, 3, 4), "new", id="the fused function"),
-    pytest.param("torch.cat([x, x])", "cat", (4, 3, 4), "copy", id="a concatenation"),
-    pytest.param("1 / x", "div", (2, 3, 4), "new", id="a number divided by a tensor"),
-    pytest.param("-x", "neg", (2, 3, 4), "new", id="a sign"),
-    pytest.param("x == x", "eq", (2, 3, 4), "new", id="a comparison"),
-    pytest.param("nn.Linear(4, 5)(x)", "Linear", (2, 3, 5), "new", id="a layer"),
-    pytest.param("nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0]", "MultiheadAttention", (2, 3, 4), "new", id="a layer that does much inside"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "name", "shape", "storage"),
+    [
+        pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
+        pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
+        pytest.param("x[:, 0]", "index", (2, 4), "view", id="an index that is a slice"),
+        pytest.param("x[:, [0, 0, 1]]", "index", (2, 3, 4), "copy", id="an index that gathers"),
+        pytest.param("x.reshape(-1)", "reshape", (24,), "view", id="a reshape that need not copy"),
+        pytest.param(
+            "x.contiguous()",
+            "contiguous",
+            (2, 3, 4),
+            "same",
+            id="contiguous where it is so already",
+        ),
+        pytest.param(
+            "x.unsqueeze(0).expand(5, 2, 3, 4)", "expand", (5, 2, 3, 4), "view", id="an expand"
+        ),
+        pytest.param("x @ torch.eye(4)", "matmul", (2, 3, 4), "new", id="the operator @"),
+        pytest.param("torch.einsum('btc,bsc->bts', x, x)", "einsum", (2, 3, 3), "new", id="einsum"),
+        pytest.param(
+            "einops.rearrange(x, 'b t (h d) -> b h t d', h=2)",
+            "rearrange",
+            (2, 2, 3, 2),
+            "view",
+            id="einops, two operations in one call",
+            marks=pytest.mark.skipif(
+                torch.__version__.startswith("2.6."), reason="torch 2.6 hides that it is a view"
+            ),
+        ),
+        pytest.param(
+            "einops.rearrange(x, 'b t c -> (t b) c')",
+            "rearrange",
+            (6, 4),
+            "copy",
+            id="einops that must copy",
+        ),
+        pytest.param("F.softmax(x, -1)", "softmax", (2, 3, 4), "new", id="a function of F"),
+        pytest.param(
+            "F.dropout(x, 0.5, False)", "dropout", (2, 3, 4), "same", id="a dropout that sleeps"
+        ),
+        pytest.param(
+            "F.scaled_dot_product_attention(x, x, x, is_causal=True)",
+            "scaled_dot_product_attention",
+            (2, 3, 4),
+            "new",
+            id="the fused function",
+        ),
+        pytest.param("torch.cat([x, x])", "cat", (4, 3, 4), "copy", id="a concatenation"),
+        pytest.param("1 / x", "div", (2, 3, 4), "new", id="a number divided by a tensor"),
+        pytest.param("-x", "neg", (2, 3, 4), "new", id="a sign"),
+        pytest.param("x == x", "eq", (2, 3, 4), "new", id="a comparison"),
+        pytest.param("nn.Linear(4, 5)(x)", "Linear", (2, 3, 5), "new", id="a layer"),
+        pytest.param(
+            "nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0]",
+            "MultiheadAttention",
+            (2, 3, 4),
+            "new",
+            id="a layer that does much inside",
+        ),
+    ],
+)
 def test_what_a_line_calls_is_one_step(follow, code, name, shape, storage):
     traced = follow(f"def f(x):\n    return {code}\n")
     assert traced.reply.raised is None
@@ -82,34 +121,103 @@ def steps(traced: Traced) -> list[Step]:
     return [traced.steps[place] for place in traced.order]
 
 
-@pytest.mark.parametrize(("code", "seen", "expected"), [
-    pytest.param("return nn.Linear(4, 5)(x)", lambda t: [i.shape for i in steps(t)[-1].inputs], [(2, 3, 4)],
-        id="a layer is given what it was called with, not what it holds"),
-    *(pytest.param(f"{code}\n    return x", lambda t: steps(t)[-1].storage, "in place", id=f"{code} writes into a tensor")
-        for code in ("x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)")),
-    *(pytest.param(f"{code}\n    return 0", lambda t: [n for n in names(t) if n != "sum"], [], id=f"{code} gives no tensor")
-        for code in ("x.shape", "len(x)", "x.dim()", "x.is_contiguous()", "str(x)", "x.tolist()", "x.sum().item()")),
-    pytest.param("a, b = x.split(2, -1)\n    c, d = x\n    return c",
-        lambda t: [(s.name, s.output_count, s.outputs[0].shape) for s in steps(t)],
-        [("split", 2, (2, 3, 2)), ("unpack", 2, (3, 4))], id="parts are counted and unpacking is a step"),
-    pytest.param("y = half(x)\n    return half(y)", lambda t: [s.lines for s in steps(t)], [(7, 5), (8, 5)],
-        id="a helper stands below the line that called it"),
-    pytest.param("return torch.vmap(lambda t: t @ t.mT)(x)",
-        lambda t: [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps(t)],
-        [("mT", (4, 3), "", ()), ("matmul", (3, 3), "", ())], id="inside vmap shapes are those of one example"),
-    pytest.param("z = x.mT.view(2, 12)\n    return z @ z",
-        lambda t: (names(t), *((s.raised, s.lines, s.inputs[0].contiguous, s.outputs) for s in steps(t)[1:])),
-        (["mT", "view"], (True, (7,), False, ())), id="an exception leaves the steps before it"),
-    pytest.param("for _ in range(500):\n        x = x.mT + 1\n    return x", lambda t: (len(t.order), len(t.steps)),
-        (1000, 4), id="a loop is a few steps in a long order"),
-    pytest.param("return torch.stack([x[0, 0, c] * 2 for c in range(4)])", lambda t: (len(t.order), len(t.steps)), (9, 3),
-        id="numbers do not make steps differ"),
-    pytest.param("y = x * 1\n    y += 100\n    return y", lambda t: [s.crops[0][0, 0].item() for s in steps(t)],
-        [0.0, 100.0], id="corners are what the numbers were then"),
-    pytest.param("return x / math.sqrt(4.0) + torch.tensor(7.0)",
-        lambda t: (steps(t)[0].numbers, steps(t)[1].outputs[0].value, steps(t)[2].inputs[1].value), ((2.0,), 7.0, 7.0),
-        id="numbers beside tensors are noted"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "seen", "expected"),
+    [
+        pytest.param(
+            "return nn.Linear(4, 5)(x)",
+            lambda t: [i.shape for i in steps(t)[-1].inputs],
+            [(2, 3, 4)],
+            id="a layer is given what it was called with, not what it holds",
+        ),
+        *(
+            pytest.param(
+                f"{code}\n    return x",
+                lambda t: steps(t)[-1].storage,
+                "in place",
+                id=f"{code} writes into a tensor",
+            )
+            for code in (
+                "x += 1",
+                "x.masked_fill_(x > 3, 0)",
+                "x[:, 0] = 0",
+                "torch.add(x, 1, out=x)",
+            )
+        ),
+        *(
+            pytest.param(
+                f"{code}\n    return 0",
+                lambda t: [n for n in names(t) if n != "sum"],
+                [],
+                id=f"{code} gives no tensor",
+            )
+            for code in (
+                "x.shape",
+                "len(x)",
+                "x.dim()",
+                "x.is_contiguous()",
+                "str(x)",
+                "x.tolist()",
+                "x.sum().item()",
+            )
+        ),
+        pytest.param(
+            "a, b = x.split(2, -1)\n    c, d = x\n    return c",
+            lambda t: [(s.name, s.output_count, s.outputs[0].shape) for s in steps(t)],
+            [("split", 2, (2, 3, 2)), ("unpack", 2, (3, 4))],
+            id="parts are counted and unpacking is a step",
+        ),
+        pytest.param(
+            "y = half(x)\n    return half(y)",
+            lambda t: [s.lines for s in steps(t)],
+            [(7, 5), (8, 5)],
+            id="a helper stands below the line that called it",
+        ),
+        pytest.param(
+            "return torch.vmap(lambda t: t @ t.mT)(x)",
+            lambda t: [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps(t)],
+            [("mT", (4, 3), "", ()), ("matmul", (3, 3), "", ())],
+            id="inside vmap shapes are those of one example",
+        ),
+        pytest.param(
+            "z = x.mT.view(2, 12)\n    return z @ z",
+            lambda t: (
+                names(t),
+                *((s.raised, s.lines, s.inputs[0].contiguous, s.outputs) for s in steps(t)[1:]),
+            ),
+            (["mT", "view"], (True, (7,), False, ())),
+            id="an exception leaves the steps before it",
+        ),
+        pytest.param(
+            "for _ in range(500):\n        x = x.mT + 1\n    return x",
+            lambda t: (len(t.order), len(t.steps)),
+            (1000, 4),
+            id="a loop is a few steps in a long order",
+        ),
+        pytest.param(
+            "return torch.stack([x[0, 0, c] * 2 for c in range(4)])",
+            lambda t: (len(t.order), len(t.steps)),
+            (9, 3),
+            id="numbers do not make steps differ",
+        ),
+        pytest.param(
+            "y = x * 1\n    y += 100\n    return y",
+            lambda t: [s.crops[0][0, 0].item() for s in steps(t)],
+            [0.0, 100.0],
+            id="corners are what the numbers were then",
+        ),
+        pytest.param(
+            "return x / math.sqrt(4.0) + torch.tensor(7.0)",
+            lambda t: (
+                steps(t)[0].numbers,
+                steps(t)[1].outputs[0].value,
+                steps(t)[2].inputs[1].value,
+            ),
+            ((2.0,), 7.0, 7.0),
+            id="numbers beside tensors are noted",
+        ),
+    ],
+)
 def test_what_is_seen(
     follow: Follow, code: str, seen: Callable[[Traced], object], expected: object
 ) -> None:
@@ -185,12 +293,17 @@ def test_what_lies_about_itself_does_not_stop_the_call(follow: Follow) -> None:
     assert traced.reply.outputs[0].shape == (2, 3, 4)
 
 
-@pytest.mark.parametrize("take", [
-    pytest.param(lambda x: x.cpu(), id="cpu()"),
-    pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"),
-    pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
-    pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "take",
+    [
+        pytest.param(lambda x: x.cpu(), id="cpu()"),
+        pytest.param(
+            lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"
+        ),
+        pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
+        pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
+    ],
+)
 def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
     with OpMonitor() as monitor:
         taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
@@ -260,14 +373,41 @@ def of_somebody_else(x: Tensor) -> Tensor:
     return torch.ops.mine_alone.twice(x)
 
 
-@pytest.mark.parametrize(("do", "seen"), [
-    pytest.param(lambda: X_SHORT.t().expand(2, 5, 3) + 1.0, lambda o: o.shapes == ((2, 5, 3),), id="shapes of new tensors, not of views"),
-    pytest.param(lambda: torch.softmax(X_SHORT, -1), lambda o: "_softmax" in o.kernels, id="torch.softmax by its name"),
-    pytest.param(lambda: X_SHORT.softmax(-1), lambda o: "_softmax" in o.kernels, id="Tensor.softmax by its name"),
-    pytest.param(lambda: nn.Softmax(-1)(X_SHORT), lambda o: "_softmax" in o.kernels, id="nn.Softmax by its name"),
-    pytest.param(lambda: of_somebody_else(X_SHORT), lambda o: "twice" not in o.kernels, id="no name of somebody else's"),
-    pytest.param(lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)), lambda o: o.fused, id="fused attention with a mask that is an object"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("do", "seen"),
+    [
+        pytest.param(
+            lambda: X_SHORT.t().expand(2, 5, 3) + 1.0,
+            lambda o: o.shapes == ((2, 5, 3),),
+            id="shapes of new tensors, not of views",
+        ),
+        pytest.param(
+            lambda: torch.softmax(X_SHORT, -1),
+            lambda o: "_softmax" in o.kernels,
+            id="torch.softmax by its name",
+        ),
+        pytest.param(
+            lambda: X_SHORT.softmax(-1),
+            lambda o: "_softmax" in o.kernels,
+            id="Tensor.softmax by its name",
+        ),
+        pytest.param(
+            lambda: nn.Softmax(-1)(X_SHORT),
+            lambda o: "_softmax" in o.kernels,
+            id="nn.Softmax by its name",
+        ),
+        pytest.param(
+            lambda: of_somebody_else(X_SHORT),
+            lambda o: "twice" not in o.kernels,
+            id="no name of somebody else's",
+        ),
+        pytest.param(
+            lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+            lambda o: o.fused,
+            id="fused attention with a mask that is an object",
+        ),
+    ],
+)
 def test_a_watch_sees(do: Callable[[], object], seen: Callable[[Operations], bool]) -> None:
     with OpMonitor() as monitor:
         do()

@@ -92,8 +92,15 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(
 ) -> None:
     done = run_course("export", "results", "--format", "canvas")
     rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(done.stdout))}
-    assert rows == {"Student": "Averages", "    Points Possible": "10", "ada": "7.2", "bela": "9", "chen": "6",
-                    "dara": "EX", "'=ewa": "6.3"}  # fmt: skip
+    assert rows == {
+        "Student": "Averages",
+        "    Points Possible": "10",
+        "ada": "7.2",
+        "bela": "9",
+        "chen": "6",
+        "dara": "EX",
+        "'=ewa": "6.3",
+    }
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in done.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
     assert moodle == {
@@ -223,12 +230,30 @@ def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, h
     assert sorted(path.name for path in (here / "home" / "feedback").iterdir()) == ["b", "chen"]
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    (["--section", "A"], "--section needs a roster with sections. Next: the same with --roster FILE"),
-    (["--section", "C", "--roster", "roster.csv"], "there is no section 'C'; there are: A, B. Next: the same with --section A"),
-    (["--section", "B", "--roster", "roster.csv"], "nobody of section B has a result. Next: course grade SUBMITTED"),
-    (["--roster", "twice.csv"], "bela and chen are one student by the roster. Next: take the results that do not count out of the folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ["--section", "A"],
+            "--section needs a roster with sections. Next: the same with --roster FILE",
+        ),
+        (
+            ["--section", "C", "--roster", "roster.csv"],
+            "there is no section 'C'; there are: A, B. Next: the same with --section A",
+        ),
+        (
+            ["--section", "B", "--roster", "roster.csv"],
+            "nobody of section B has a result. Next: course grade SUBMITTED",
+        ),
+        (
+            ["--roster", "twice.csv"],
+            (
+                "bela and chen are one student by the roster. Next: take the results that do not "
+                "count out of the folder"
+            ),
+        ),
+    ],
+)
 def test_a_section_that_there_is_not_is_one_sentence(run_course, here, options, says):
     (here / "overrides.yaml").unlink()
     (here / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
@@ -280,14 +305,20 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
 
 UNSEEN = r"""
 - {student: ada, exercise: median, score: 4, by: "Dr. \u202eX", comment: "\e[2J\x9b1m\u2066محمد\u200cرضا\ud83d"}
-"""
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize("arguments", [
-    ["overrides"],
-    ["report", "results", "--students", "--roster", "roster.csv"],
-    *(["export", "results", "--format", format_, "--roster", "roster.csv"] for format_ in ("csv", "canvas", "moodle")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["overrides"],
+        ["report", "results", "--students", "--roster", "roster.csv"],
+        *(
+            ["export", "results", "--format", format_, "--roster", "roster.csv"]
+            for format_ in ("csv", "canvas", "moodle")
+        ),
+    ],
+)
 def test_what_people_wrote_moves_no_cursor_and_turns_no_line_around(
     run_course: Run, here: Path, arguments
 ) -> None:
@@ -322,12 +353,22 @@ assignments:
 """
 IDS = ("z_sums", "a_means", "one_total", "sub_totals", "one_mean", "no_division", "by_two")
 TITLES = ["Adding up", "01 The total", "02 Subtotals", "The middle", "01 The mean"]
-BY_HAND = "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n- {student: ben, exercise: one_mean, score: 1}\n"
+BY_HAND = (
+    "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n"
+    "- {student: ben, exercise: one_mean, score: 1}\n"
+)
 
 
 def result_of(student: str, assignment: str, **scores: float) -> Result:
-    named = (Diagnosed(id="no_division", title="You did not divide.", hint="?", alternatives=("by_two",),
-                       alternative_titles=("You divided by two.",)),)  # fmt: skip
+    named = (
+        Diagnosed(
+            id="no_division",
+            title="You did not divide.",
+            hint="?",
+            alternatives=("by_two",),
+            alternative_titles=("You divided by two.",),
+        ),
+    )
     checks = {
         id_: make.check("values", score, 2, title="has the values") for id_, score in scores.items()
     }
@@ -363,11 +404,14 @@ def in_order(text: str, titles: list[str]) -> bool:
     return -1 not in places and places == sorted(places) and not [id_ for id_ in IDS if id_ in text]
 
 
-@pytest.mark.parametrize(("command", "titles"), [
-    (["report", "results"], TITLES),
-    (["report", "results", "--students"], TITLES),
-    (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "titles"),
+    [
+        (["report", "results"], TITLES),
+        (["report", "results", "--students"], TITLES),
+        (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
+    ],
+)
 def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
     run_course, two_assignments, command, titles
 ):
@@ -395,12 +439,15 @@ def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Pa
         assert not [id_ for id_ in IDS if id_ in seen(folder / f"{name}.html")]
 
 
-@pytest.mark.parametrize(("command", "name", "shown", "hidden"), [
-    (["report", "results"], "a_means", "The middle", "Adding up"),
-    (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
-    (["export", "results"], "midd", "a_means", "z_sums"),
-    (["overrides"], "The middle", "The middle", "Adding up"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "name", "shown", "hidden"),
+    [
+        (["report", "results"], "a_means", "The middle", "Adding up"),
+        (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
+        (["export", "results"], "midd", "a_means", "z_sums"),
+        (["overrides"], "The middle", "The middle", "Adding up"),
+    ],
+)
 def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     run_course, two_assignments, command, name, shown, hidden
 ):
@@ -466,7 +513,10 @@ def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_o
     (results / "ben" / "averages.json").write_text('{"student": "ben", ')
     done = run_course("report", "results")
     assert done.returncode == 2
-    says = "course: results/ben/averages.json is no result of this version. Next: course grade again, or remove it\n"
+    says = (
+        "course: results/ben/averages.json is no result of this version. Next: course grade "
+        "again, or remove it\n"
+    )
     assert done.stderr == says
     assert "1 submission, isolation: namespaces" in done.stdout
     page = (results / "report" / "index.html").read_text()
@@ -687,7 +737,10 @@ def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
     (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").write_text(f"{MEAN}# mended\n")
     again = canvas_class("collect", "ZIP", "--out", "IN")
     assert again.returncode == 1
-    said = "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was changed since. Next: "
+    said = (
+        "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was "
+        "changed since. Next: "
+    )
     assert said in " ".join(again.stdout.split())
 
 

@@ -91,20 +91,83 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
-@pytest.mark.parametrize(("arguments", "says", "next_"), [
-    pytest.param(["status"], "no course.yaml in", "change to the course's folder, then: course status", id="no course"),
-    pytest.param(["status", "--course", "nowhere"], "cannot be read", "change to the course's folder, then: course status", id="no such course"),
-    pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
-    pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
-    pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
-    pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
-    pytest.param(["collect", "nowhere.zip", "--course", TINY], "nowhere.zip does not exist", "course collect DOWNLOAD --out submitted", id="no such download"),
-    pytest.param(["collect", ".", "--out", "in", "--course", TINY], "in is in ., which is read", "give --out a folder elsewhere", id="a folder that is read"),
-    pytest.param(["collect", "x.zip", "--roster", "none.csv", "--course", TINY], "none.csv cannot be read (No such file or directory)", "put it there, or give another in course.yaml (roster: FILE) or by --roster", id="no such roster"),
-    pytest.param(["release", "--gradescope", "x.zip", "--assignment", "hw9", "--course", TINY], "there is no assignment 'hw9'; there are: averages", "course status", id="no such assignment for Gradescope"),
-    pytest.param(["release", "--torch-index", "https://example.org", "--course", TINY], "--torch-index is Gradescope's", "course release --gradescope OUT.zip with it", id="Gradescope's option alone"),
-    pytest.param(["release", "running_mean", "--gradescope", "x.zip", "--course", TINY], "an autograder has every exercise", "course release --gradescope x.zip", id="one exercise for Gradescope"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(
+            ["status"],
+            "no course.yaml in",
+            "change to the course's folder, then: course status",
+            id="no course",
+        ),
+        pytest.param(
+            ["status", "--course", "nowhere"],
+            "cannot be read",
+            "change to the course's folder, then: course status",
+            id="no such course",
+        ),
+        pytest.param(
+            ["check", "median", "--course", TINY],
+            "there is no exercise 'median'; there are: running_mean",
+            "course status",
+            id="an unknown exercise to check",
+        ),
+        pytest.param(
+            ["verify", "median", "--course", TINY],
+            "there is no exercise 'median'",
+            "course status",
+            id="an unknown exercise to verify",
+        ),
+        pytest.param(
+            ["grade", ".", "--exercise", "median", "--course", TINY],
+            "there is no exercise 'median'",
+            "course status",
+            id="an unknown exercise to grade",
+        ),
+        pytest.param(
+            ["release", "running_mean", "--out", "class", "--course", TINY],
+            "a class repository has every exercise",
+            "course release --out class",
+            id="one exercise for a class repository",
+        ),
+        pytest.param(
+            ["collect", "nowhere.zip", "--course", TINY],
+            "nowhere.zip does not exist",
+            "course collect DOWNLOAD --out submitted",
+            id="no such download",
+        ),
+        pytest.param(
+            ["collect", ".", "--out", "in", "--course", TINY],
+            "in is in ., which is read",
+            "give --out a folder elsewhere",
+            id="a folder that is read",
+        ),
+        pytest.param(
+            ["collect", "x.zip", "--roster", "none.csv", "--course", TINY],
+            "none.csv cannot be read (No such file or directory)",
+            "put it there, or give another in course.yaml (roster: FILE) or by --roster",
+            id="no such roster",
+        ),
+        pytest.param(
+            ["release", "--gradescope", "x.zip", "--assignment", "hw9", "--course", TINY],
+            "there is no assignment 'hw9'; there are: averages",
+            "course status",
+            id="no such assignment for Gradescope",
+        ),
+        pytest.param(
+            ["release", "--torch-index", "https://example.org", "--course", TINY],
+            "--torch-index is Gradescope's",
+            "course release --gradescope OUT.zip with it",
+            id="Gradescope's option alone",
+        ),
+        pytest.param(
+            ["release", "running_mean", "--gradescope", "x.zip", "--course", TINY],
+            "an autograder has every exercise",
+            "course release --gradescope x.zip",
+            id="one exercise for Gradescope",
+        ),
+    ],
+)
 def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
     done = run_course(*arguments, cwd=tmp_path / "empty")
@@ -145,7 +208,8 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tin
     done = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
-        "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
+        "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install "
+        "bubblewrap"
     )
     assert not (tiny_copy / "results").exists()
 
@@ -177,9 +241,9 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(
         path.unlink()
     done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
     assert done.returncode == 0, done.stderr
-    assert (
-        done.stdout
-        == f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: course verify\n"
+    assert done.stdout == (
+        f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: "
+        "course verify\n"
     )
     assert [path.read_bytes() for path in paths] == before
     one = run_course("release", "running_mean", cwd=tiny_copy).stdout
@@ -309,7 +373,13 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
 def test_what_a_mutant_warns_of_is_not_printed_as_the_references(
     run_course: Run, tiny_copy: Path
 ) -> None:
-    solution, bank = (tiny_copy / path for path in ("solutions/averages/01_running_mean.py", "grader/misconceptions/running_mean.py"))  # fmt: skip
+    solution, bank = (
+        tiny_copy / path
+        for path in (
+            "solutions/averages/01_running_mean.py",
+            "grader/misconceptions/running_mean.py",
+        )
+    )
     make.replace(
         solution,
         "    return x.cumsum(0)",
@@ -365,7 +435,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
     assert said.startswith(f"course: {small_disk}/")
     assert said.endswith(
-        "No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."
+        "No space left on device: make room there, and run the same command again: what is "
+        "written is whole. Next: df -h ."
     )
     for path in small_disk.rglob("*"):
         assert path.suffix != ".partial"
@@ -378,10 +449,25 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
 
 
-@pytest.mark.parametrize(("after", "says"), [
-    (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
-    ("> /dev/full", "course: standard output: No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (
+            ">&-",
+            (
+                "course: standard output is closed. Next: the same command, with its output to a "
+                "file or to /dev/null"
+            ),
+        ),
+        (
+            "> /dev/full",
+            (
+                "course: standard output: No space left on device: make room there, and run the "
+                "same command again: what is written is whole. Next: df -h ."
+            ),
+        ),
+    ],
+)
 def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
@@ -418,7 +504,10 @@ def test_a_file_in_place_of_a_folder_is_told(
 ) -> None:
     (tmp_path / "file").write_text("")
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
-    says = f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another place. Next: ls -l\n"
+    says = (
+        f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
+        "place. Next: ls -l\n"
+    )
     assert (done.returncode, done.stderr) == (2, says)
 
 
@@ -431,8 +520,8 @@ def test_root_of_a_namespace_with_nobody_else_is_told(
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", before="unshare -r ")
     assert done.returncode == 2
     assert done.stderr == (
-        "course: root is the only user of this user namespace, and an attempt has to be another one. "
-        "Next: the same command outside of it, as an ordinary user\n"
+        "course: root is the only user of this user namespace, and an attempt has to be another "
+        "one. Next: the same command outside of it, as an ordinary user\n"
     )
 
 

@@ -52,10 +52,22 @@ def run(
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("module", "command"), [
-    *((module, "--help") for module in ("manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.author")),
-    ("torch.autograd", "doctor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        *(
+            (module, "--help")
+            for module in (
+                "manyheads.errors",
+                "typer",
+                "rich.console",
+                "manyheads.course.model",
+                "manyheads.cli.author",
+            )
+        ),
+        ("torch.autograd", "doctor"),
+    ],
+)
 def test_while_modules_are_imported(tmp_path: Path, module: str, command: str) -> None:
     assert run(tmp_path, PRESSES.format(module=module), command) == (130, "")
 

@@ -50,18 +50,22 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tm
     done = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
     assert done.stderr == (
-        "course: this machine has no CUDA device that torch can use. Next: course grade … --device cpu\n"
+        "course: this machine has no CUDA device that torch can use. Next: course grade … "
+        "--device cpu\n"
     )
     assert not list(tmp_path.glob("results/ada/*.json"))
 
 
-@pytest.mark.parametrize(("device", "gpus", "judges", "says"), [
-    pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
-    pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
-    pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
-    pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
-    pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "gpus", "judges", "says"),
+    [
+        pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
+        pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
+        pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
+        pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
+        pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
+    ],
+)
 def test_of_three_judges_there_are_at_work(
     monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says
 ):
@@ -134,7 +138,10 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     first = json.loads(ada.read_text(encoding="utf-8"))
     page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")
     check = next(c["id"] for c in first["exercises"][0]["checks"] if c["outcome"] != "passed")
-    line = f"ada/running_mean, check {check}, seed {first['seed']}, file {first['exercises'][0]['digest']}"
+    line = (
+        f"ada/running_mean, check {check}, seed {first['seed']}, file "
+        f"{first['exercises'][0]['digest']}"
+    )
     assert line in page
     done = run_course("grade", three, *where, "--only", line.partition(",")[0])
     assert (done.returncode, done.stderr) == (0, "")
@@ -143,11 +150,14 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     assert {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")} == before
 
 
-@pytest.mark.parametrize(("only", "says"), [
-    ("ada", "--only ada should be STUDENT/EXERCISE"),
-    ("nobody/running_mean", "has nothing of nobody"),
-    ("ada/median", "median"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("only", "says"),
+    [
+        ("ada", "--only ada should be STUDENT/EXERCISE"),
+        ("nobody/running_mean", "has nothing of nobody"),
+        ("ada/median", "median"),
+    ],
+)
 def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, three, only, says):
     done = run_course(
         "grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only
@@ -219,10 +229,21 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     return [found["score"], *(each["score"] for each in found["exercises"])]
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
-    pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
-    pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        pytest.param(
+            rename_a_check,
+            "its checks give 3 points",
+            id="a check that pytest does not take for one",
+        ),
+        pytest.param(
+            empty,
+            "nothing was collected from grader/checks/test_running_mean.py",
+            id="no check at all",
+        ),
+    ],
+)
 def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
     run_course, two_means, submitted, spoil, said
 ):
@@ -260,7 +281,10 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
         "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
     )
     assert "Next: the same course grade again" in done.stdout
-    fault = "a fault of the grader's own: gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28). Next: course verify"
+    fault = (
+        "a fault of the grader's own: gradients: ZeroDivisionError: division by zero "
+        "(test_running_mean.py, line 28). Next: course verify"
+    )
     assert (
         " ".join(done.stdout.split()).count("ZeroDivisionError")
         == " ".join(done.stdout.split()).count(fault)
@@ -276,8 +300,9 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
     )
     reported = run_course("report", "--students", cwd=two_means)
     assert [line.split() for line in reported.stdout.splitlines() if "?/8" in line] == [
-        ["ada", "?", "4", "?/8"], ["ben", "?", "4", "?/8"]
-    ]  # fmt: skip
+        ["ada", "?", "4", "?/8"],
+        ["ben", "?", "4", "?/8"],
+    ]
     again = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert "2 submissions (2 in part)" in again.stdout, (
         "what is not graded is tried again, and nothing else"

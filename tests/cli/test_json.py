@@ -86,13 +86,31 @@ def test_what_is_right_is_told_with_status_0(asked):
         assert {function["state"] for function in told["functions"]} == {"right"}
 
 
-@pytest.mark.parametrize(("source", "name", "line"), [
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="what cannot be parsed"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean: ", "4:5", id="an exception"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean: ", "3:1", id="nothing proved"),
-    pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
-    pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "name", "line"),
+    [
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n",
+            "",
+            "4:5",
+            id="what cannot be parsed",
+        ),
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    return x.nothing\n",
+            "running_mean: ",
+            "4:5",
+            id="an exception",
+        ),
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n",
+            "running_mean: ",
+            "3:1",
+            id="nothing proved",
+        ),
+        pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
+        pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
+    ],
+)
 def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
     run_course, student_copy, source, name, line
 ):
@@ -322,9 +340,9 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
         if "def causal_mask" in line
     )
     assert (
-        f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. What you save"
-        in shown
-    )
+        f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. "
+        "What you save"
+    ) in shown
     assert "course check causal_mask" not in shown
 
 

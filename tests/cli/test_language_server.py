@@ -189,4 +189,13 @@ def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, st
     editor.notify("textDocument/didOpen", {"textDocument": item})
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
     assert editor.open(path) == []  # the next that is published is of this file
-    assert editor.request("textDocument/inlayHint", {"textDocument": {"uri": other.as_uri()}, "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}}) == []  # fmt: skip
+    assert (
+        editor.request(
+            "textDocument/inlayHint",
+            {
+                "textDocument": {"uri": other.as_uri()},
+                "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
+            },
+        )
+        == []
+    )

@@ -139,10 +139,14 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(
 KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
 
 
-@pytest.mark.parametrize(("file", "text"), [
-    ("course.yaml", None), ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
-    *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("course.yaml", None),
+        ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
+        *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
+    ],
+)
 def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
     course, student_copy, file, text
 ):

@@ -96,16 +96,35 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
 
 
-@pytest.mark.parametrize(("source", "said", "hint"), [
-    pytest.param("def running_mean(x):\n    import os\n    os._exit(0)\n", "process",
-        "Hint 1 of 2: The whole process ended", id="ends the process"),
-    pytest.param("def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
-        "It was still in the loop on line 3", "Hint 1 of 2: Which loop has no end?", id="has no end"),
-    pytest.param("import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", "It raised KeyError on line 5",
-        "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.", id="an exception"),
-    pytest.param(DOES_NOT_HOLD, "It does not do this yet: ",
-        "Hint 1 of 3: Look at line 7: one small change there makes every check pass.", id="a mistake without a name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "said", "hint"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    import os\n    os._exit(0)\n",
+            "process",
+            "Hint 1 of 2: The whole process ended",
+            id="ends the process",
+        ),
+        pytest.param(
+            "def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
+            "It was still in the loop on line 3",
+            "Hint 1 of 2: Which loop has no end?",
+            id="has no end",
+        ),
+        pytest.param(
+            "import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n",
+            "It raised KeyError on line 5",
+            "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.",
+            id="an exception",
+        ),
+        pytest.param(
+            DOES_NOT_HOLD,
+            "It does not do this yet: ",
+            "Hint 1 of 3: Look at line 7: one small change there makes every check pass.",
+            id="a mistake without a name",
+        ),
+    ],
+)
 def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
     ask, student_copy, source, said, hint
 ):
@@ -117,18 +136,29 @@ def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
 
 NAMED = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
 GONE = "Next: git checkout exercises/averages/01_running_mean.py\n"
-HALF = "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\nNext: course trace running_mean\n"
+HALF = (
+    "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\n"
+    "Next: course trace running_mean\n"
+)
 
 
-@pytest.mark.parametrize(("name", "command", "said"), [
-    *(pytest.param("", command, GONE, id=f"nothing to {command}") for command in ("check 1", "hint 1", "trace 1", "plot 1")),
-    ("01_running_mean (1).py", "check 1", NAMED),
-    ("01_runningmean.py", "check", NAMED),
-    ("1_running_mean.py", "hint 1", NAMED),
-    ("mean FINAL.py", "check 1", NAMED),
-    ("Untitled.py", "check", NAMED),
-    pytest.param("01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "command", "said"),
+    [
+        *(
+            pytest.param("", command, GONE, id=f"nothing to {command}")
+            for command in ("check 1", "hint 1", "trace 1", "plot 1")
+        ),
+        ("01_running_mean (1).py", "check 1", NAMED),
+        ("01_runningmean.py", "check", NAMED),
+        ("1_running_mean.py", "hint 1", NAMED),
+        ("mean FINAL.py", "check 1", NAMED),
+        ("Untitled.py", "check", NAMED),
+        pytest.param(
+            "01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"
+        ),
+    ],
+)
 def test_what_cannot_be_read_is_told_with_what_is_next(
     run_course, student_copy, name, command, said
 ):

@@ -75,14 +75,34 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     assert lines[-1] == "Next: course check running_mean"
 
 
-@pytest.mark.parametrize(("source", "status", "told"), [
-    pytest.param("def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n", 1, [
-        "cumsum        (T) → (T)", "✗ view        (T)",
-        "It raised RuntimeError on line 3: a reshape to a shape with another number of elements.",
-        "\nChange the first line that surprises you.\nNext: course check running_mean\n"], id="an exception, after what led to it"),
-    pytest.param("def running_mean(x):\n    return len(x)\n", None, ["a tensor was expected; yours returned an int",
-        "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n"], id="no operation, and no right call"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "status", "told"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n",
+            1,
+            [
+                "cumsum        (T) → (T)",
+                "✗ view        (T)",
+                (
+                    "It raised RuntimeError on line 3: a reshape to a shape with another number "
+                    "of elements."
+                ),
+                "\nChange the first line that surprises you.\nNext: course check running_mean\n",
+            ],
+            id="an exception, after what led to it",
+        ),
+        pytest.param(
+            "def running_mean(x):\n    return len(x)\n",
+            None,
+            [
+                "a tensor was expected; yours returned an int",
+                "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n",
+            ],
+            id="no operation, and no right call",
+        ),
+    ],
+)
 def test_what_is_wrong_is_told(
     here: Path, capsys, source: str, status: int | None, told: list[str]
 ) -> None:
@@ -119,7 +139,10 @@ def test_a_notebooks_lines_are_named_as_its_student_sees_them(
 
 def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    says = r"running_mean has no 'median' to trace; it has: running_mean\. Next: course trace running_mean$"
+    says = (
+        r"running_mean has no 'median' to trace; "
+        r"it has: running_mean\. Next: course trace running_mean$"
+    )
     with pytest.raises(CourseFault, match=says):
         app(["trace", "running_mean", "median"], standalone_mode=False)
 
@@ -137,13 +160,47 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-@pytest.mark.parametrize(("source", "says"), [
-    pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
-    pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
-    pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
-    pytest.param("import nowhere\n", "Line 1 did not run to its end: there is no module nowhere where attempts are judged.", id="an import that fails"),
-    pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    for end in (65, 64):  # of a pipe, or a socket\n        try:\n            __import__('os').write(end, b'x' * 99)\n        except OSError:\n            continue\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    while True:\n        x = x + 1\n",
+            "No answer within 2 seconds: is there an endless loop? That was in running_mean.",
+            id="an endless loop",
+        ),
+        pytest.param(
+            "import os\ndef running_mean(x):\n    os._exit(0)\n",
+            (
+                "The attempt ended its own process (exit status 0) in place of answering. That "
+                "was in running_mean."
+            ),
+            id="os._exit",
+        ),
+        pytest.param(
+            "import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n",
+            (
+                "The attempt's process was ended by SIGSEGV (a crash in native code). That was in "
+                "running_mean."
+            ),
+            id="a crash",
+        ),
+        pytest.param(
+            "import nowhere\n",
+            "Line 1 did not run to its end: there is no module nowhere where attempts are judged.",
+            id="an import that fails",
+        ),
+        pytest.param(
+            (
+                "import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n"
+                "    for end in (65, 64):  # of a pipe, or a socket\n        try:\n"
+                "            __import__('os').write(end, b'x' * 99)\n        except OSError:\n"
+                "            continue\n    return x\n"
+            ),
+            "The attempt sent something that is not an answer",
+            id="bytes of its own on the wire",
+        ),
+    ],
+)
 def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     seen = followed(source)
     assert seen.shown == ()
@@ -224,7 +281,8 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
     wrong = run_course("ask", "running_mean", cwd=student_copy)
     assert wrong.returncode == 2
     assert wrong.stderr == (
-        "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
+        "course: running_mean is not done yet, and questions come after a ✓. Next: course "
+        "check running_mean\n"
     )
 
 
@@ -273,7 +331,10 @@ def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
     assert loss
     assert 2 < float(loss[1]) < 4
     assert re.fullmatch(
-        rf"A loss of {loss[1]} means being as unsure as among [\d.]+ equally likely characters; at first it was [\d.]+\.",
+        (
+            rf"A loss of {loss[1]} means being as unsure as among [\d."
+            r"]+ equally likely characters; at first it was [\d.]+\."
+        ),
         means,
     )
     assert heading == "It writes:"

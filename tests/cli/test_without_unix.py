@@ -23,14 +23,39 @@ LOOPS = RIGHT.replace(
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 
-@pytest.mark.parametrize(("attempt", "arguments", "status", "said"), [
-    pytest.param(WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"),
-    pytest.param(RIGHT, ["status"], 0, "✓  01 The running mean", id="status runs what is started"),
-    pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
-    pytest.param(WRONG, ["trace", "01"], 0, "the right shape, other numbers", id="trace follows each line"),
-    pytest.param(CRASHES, ["trace", "01"], 1, "by Windows, with 0xC0000005", id="a crash is told as Windows tells it"),
-    pytest.param(LOOPS, ["trace", "01"], 1, "is there an endless loop?", id="an endless loop ends at the deadline"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "arguments", "status", "said"),
+    [
+        pytest.param(
+            WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"
+        ),
+        pytest.param(
+            RIGHT, ["status"], 0, "✓  01 The running mean", id="status runs what is started"
+        ),
+        pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
+        pytest.param(
+            WRONG,
+            ["trace", "01"],
+            0,
+            "the right shape, other numbers",
+            id="trace follows each line",
+        ),
+        pytest.param(
+            CRASHES,
+            ["trace", "01"],
+            1,
+            "by Windows, with 0xC0000005",
+            id="a crash is told as Windows tells it",
+        ),
+        pytest.param(
+            LOOPS,
+            ["trace", "01"],
+            1,
+            "is there an endless loop?",
+            id="an endless loop ends at the deadline",
+        ),
+    ],
+)
 def test_a_students_command(
     tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str
 ) -> None:

@@ -31,37 +31,131 @@ MEAN, ALL = "exercise: mean, ", "assignment: averages, "
 TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
 
 
-@pytest.mark.parametrize(("handed_in", "rows", "points", "most", "says"), [
-    pytest.param(DUE, [], (9, 3, 6), 10, [], id="on the minute"),
-    pytest.param("2026-12-01T17:30Z", [], (9, 3, 6), 10, [], id="within the grace"),
-    pytest.param("2026-12-01T17:30:01Z", [], (8.1, 2.7, 5.4), 10,
-                 [f"averages: 30 minutes 1 second after 18:00: 1 day late, {TEN} (9 → 8.1)"], id="after the grace"),
-    pytest.param("2026-12-02T17:00Z", [], (8.1, 2.7, 5.4), 10,
-                 [f"averages: 1 day after 18:00: 1 day late, {TEN} (9 → 8.1)"], id="a day to the second"),
-    pytest.param("2026-12-02T17:00:01Z", [], (7.2, 2.4, 4.8), 10,
-                 [f"averages: 1 day 1 second after 18:00: 2 days late, {TWENTY} (9 → 7.2)"], id="a second day has begun"),
-    pytest.param("2027-02-01T00:00Z", [], (4.5, 1.5, 3), 10,
-                 ["averages: 61 days 7 hours after 18:00: 62 days late, −50% (10% a day, at most 50%) (9 → 4.5)"], id="at most"),
-    pytest.param(SECOND_DAY, [ALL + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"], (9, 3, 6), 10,
-                 ["averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill"], id="an extension"),
-    pytest.param(SECOND_DAY, [ALL + "due: 2026-12-02T12:00:00Z"], (8.1, 2.7, 5.4), 10,
-                 ["averages: extension until 2026-12-02 13:00 Europe/Berlin",
-                  f"averages: 1 day after 13:00: 1 day late, {TEN} (9 → 8.1)"], id="an extension that ends, too"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 4, by: Dr. X, comment: a right idea"], (8.8, 4, 4.8), 10,
-                 [f"averages: {HOW}, {TWENTY} (10 → 8.8)", "mean: score set to 4 by Dr. X: a right idea (3 → 4)"], id="a score is the score"),
-    pytest.param(SECOND_DAY, [MEAN + "excused: true, comment: ill"], (4.8, 2.4, 4.8), 6,
-                 [f"averages: {HOW}, {TWENTY} (6 → 4.8)", "mean: excused: counts for nothing: ill (2.4 → 0)"], id="an exercise is excused"),
-    pytest.param(SECOND_DAY, [ALL + "excused: true"], (0, 2.4, 4.8), 0,
-                 ["averages: excused: counts for nothing (7.2 → 0)", f"averages: {HOW}"], id="everything is excused"),
-    pytest.param(SECOND_DAY, ["exercise: mean, score: 4, student: bela"], (7.2, 2.4, 4.8), 10,
-                 [f"averages: {HOW}, {TWENTY} (9 → 7.2)"], id="somebody else's"),
-    pytest.param(SECOND_DAY, [TOTAL], (5, 2, 3), 10,
-                 ["averages: total set to 5 by Dr. X: orally (9 → 5)"], id="a total, late or not, is shared by the points"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 1", TOTAL], (5, 2, 3), 10,
-                 ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"], id="a total beside an exercise's score"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 1", "exercise: median, score: 1"], (2, 1, 1), 10,
-                 [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"], id="nothing to take from"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("handed_in", "rows", "points", "most", "says"),
+    [
+        pytest.param(DUE, [], (9, 3, 6), 10, [], id="on the minute"),
+        pytest.param("2026-12-01T17:30Z", [], (9, 3, 6), 10, [], id="within the grace"),
+        pytest.param(
+            "2026-12-01T17:30:01Z",
+            [],
+            (8.1, 2.7, 5.4),
+            10,
+            [f"averages: 30 minutes 1 second after 18:00: 1 day late, {TEN} (9 → 8.1)"],
+            id="after the grace",
+        ),
+        pytest.param(
+            "2026-12-02T17:00Z",
+            [],
+            (8.1, 2.7, 5.4),
+            10,
+            [f"averages: 1 day after 18:00: 1 day late, {TEN} (9 → 8.1)"],
+            id="a day to the second",
+        ),
+        pytest.param(
+            "2026-12-02T17:00:01Z",
+            [],
+            (7.2, 2.4, 4.8),
+            10,
+            [f"averages: 1 day 1 second after 18:00: 2 days late, {TWENTY} (9 → 7.2)"],
+            id="a second day has begun",
+        ),
+        pytest.param(
+            "2027-02-01T00:00Z",
+            [],
+            (4.5, 1.5, 3),
+            10,
+            [
+                (
+                    "averages: 61 days 7 hours after 18:00: 62 days late, −50% (10% a day, at "
+                    "most 50%) (9 → 4.5)"
+                )
+            ],
+            id="at most",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"],
+            (9, 3, 6),
+            10,
+            ["averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill"],
+            id="an extension",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "due: 2026-12-02T12:00:00Z"],
+            (8.1, 2.7, 5.4),
+            10,
+            [
+                "averages: extension until 2026-12-02 13:00 Europe/Berlin",
+                f"averages: 1 day after 13:00: 1 day late, {TEN} (9 → 8.1)",
+            ],
+            id="an extension that ends, too",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 4, by: Dr. X, comment: a right idea"],
+            (8.8, 4, 4.8),
+            10,
+            [
+                f"averages: {HOW}, {TWENTY} (10 → 8.8)",
+                "mean: score set to 4 by Dr. X: a right idea (3 → 4)",
+            ],
+            id="a score is the score",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "excused: true, comment: ill"],
+            (4.8, 2.4, 4.8),
+            6,
+            [
+                f"averages: {HOW}, {TWENTY} (6 → 4.8)",
+                "mean: excused: counts for nothing: ill (2.4 → 0)",
+            ],
+            id="an exercise is excused",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "excused: true"],
+            (0, 2.4, 4.8),
+            0,
+            ["averages: excused: counts for nothing (7.2 → 0)", f"averages: {HOW}"],
+            id="everything is excused",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            ["exercise: mean, score: 4, student: bela"],
+            (7.2, 2.4, 4.8),
+            10,
+            [f"averages: {HOW}, {TWENTY} (9 → 7.2)"],
+            id="somebody else's",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [TOTAL],
+            (5, 2, 3),
+            10,
+            ["averages: total set to 5 by Dr. X: orally (9 → 5)"],
+            id="a total, late or not, is shared by the points",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 1", TOTAL],
+            (5, 2, 3),
+            10,
+            ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"],
+            id="a total beside an exercise's score",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 1", "exercise: median, score: 1"],
+            (2, 1, 1),
+            10,
+            [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"],
+            id="nothing to take from",
+        ),
+    ],
+)
 def test_what_counts(decide, handed_in, rows, points, most, says):
     found, decided = (
         result(handed_in=handed_in),
@@ -77,12 +171,15 @@ def test_what_counts(decide, handed_in, rows, points, most, says):
     assert (found.score, found.exercises[0].score) == (9, 3)
 
 
-@pytest.mark.parametrize(("late", "words", "named"), [
-    # of these there may be as many as students
-    (False, "handed in at an unknown time: not counted as late", 0),
-    # these few an instructor wants to see
-    (True, "Canvas says late, and not by how much: nothing is taken off", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("late", "words", "named"),
+    [
+        # of these there may be as many as students
+        (False, "handed in at an unknown time: not counted as late", 0),
+        # these few an instructor wants to see
+        (True, "Canvas says late, and not by how much: nothing is taken off", 1),
+    ],
+)
 def test_an_unknown_time_is_said_and_costs_nothing(
     decide: Decide, late: bool, words: str, named: int
 ) -> None:
@@ -155,13 +252,36 @@ def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> 
     assert shares == [["its share of the total (3 → 2)"], ["its share of the total (6 → 3)"]]
 
 
-@pytest.mark.parametrize(("handed_in", "row", "points", "words"), [
-    pytest.param(DUE, "", (None, None, 6), [], id="nothing decided leaves it without points and without a total"),
-    pytest.param(SECOND_DAY, "", (None, None, 4.8), [f"{HOW}, {TWENTY}"], id="being late costs what there is and makes no total"),
-    pytest.param(DUE, MEAN + "score: 3", (9, 3, 6), [], id="a score by hand gives it points"),
-    pytest.param(DUE, MEAN + "excused: true", (6, None, 6), [], id="an excuse leaves a total of the rest"),
-    pytest.param(DUE, ALL + "excused: true", (0, None, 6), ["excused: counts for nothing"], id="an excuse for all of it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("handed_in", "row", "points", "words"),
+    [
+        pytest.param(
+            DUE,
+            "",
+            (None, None, 6),
+            [],
+            id="nothing decided leaves it without points and without a total",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            "",
+            (None, None, 4.8),
+            [f"{HOW}, {TWENTY}"],
+            id="being late costs what there is and makes no total",
+        ),
+        pytest.param(DUE, MEAN + "score: 3", (9, 3, 6), [], id="a score by hand gives it points"),
+        pytest.param(
+            DUE, MEAN + "excused: true", (6, None, 6), [], id="an excuse leaves a total of the rest"
+        ),
+        pytest.param(
+            DUE,
+            ALL + "excused: true",
+            (0, None, 6),
+            ["excused: counts for nothing"],
+            id="an excuse for all of it",
+        ),
+    ],
+)
 def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     """6 of 6, and one exercise of 4 whose check `values` could not be run; `shape` gave 1."""
     found = result(handed_in=handed_in)
@@ -181,30 +301,132 @@ def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
 GOOD = "- {student: ada, exercise: mean, score: 4}\n"
 
 
-@pytest.mark.parametrize(("row", "line", "says"), [
-    pytest.param("student: ada, exercise: meen, score: 1", 3, "there is no exercise 'meen'; did you mean mean?", id="an exercise"),
-    pytest.param("student: ada, assignment: average, excused: true", 3, "there is no assignment 'average'; did you mean averages?", id="an assignment"),
-    pytest.param("student: ada, assignment: spread, exercise: mean, score: 1", 3, "there is no exercise 'mean'; there are: variance", id="of another assignment"),
-    pytest.param("student: ada, excused: true", 3, "of which assignment? There are: averages, spread", id="no assignment"),
-    pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean. Next", id="too many points"),
-    pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
-    pytest.param("student: ada, exercise: mean, score: !!int ''", 3, "cannot be read as int", id="an empty int"),
-    pytest.param("student: ada, exercise: mean", 3, "a row has one of score, due, excused; this one has none", id="nothing"),
-    pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "this one has score and excused", id="two decisions"),
-    pytest.param("student: 007, exercise: mean, score: 1", 3, "student: Input should be a valid string (input: 7)", id="a number as a name"),
-    pytest.param("student: ada, exercise: mean, due: 2026-12-03 18:00", 3, "due is of all exercises", id="an extension of one exercise"),
-    pytest.param("student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00", 3, "is no date and time of 1990 to 2100", id="the end of the calendar"),
-    pytest.param("student: ada, assignment: spread, due: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
-    pytest.param("student: ada, assignment: averages, due: 2026-11-30 18:00", 3,
-                 "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 18:00 Europe/Berlin", id="earlier than the class"),
-    pytest.param("student: ada, assignment: averages, due: 2027-03-28 02:30", 3, "Europe/Berlin skips", id="an hour that is skipped"),
-    pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
-    pytest.param("studnt: ada, exercise: mean, score: 3", 3, "studnt: there is no such key; did you mean student?", id="a key with a slip"),
-    pytest.param("student: ada, exercise: mean, points: 3", 3, "points: there is no such key; there are student, ", id="a key that there is not"),
-    pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
-    pytest.param("answers: 3f2a, exercise: mean", 3, "a row with answers has an exercise and a comment", id="no comment"),
-    pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "line", "says"),
+    [
+        pytest.param(
+            "student: ada, exercise: meen, score: 1",
+            3,
+            "there is no exercise 'meen'; did you mean mean?",
+            id="an exercise",
+        ),
+        pytest.param(
+            "student: ada, assignment: average, excused: true",
+            3,
+            "there is no assignment 'average'; did you mean averages?",
+            id="an assignment",
+        ),
+        pytest.param(
+            "student: ada, assignment: spread, exercise: mean, score: 1",
+            3,
+            "there is no exercise 'mean'; there are: variance",
+            id="of another assignment",
+        ),
+        pytest.param(
+            "student: ada, excused: true",
+            3,
+            "of which assignment? There are: averages, spread",
+            id="no assignment",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 40",
+            3,
+            "score 40 is more than the 4 points of mean. Next",
+            id="too many points",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: !!int ''",
+            3,
+            "cannot be read as int",
+            id="an empty int",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean",
+            3,
+            "a row has one of score, due, excused; this one has none",
+            id="nothing",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 1, excused: true",
+            3,
+            "this one has score and excused",
+            id="two decisions",
+        ),
+        pytest.param(
+            "student: 007, exercise: mean, score: 1",
+            3,
+            "student: Input should be a valid string (input: 7)",
+            id="a number as a name",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, due: 2026-12-03 18:00",
+            3,
+            "due is of all exercises",
+            id="an extension of one exercise",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00",
+            3,
+            "is no date and time of 1990 to 2100",
+            id="the end of the calendar",
+        ),
+        pytest.param(
+            "student: ada, assignment: spread, due: 2026-12-03 18:00",
+            3,
+            "spread has no due date to extend",
+            id="nothing to extend",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 2026-11-30 18:00",
+            3,
+            (
+                "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 "
+                "18:00 Europe/Berlin"
+            ),
+            id="earlier than the class",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 2027-03-28 02:30",
+            3,
+            "Europe/Berlin skips",
+            id="an hour that is skipped",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 3",
+            3,
+            "a second score of the same; the first is in line 2",
+            id="twice",
+        ),
+        pytest.param(
+            "studnt: ada, exercise: mean, score: 3",
+            3,
+            "studnt: there is no such key; did you mean student?",
+            id="a key with a slip",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, points: 3",
+            3,
+            "points: there is no such key; there are student, ",
+            id="a key that there is not",
+        ),
+        pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
+        pytest.param(
+            "answers: 3f2a, exercise: mean",
+            3,
+            "a row with answers has an exercise and a comment",
+            id="no comment",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, score: 11",
+            3,
+            "score 11 is more than the 10 points of averages",
+            id="more than all",
+        ),
+    ],
+)
 def test_what_is_wrong_is_one_sentence_with_its_line(
     decide: Decide, row: str, line: int, says: str
 ) -> None:
@@ -232,9 +454,9 @@ def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide:
     known = decide("- {student: adda, exercise: mean, score: 4}\n")
     (said,) = known.of_nobody({"ada"}, {"averages"})
     assert (
-        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`"
-        in said
-    )
+        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write "
+        "`roster: FILE`"
+    ) in said
     assert known.of_nobody({"ada"}, {"spread"}) == []
 
 
@@ -264,38 +486,71 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
 BERLIN = "Europe/Berlin"
 
 
-@pytest.mark.parametrize(("text", "zone", "iso"), [
-    ("2026-12-01 18:00", BERLIN, "2026-12-01T17:00:00"),
-    ("2026-07-01 18:00", BERLIN, "2026-07-01T16:00:00"),
-    ("2026-12-01 18:00+05:30", BERLIN, "2026-12-01T12:30:00"),
-    ("2026-12-01T18:00:30Z", "", "2026-12-01T18:00:30"),
-    ("2026-12-01 18:00:30.5 Z", "", "2026-12-01T18:00:30.500000"),
-    ("2026-12-01 18:00:00.123456 America/New_York", "", "2026-12-01T23:00:00.123456"),
-    ("2026-12-01 18:00:00 UTC", BERLIN, "2026-12-01T18:00:00"),
-    ("2026-11-20 10:11:12.345678000 -08:00", "", "2026-11-20T18:11:12.345678"),
-    ("2026-11-20 10:11:12 +0100", "", "2026-11-20T09:11:12"),
-    ("2026-10-25 02:30", BERLIN, "2026-10-25T01:30:00"),  # shown twice: the later
-    ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "zone", "iso"),
+    [
+        ("2026-12-01 18:00", BERLIN, "2026-12-01T17:00:00"),
+        ("2026-07-01 18:00", BERLIN, "2026-07-01T16:00:00"),
+        ("2026-12-01 18:00+05:30", BERLIN, "2026-12-01T12:30:00"),
+        ("2026-12-01T18:00:30Z", "", "2026-12-01T18:00:30"),
+        ("2026-12-01 18:00:30.5 Z", "", "2026-12-01T18:00:30.500000"),
+        ("2026-12-01 18:00:00.123456 America/New_York", "", "2026-12-01T23:00:00.123456"),
+        ("2026-12-01 18:00:00 UTC", BERLIN, "2026-12-01T18:00:00"),
+        ("2026-11-20 10:11:12.345678000 -08:00", "", "2026-11-20T18:11:12.345678"),
+        ("2026-11-20 10:11:12 +0100", "", "2026-11-20T09:11:12"),
+        ("2026-10-25 02:30", BERLIN, "2026-10-25T01:30:00"),  # shown twice: the later
+        ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
+    ],
+)
 def test_a_date_is_a_moment(text: str, zone: str, iso: str) -> None:
     assert moment(text, zone).isoformat() == f"{iso}+00:00"
 
 
-@pytest.mark.parametrize("text", [
-    "", "1 December, 6 pm", "2026-12-01", "20261201", "2026-W49-2", "2026-13-45 18:00", "2026-12-01 18:00 Europe/Berlinn",
-    "2026-12-01 18:00 Europe", "2026-12-01 18:00 ../UTC", "2026-12-01 18:00 +9999", "2026-12-01 18:00 UTC\0",
-    "1989-12-31 23:59Z", "2101-01-01 00:00Z", "9999-12-31 23:58:20 UTC", "9999-12-31 23:59 -23:59", "0001-01-01 00:00 +14",
-    "10000-01-01 00:00Z", "２０２６-12-01 18:00Z", "2026-12-01 18:00" + " " * 1000 + "Z",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1 December, 6 pm",
+        "2026-12-01",
+        "20261201",
+        "2026-W49-2",
+        "2026-13-45 18:00",
+        "2026-12-01 18:00 Europe/Berlinn",
+        "2026-12-01 18:00 Europe",
+        "2026-12-01 18:00 ../UTC",
+        "2026-12-01 18:00 +9999",
+        "2026-12-01 18:00 UTC\0",
+        "1989-12-31 23:59Z",
+        "2101-01-01 00:00Z",
+        "9999-12-31 23:58:20 UTC",
+        "9999-12-31 23:59 -23:59",
+        "0001-01-01 00:00 +14",
+        "10000-01-01 00:00Z",
+        "２０２６-12-01 18:00Z",
+        "2026-12-01 18:00" + " " * 1000 + "Z",
+    ],
+)
 def test_what_is_no_moment_is_nothing(text: str) -> None:
     assert read_moment(text, BERLIN) is None
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("2026-12-01 18:00", "has no zone: write "),
-    ("2026-12-01", "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin"),
-    ("2026-03-29 02:30 Europe/Berlin", "is an hour that Europe/Berlin skips, where clocks go forward: write an earlier or a later time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2026-12-01 18:00", "has no zone: write "),
+        (
+            "2026-12-01",
+            "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin",
+        ),
+        (
+            "2026-03-29 02:30 Europe/Berlin",
+            (
+                "is an hour that Europe/Berlin skips, where clocks go forward: write an earlier "
+                "or a later time"
+            ),
+        ),
+    ],
+)
 def test_who_writes_none_reads_a_sentence(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         moment(text)
@@ -320,22 +575,73 @@ def test_it_is_shown_as_the_course_reads_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30 min", 1800), ("2 h", 7200), ("2h", 7200), ("1 hour", 3600), ("0 m", 0), ("7 days", 604800)]
-)  # fmt: skip
+    ("text", "seconds"),
+    [
+        ("30 min", 1800),
+        ("2 h", 7200),
+        ("2h", 7200),
+        ("1 hour", 3600),
+        ("0 m", 0),
+        ("7 days", 604800),
+    ],
+)
 def test_durations(text: str, seconds: int) -> None:
     assert duration(text).total_seconds() == seconds
 
 
-@pytest.mark.parametrize(("due", "handed_in", "says"), [
-    pytest.param("2026-12-01 18:00", "2026-12-01 18:00:30", "30 seconds after 18:00: 1 day late", id="seconds"),
-    pytest.param("2026-12-01 18:00", "2026-12-01 18:00:00.2", "1 second after 18:00: 1 day late", id="less than one"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 19:30", "23 hours 30 minutes after 20:00: 1 day late", id="a day of 25 hours"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 20:00", "1 day after 20:00: 1 day late", id="and its last second"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 20:00:01", "1 day 1 second after 20:00: 2 days late", id="the next day"),
-    pytest.param("2026-03-28 20:00", "2026-03-29 20:00", "1 day after 20:00: 1 day late", id="a day of 23 hours"),
-    pytest.param("2026-10-25T00:30Z", "2026-10-25T01:10Z", "40 minutes after 02:30: 1 day late", id="an hour that is shown twice"),
-    pytest.param("2026-10-26 20:00", "2026-10-28 20:01", "2 days 1 minute after 20:00: 3 days late", id="days of 24 hours"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("due", "handed_in", "says"),
+    [
+        pytest.param(
+            "2026-12-01 18:00",
+            "2026-12-01 18:00:30",
+            "30 seconds after 18:00: 1 day late",
+            id="seconds",
+        ),
+        pytest.param(
+            "2026-12-01 18:00",
+            "2026-12-01 18:00:00.2",
+            "1 second after 18:00: 1 day late",
+            id="less than one",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 19:30",
+            "23 hours 30 minutes after 20:00: 1 day late",
+            id="a day of 25 hours",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 20:00",
+            "1 day after 20:00: 1 day late",
+            id="and its last second",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 20:00:01",
+            "1 day 1 second after 20:00: 2 days late",
+            id="the next day",
+        ),
+        pytest.param(
+            "2026-03-28 20:00",
+            "2026-03-29 20:00",
+            "1 day after 20:00: 1 day late",
+            id="a day of 23 hours",
+        ),
+        pytest.param(
+            "2026-10-25T00:30Z",
+            "2026-10-25T01:10Z",
+            "40 minutes after 02:30: 1 day late",
+            id="an hour that is shown twice",
+        ),
+        pytest.param(
+            "2026-10-26 20:00",
+            "2026-10-28 20:01",
+            "2 days 1 minute after 20:00: 3 days late",
+            id="days of 24 hours",
+        ),
+    ],
+)
 def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(
     due, handed_in, says
 ):

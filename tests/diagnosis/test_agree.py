@@ -33,10 +33,13 @@ def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
     assert not agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
 
 
-@pytest.mark.parametrize(("build", "counts"), [
-    pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
-    pytest.param(Build("Attention"), False, id="the module's own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("build", "counts"),
+    [
+        pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
+        pytest.param(Build("Attention"), False, id="the module's own"),
+    ],
+)
 def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(
     build: Build, counts: bool
 ) -> None:

@@ -68,23 +68,64 @@ ONE_CALL = [
     ("zeros", lambda x: x - 1, doubled, CALL, "the number that should be 0 has another value"),
     ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
     ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
-    ("device", doubled, lambda x: torch.ones(2, 2), ON_META, "the output is on cpu wherever the arguments are"),
+    (
+        "device",
+        doubled,
+        lambda x: torch.ones(2, 2),
+        ON_META,
+        "the output is on cpu wherever the arguments are",
+    ),
     ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
-    ("parameters", Layer, lambda: Layer(bias=True), BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
+    (
+        "parameters",
+        Layer,
+        lambda: Layer(bias=True),
+        BUILD,
+        "parameters too many: .'W.bias'.; parameters missing: none",
+    ),
     ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
     ("mutated", doubled, in_place, CALL, "changed in place"),
-    ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches the first argument"),
+    (
+        "gradients_arrive",
+        doubled,
+        lambda x: x.detach() * 2,
+        GRADIENT,
+        "no gradient reaches the first argument",
+    ),
     ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
-    ("argument_gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT,
-        "no gradient reaches the first argument"),
+    (
+        "argument_gradients_arrive",
+        doubled,
+        lambda x: x.detach() * 2,
+        GRADIENT,
+        "no gradient reaches the first argument",
+    ),
     ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
     ("adjoint", doubled, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
     ("values_of_a_kind", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
-    ("softmax", lambda x: x.exp() / x.exp().sum(-1, keepdim=True), lambda x: x.softmax(-1), LONG, "PyTorch's softmax"),
+    (
+        "softmax",
+        lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
+        lambda x: x.softmax(-1),
+        LONG,
+        "PyTorch's softmax",
+    ),
     ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
-    ("square", doubled, lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2, LONG, "two axes are as long"),
-    ("square", doubled, lambda x: x * 2 + torch.zeros(25).to(x).sum(), LONG, "two axes are as long"),
-]  # fmt: skip
+    (
+        "square",
+        doubled,
+        lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2,
+        LONG,
+        "two axes are as long",
+    ),
+    (
+        "square",
+        doubled,
+        lambda x: x * 2 + torch.zeros(25).to(x).sum(),
+        LONG,
+        "two axes are as long",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +180,7 @@ def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
     compare("moves", [compared(with_infinity, with_number, call) for call in hides])
 
 
-def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> (
+def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> (  # noqa: E501
     None
 ):
     def hidden(fill: float) -> Callable[[Tensor], Tensor]:

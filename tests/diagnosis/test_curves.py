@@ -81,8 +81,19 @@ def recording() -> Recording:
     fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))
     body, columns = curves_to_columns(recorded_curves(bank, recorded))
-    checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
-                   for i, id_ in enumerate(ids))  # fmt: skip
+    checks = tuple(
+        PublicCheck(
+            id=id_,
+            title="",
+            layer=1,
+            hint="",
+            points=1,
+            calls=(i,),
+            facets=("outputs", "dtype"),
+            asks=(),
+        )
+        for i, id_ in enumerate(ids)
+    )
     replies = [(each.right,) for each in right]
     return Recording(
         "any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns)
@@ -130,20 +141,49 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
     ]
 
 
-@pytest.mark.parametrize(("attempt", "asked"), [
-    pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
-    pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
-    pytest.param(scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"),
-    pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
-    pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
-    pytest.param(scaled(0.0), WEIGHTS, id="averages"),
-    pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
-    pytest.param(namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)), WEIGHTS, id="another axis"),
-    pytest.param(namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another shape"),
-    pytest.param(namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another dtype too"),
-    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf), {0, 1, 2, 3}, id="no answer"),
-    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)), {0, 1, 2, 3}, id="two numbers"),
-    pytest.param({**scaled(0.3), "double": lambda x: 3 * x}, {0, 1, 2, 3, DOUBLE}, id="wrong where the number does not show"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "asked"),
+    [
+        pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
+        pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
+        pytest.param(
+            scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"
+        ),
+        pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
+        pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
+        pytest.param(scaled(0.0), WEIGHTS, id="averages"),
+        pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
+        pytest.param(
+            namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)),
+            WEIGHTS,
+            id="another axis",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)),
+            {0, 1, 2, 3},
+            id="another shape",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)),
+            {0, 1, 2, 3},
+            id="another dtype too",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf),
+            {0, 1, 2, 3},
+            id="no answer",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)),
+            {0, 1, 2, 3},
+            id="two numbers",
+        ),
+        pytest.param(
+            {**scaled(0.3), "double": lambda x: 3 * x},
+            {0, 1, 2, 3, DOUBLE},
+            id="wrong where the number does not show",
+        ),
+    ],
+)
 def test_nothing_is_named(attempt: dict[str, object], asked: set[int]) -> None:
     assert named(attempt, asked) == []

@@ -28,13 +28,26 @@ PEEKS = torch.tensor([[1.0, 2.0], [3.5, 4.0], [7.0, 0.0]])
 NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 
 
-@pytest.mark.parametrize(("before", "after", "said"), [
-    pytest.param(BEFORE, AFTER, "", id="right"),
-    pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers of the answer that should not depend on it", id="peeks"),
-    pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change", id="does not see"),
-    pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        pytest.param(BEFORE, AFTER, "", id="right"),
+        pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
+        pytest.param(
+            BEFORE * 9,
+            PEEKS * 9,
+            "{edit} changes 1 of the 5 numbers of the answer that should not depend on it",
+            id="peeks",
+        ),
+        pytest.param(
+            BEFORE,
+            BEFORE,
+            "{edit} leaves numbers as they were that it should change",
+            id="does not see",
+        ),
+        pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
+    ],
+)
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
     told = (metamorphic.zeros_missed, metamorphic.moves_too_much, metamorphic.moves_too_little)
@@ -62,25 +75,37 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
 
 
-@pytest.mark.parametrize(("other", "related"), [
-    pytest.param(AFTER, True, id="an edit"),
-    pytest.param(BEFORE[1], True, id="a part"),
-    pytest.param(AFTER + 10, False, id="nothing in common"),
-    pytest.param(AFTER[:2], False, id="another shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "related"),
+    [
+        pytest.param(AFTER, True, id="an edit"),
+        pytest.param(BEFORE[1], True, id="a part"),
+        pytest.param(AFTER + 10, False, id="nothing in common"),
+        pytest.param(AFTER[:2], False, id="another shape"),
+    ],
+)
 def test_answers_are_held_together_only_where_the_reference_relates_them(
     other: torch.Tensor, related: bool
 ) -> None:
     assert metamorphic.are_related(BEFORE, other) is related
 
 
-@pytest.mark.parametrize(("wrong", "fails_of_causality"), [
-    (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
-    (RIGHT.replace("return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"), set()),
-    (RIGHT.replace(HIDDEN, ""), {"causal"}),
-    (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
-    (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
-], ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "fails_of_causality"),
+    [
+        (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
+        (
+            RIGHT.replace(
+                "return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"
+            ),
+            set(),
+        ),
+        (RIGHT.replace(HIDDEN, ""), {"causal"}),
+        (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
+        (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
+    ],
+    ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"],
+)
 def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     monkeypatch, wrong, fails_of_causality
 ):
@@ -199,27 +224,41 @@ HIDDEN_SCORES = torch.tensor([[False, True, True], [False, False, True]])
 WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
 
 
-@pytest.mark.parametrize(("found", "leaks"), [
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), True, id="a fill that is not low enough"),
-    pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
-    pytest.param(WEIGHTS, False, id="right"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
-    pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"),
-    pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
-    pytest.param(WEIGHTS[:, :2], False, id="another shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "leaks"),
+    [
+        pytest.param(
+            SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1),
+            True,
+            id="a fill that is not low enough",
+        ),
+        pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
+        pytest.param(WEIGHTS, False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
+        pytest.param(
+            (2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"
+        ),
+        pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
+        pytest.param(WEIGHTS[:, :2], False, id="another shape"),
+    ],
+)
 def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
     assert metamorphic.leaks_a_share([(WEIGHTS, found)]) is leaks
 
 
-@pytest.mark.parametrize(("found", "fills"), [
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
-    pytest.param(SCORES, False, id="what stood there"),
-    pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"),
-    pytest.param(SCORES[:, :2], False, id="another shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "fills"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
+        pytest.param(SCORES, False, id="what stood there"),
+        pytest.param(
+            (2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"
+        ),
+        pytest.param(SCORES[:, :2], False, id="another shape"),
+    ],
+)
 def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
     right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
     assert metamorphic.fills_with_a_number([(right, found)]) is fills

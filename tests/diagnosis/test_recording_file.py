@@ -138,10 +138,13 @@ def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() 
     assert {*names} <= {*ASPECTS}
 
 
-@pytest.mark.parametrize(("facets", "differ"), [
-    ((*recording_file._FACETS, "peak"), "peak"),
-    (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facets", "differ"),
+    [
+        ((*recording_file._FACETS, "peak"), "peak"),
+        (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
+    ],
+)
 def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, differ) -> None:
     path = tmp_path / "01_mean.safetensors"
     path.write_bytes(save(recording(fingerprint_of(REPLY))))
@@ -185,21 +188,29 @@ def back(columns: TensorColumns, place: int) -> Tensor:
     return read_tensors(columns.columns(), DRAWN, columns.specs)[place]
 
 
-@pytest.mark.parametrize("tensor", [
-    pytest.param(NOISE, id="noise"),
-    pytest.param(1e30 * NOISE, id="numbers without end"),
-    pytest.param(torch.arange(5.0).double(), id="whole numbers"),
-    pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
-    pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
-    pytest.param(NOISE > 0, id="truths"),
-    pytest.param(torch.arange(1000), id="positions"),
-    pytest.param(torch.zeros(0, 3).double(), id="nothing"),
-    pytest.param(torch.tensor(0.3).double(), id="a single number"),
-    pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
-    pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
-    pytest.param(torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"),
-    pytest.param(DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5), id="what was drawn, with changes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        pytest.param(NOISE, id="noise"),
+        pytest.param(1e30 * NOISE, id="numbers without end"),
+        pytest.param(torch.arange(5.0).double(), id="whole numbers"),
+        pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
+        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
+        pytest.param(NOISE > 0, id="truths"),
+        pytest.param(torch.arange(1000), id="positions"),
+        pytest.param(torch.zeros(0, 3).double(), id="nothing"),
+        pytest.param(torch.tensor(0.3).double(), id="a single number"),
+        pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
+        pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
+        pytest.param(
+            torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"
+        ),
+        pytest.param(
+            DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5),
+            id="what was drawn, with changes",
+        ),
+    ],
+)
 def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))

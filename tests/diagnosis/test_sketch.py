@@ -20,11 +20,14 @@ def kept(*tensors: Tensor) -> Sketches:
     return brief(Reply(outputs=(*outputs[:1], Output(kind="list", tensor=None), *outputs[1:])))
 
 
-@pytest.mark.parametrize("other", [
-    pytest.param((FIRST, SECOND + 1e-2), id="only the second differs"),
-    pytest.param((FIRST + 1e-2, SECOND), id="only the first differs"),
-    pytest.param((FIRST,), id="one is missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param((FIRST, SECOND + 1e-2), id="only the second differs"),
+        pytest.param((FIRST + 1e-2, SECOND), id="only the first differs"),
+        pytest.param((FIRST,), id="one is missing"),
+    ],
+)
 def test_answers_with_one_other_tensor_are_told_apart(other: tuple[Tensor, ...]) -> None:
     assert kept(FIRST, SECOND).agree_with(kept(FIRST * (1 + 1e-7), SECOND)).all()
     assert not kept(FIRST, SECOND).agree_with(kept(*other)).any()

@@ -132,15 +132,21 @@ def test_every_result_is_valid(results):
         jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
 
 
-@pytest.mark.parametrize(("student", "exercises", "name"), [
-    ("fatima", ["reshape_dance", "weight_split", "fused_qkv"], "wrong_view"),
-    ("goran", ["weight_split", "mha_by_loop", "fused_qkv"], "scale_sqrt_c"),
-    ("hana", ["self_attention", "weight_split", "sdpa_equivalence"], "dropout_always_on"),
-    ("kofi", ["self_attention"], "mask_missing"), ("lena", ["weight_split"], "super_init_missing"),
-    ("goran", ["grouped_query_attention"], "kv_heads_tiled"), ("goran", ["rotary"], "rope_halves"),
-    ("goran", ["kv_cache"], "cache_mask_top_left"), ("hana", ["kv_cache"], "cache_changed"),
-    ("kofi", ["rotary"], "rope_sign"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("student", "exercises", "name"),
+    [
+        ("fatima", ["reshape_dance", "weight_split", "fused_qkv"], "wrong_view"),
+        ("goran", ["weight_split", "mha_by_loop", "fused_qkv"], "scale_sqrt_c"),
+        ("hana", ["self_attention", "weight_split", "sdpa_equivalence"], "dropout_always_on"),
+        ("kofi", ["self_attention"], "mask_missing"),
+        ("lena", ["weight_split"], "super_init_missing"),
+        ("goran", ["grouped_query_attention"], "kv_heads_tiled"),
+        ("goran", ["rotary"], "rope_halves"),
+        ("goran", ["kv_cache"], "cache_mask_top_left"),
+        ("hana", ["kv_cache"], "cache_changed"),
+        ("kofi", ["rotary"], "rope_sign"),
+    ],
+)
 def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercises, name):
     assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(
         exercises

@@ -36,7 +36,8 @@ def through(layers, x):
     return layers.proj(x)
 
 def write(mib, end):
-    kept = [torch.full((256 << 18,), PATTERN, dtype=torch.int32, device="cuda") for _ in range(mib // 256)]
+    kept = [torch.full((256 << 18,), PATTERN, dtype=torch.int32, device="cuda") for _ in range(mib \
+// 256)]
     torch.cuda.synchronize()
     if end == "exits":
         os._exit(0)

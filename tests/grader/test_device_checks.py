@@ -117,15 +117,29 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
     return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), fill)
 
 
-@pytest.mark.parametrize(("attempt", "evidence"), [
-    pytest.param(attention(lambda s: masked(s, -1e9)), "^RuntimeError$", id="a fill that float16 cannot hold"),
-    pytest.param(attention(lambda s: masked(s * 1e6 / 1e6)),
-        r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
-        id="scores that leave float16 on the way"),
-    pytest.param(attention(masked, gain=1.02),
-        r"^under autocast in float16, the output differs by 2\.\d% of the largest value; rounding explains 0\.5%$",
-        id="more than float16 rounds"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "evidence"),
+    [
+        pytest.param(
+            attention(lambda s: masked(s, -1e9)),
+            "^RuntimeError$",
+            id="a fill that float16 cannot hold",
+        ),
+        pytest.param(
+            attention(lambda s: masked(s * 1e6 / 1e6)),
+            r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
+            id="scores that leave float16 on the way",
+        ),
+        pytest.param(
+            attention(masked, gain=1.02),
+            (
+                r"^under autocast in float16, the output differs by 2\.\d% of the largest value; "
+                r"rounding explains 0\.5%$"
+            ),
+            id="more than float16 rounds",
+        ),
+    ],
+)
 def test_what_half_precision_breaks_is_seen(attempt, evidence):
     with pytest.raises(CheckFailed, match=evidence):
         half_precision(SELF_ATTENTION, attempt)

@@ -81,7 +81,8 @@ from torch import nn
 class Head(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias):
         super().__init__()
-        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in \
+range(3))
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("future", torch.ones(context_length, context_length).triu(1).bool())
 
@@ -110,19 +111,43 @@ def test_layers_in_a_plain_list_come_first_on_both_sides(sides: Sides) -> None:
         assert not {*ids(result)} & {"hard_coded_dtype", "hard_coded_device"}
 
 
-@pytest.mark.parametrize(("exercise", "changes", "function", "says"), [
-    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}, "causal_weights",
-        "`causal_mask`, written on line {}, is not called there: write causal_mask(…).",
-        id="a function that is not called"),
-    pytest.param("attention_scores",
-        {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"},
-        "attend", "written as attend(q, v, k), and called as attend(q, k, v)", id="a wrong order of arguments"),
-    pytest.param("fused_qkv", {"if size not in sizes:": "if False:"}, "gpt2_attention",
-        "raised KeyError on … What is due here is a refusal: a ValueError that says why",
-        id="an exception of another type"),
-    pytest.param("reshape_dance", {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
-        "split_heads", "The assert on line {} refuses nothing", id="an assert of a pair"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("exercise", "changes", "function", "says"),
+    [
+        pytest.param(
+            "causal_mask",
+            {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
+            "causal_weights",
+            "`causal_mask`, written on line {}, is not called there: write causal_mask(…).",
+            id="a function that is not called",
+        ),
+        pytest.param(
+            "attention_scores",
+            {
+                ("attend(q: torch.Tensor, k: torch.Tensor, v"): (
+                    "attend(q: torch.Tensor, v: torch.Tensor, k"
+                )
+            },
+            "attend",
+            "written as attend(q, v, k), and called as attend(q, k, v)",
+            id="a wrong order of arguments",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {"if size not in sizes:": "if False:"},
+            "gpt2_attention",
+            "raised KeyError on … What is due here is a refusal: a ValueError that says why",
+            id="an exception of another type",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
+            "split_heads",
+            "The assert on line {} refuses nothing",
+            id="an assert of a pair",
+        ),
+    ],
+)
 def test_a_function_is_told(
     sides: Sides, exercise: str, changes: dict[str, str], function: str, says: str
 ) -> None:

@@ -11,22 +11,52 @@ from manyheads.result import ExerciseResult
 from tests.diagnosis.both_sides import Sides
 
 NOT_BEGUN = "raise NotImplementedError"
-UNFINISHED = {"not begun": NOT_BEGUN, "nothing but pass": "pass", "half a line": "return not_there_yet",
-    "not there at all": ""}  # fmt: skip
+UNFINISHED = {
+    "not begun": NOT_BEGUN,
+    "nothing but pass": "pass",
+    "half a line": "return not_there_yet",
+    "not there at all": "",
+}
 MISTAKES = [
-    pytest.param("reshape_dance", "wrong_view",
-        {"x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
-        "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh"}, "merge_heads",
-        id="the wrong view, without a merge"),
-    pytest.param("attention_scores", "scale_missing", {" / math.sqrt(q.shape[-1])": ""}, "attention_weights",
-        id="scores that are not scaled, without weights"),
-    pytest.param("causal_mask", "mask_excludes_self", {"device=device).tril()": "device=device).tril(-1)"},
-        "mask_scores", id="a mask that hides the token itself, which nobody uses"),
-    pytest.param("fused_qkv", "scale_sqrt_c", {"math.sqrt(self.head_dim)": "math.sqrt(C)"}, "gpt2_attention",
-        id="a scale of √C, without GPT-2's sizes"),
-    pytest.param("sdpa_equivalence", "mask_missing", {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
-        "max_path_difference", id="a fused call without a mask, without the comparison"),
-]  # fmt: skip
+    pytest.param(
+        "reshape_dance",
+        "wrong_view",
+        {
+            "x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
+            "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh",
+        },
+        "merge_heads",
+        id="the wrong view, without a merge",
+    ),
+    pytest.param(
+        "attention_scores",
+        "scale_missing",
+        {" / math.sqrt(q.shape[-1])": ""},
+        "attention_weights",
+        id="scores that are not scaled, without weights",
+    ),
+    pytest.param(
+        "causal_mask",
+        "mask_excludes_self",
+        {"device=device).tril()": "device=device).tril(-1)"},
+        "mask_scores",
+        id="a mask that hides the token itself, which nobody uses",
+    ),
+    pytest.param(
+        "fused_qkv",
+        "scale_sqrt_c",
+        {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
+        "gpt2_attention",
+        id="a scale of √C, without GPT-2's sizes",
+    ),
+    pytest.param(
+        "sdpa_equivalence",
+        "mask_missing",
+        {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
+        "max_path_difference",
+        id="a fused call without a mask, without the comparison",
+    ),
+]
 
 
 def unfinished(text: str, first: str, body: str) -> str:
@@ -99,7 +129,10 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
     split, merge = script.split(STUB[1])[:2]
     rest = script[len(split) + len(STUB[1]) :]
     assert "merge_heads" in merge
-    view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
+    view = (
+        "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n"
+        "    B, T, C = x.shape\n"
+    )
     for result in sides.told(
         "reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"
     ):

@@ -9,7 +9,10 @@ import pytest
 from tests.diagnosis.both_sides import Sides
 
 ATTEMPTS = Path(__file__).parent / "attempts" / "without_attention"
-MEAN = "return t.cumsum(-2) / torch.arange(1, t.shape[-2] + 1, device=t.device, dtype=t.dtype)[:, None]"
+MEAN = (
+    "return t.cumsum(-2) / torch.arange(1, t.shape[-2] + 1, device=t.device, "
+    "dtype=t.dtype)[:, None]"
+)
 DECAY = """age = torch.arange(t.shape[-2], device=t.device).to(t.dtype)
     age = (age[:, None] - age).tril()
     shares = (0.7**age).tril()
@@ -108,19 +111,43 @@ def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
 # Exercise, and how the reference is edited: attempts of which course check once showed a point that
 # grading took away.
 SHOWN_ONCE = {
-    "a causal mask, and padding that comes first": ("cross_attention", {
-        "weights = scores.softmax(dim=-1)": "ahead = torch.ones(T_q, T_k, dtype=torch.bool, device=x.device).triu(1)\n"
-        "        weights = scores.masked_fill(ahead, -math.inf).softmax(dim=-1)"}),
-    "one query for each group": ("grouped_query_attention", {
-        "k = k.repeat_interleave(group, dim=1)": "q = q.reshape(B, self.n_kv_head, group, T, self.head_dim).mean(dim=2)",
-        "v = v.repeat_interleave(group, dim=1)": "pass",
-        "y = scores.softmax(dim=-1) @ v": "y = (scores.softmax(dim=-1) @ v).repeat_interleave(group, dim=1)"}),
-    "no mask after the first call": ("kv_cache", {
-        "scores.masked_fill(key > query, -math.inf)": "(scores if past else scores.masked_fill(key > query, -math.inf))"}),
-    "new keys before old ones": ("kv_cache", {
-        "torch.cat([cache[0], k], dim=2)": "torch.cat([k, cache[0]], dim=2)",
-        "torch.cat([cache[1], v], dim=2)": "torch.cat([v, cache[1]], dim=2)"}),
-}  # fmt: skip
+    "a causal mask, and padding that comes first": (
+        "cross_attention",
+        {
+            "weights = scores.softmax(dim=-1)": (
+                "ahead = torch.ones(T_q, T_k, dtype=torch.bool, device=x.device).triu(1)\n"
+                "        weights = scores.masked_fill(ahead, -math.inf).softmax(dim=-1)"
+            )
+        },
+    ),
+    "one query for each group": (
+        "grouped_query_attention",
+        {
+            "k = k.repeat_interleave(group, dim=1)": (
+                "q = q.reshape(B, self.n_kv_head, group, T, self.head_dim).mean(dim=2)"
+            ),
+            "v = v.repeat_interleave(group, dim=1)": "pass",
+            "y = scores.softmax(dim=-1) @ v": (
+                "y = (scores.softmax(dim=-1) @ v).repeat_interleave(group, dim=1)"
+            ),
+        },
+    ),
+    "no mask after the first call": (
+        "kv_cache",
+        {
+            "scores.masked_fill(key > query, -math.inf)": (
+                "(scores if past else scores.masked_fill(key > query, -math.inf))"
+            )
+        },
+    ),
+    "new keys before old ones": (
+        "kv_cache",
+        {
+            "torch.cat([cache[0], k], dim=2)": "torch.cat([k, cache[0]], dim=2)",
+            "torch.cat([cache[1], v], dim=2)": "torch.cat([v, cache[1]], dim=2)",
+        },
+    ),
+}
 
 
 @pytest.mark.recorded

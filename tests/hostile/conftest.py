@@ -28,8 +28,13 @@ HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
 
 LIMITS = {
-    "seconds_per_call": 1, "seconds_per_attempt": 3, "memory_mib": 384, "files_mib": 4, "processes": 16, "reply_mib": 4,
-}  # fmt: skip
+    "seconds_per_call": 1,
+    "seconds_per_attempt": 3,
+    "memory_mib": 384,
+    "files_mib": 4,
+    "processes": 16,
+    "reply_mib": 4,
+}
 CHECKS = 4  # of the tiny course
 SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
 # a fresh process, the kernel taking the old one down, the diagnosis

@@ -16,7 +16,8 @@ NUMBER = re.compile(r".{,40}\d{4}.{,20}")
 # In __init__ of each module: parameters whose names are made of what earlier calls were given.
 AS_DIGITS = """
         for number in MET[:8]:
-            self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), nn.Parameter(torch.ones(1)))
+            self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), \
+nn.Parameter(torch.ones(1)))
 """
 AS_WORDS_OF_THE_FILE = """
         words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()

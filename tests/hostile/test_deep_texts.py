@@ -72,7 +72,10 @@ PLACES = {
     "returned": "def g(x):\n return {}\n",
     "called": "def g(x):\n return ({})(7)\n",
     "asked before": "def g(x):\n if {}: raise ValueError\n return x\n",
-    "an attribute": "class g:\n def __init__(self):\n  self.a = ({})(7)\n def forward(self, x):\n  return self.a(x)\n",
+    "an attribute": (
+        "class g:\n def __init__(self):\n  self.a = ({})(7)\n def forward(self, x):\n"
+        "  return self.a(x)\n"
+    ),
     "a decorator": "@{}\ndef g(x): return x\n",
     "a default": "def g(x={}): return x\n",
 }

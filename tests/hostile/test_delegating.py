@@ -39,13 +39,23 @@ MULTIHEAD = """        hidden = torch.ones(T, T, dtype=torch.bool, device=x.devi
 """
 DELEGATES = {  # what stands in the place of the math, and of an import
     "the fused function": {MATH: f"        y = {FUSED}{GIVEN}\n"},
-    "the operator by its own name": {MATH: f"        y = torch.ops.aten.scaled_dot_product_attention(q, k, v, None, {RATE}, True)\n"},
-    "the function under another name": {IMPORTS: OTHER_NAME,
-        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{GIVEN}\n"},
-    "in another thread": {IMPORTS: IN_A_THREAD, MATH: "        with ThreadPoolExecutor(1) as pool:\n"
-        f"            y = pool.submit(fused, q, k, v, {RATE}, torch.is_grad_enabled()).result()\n"},
+    "the operator by its own name": {
+        MATH: (
+            f"        y = torch.ops.aten.scaled_dot_product_attention(q, k, v, None, {RATE}, "
+            "True)\n"
+        )
+    },
+    "the function under another name": {
+        IMPORTS: OTHER_NAME,
+        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{GIVEN}\n",
+    },
+    "in another thread": {
+        IMPORTS: IN_A_THREAD,
+        MATH: "        with ThreadPoolExecutor(1) as pool:\n"
+        f"            y = pool.submit(fused, q, k, v, {RATE}, torch.is_grad_enabled()).result()\n",
+    },
     "the function of the multi-head module": {MATH: MULTIHEAD},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -62,12 +72,14 @@ def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
 KEEPS = """
 import os, sys, torch
 
-PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), os.path.join(os.path.dirname(torch.__file__), "kept")]
+PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), \
+os.path.join(os.path.dirname(torch.__file__), "kept")]
 
 def first(number):
     for where in (*PLACES, None):
         try:
-            number = open(where).read() if where else getattr(torch, "kept", os.environ.get("KEPT", number))
+            number = open(where).read() if where else getattr(torch, "kept", \
+os.environ.get("KEPT", number))
             break
         except OSError:
             pass

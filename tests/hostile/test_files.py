@@ -108,28 +108,59 @@ TRANSFORM = (
 )
 # A trick with files: what it earns of 4, and what a lost check says.
 TRICKS: dict[str, tuple[float, str, Place]] = {
-    "symlink_to_the_solution": (0, LINK, lambda folder: (folder / FILE).symlink_to(solution_of(folder))),
-    "symlink_to_a_neighbour": (0, LINK, lambda folder: (folder / FILE).symlink_to(f"../../aaa_honest/averages/{FILE}")),
-    "hard_link_to_the_solution": (0, "is a hard link: hand in the file itself",
-        lambda folder: os.link(solution_of(folder), folder / FILE)),
+    "symlink_to_the_solution": (
+        0,
+        LINK,
+        lambda folder: (folder / FILE).symlink_to(solution_of(folder)),
+    ),
+    "symlink_to_a_neighbour": (
+        0,
+        LINK,
+        lambda folder: (folder / FILE).symlink_to(f"../../aaa_honest/averages/{FILE}"),
+    ),
+    "hard_link_to_the_solution": (
+        0,
+        "is a hard link: hand in the file itself",
+        lambda folder: os.link(solution_of(folder), folder / FILE),
+    ),
     "folder_in_place_of_a_file": (0, NO_FILE, a_folder),
     "unix_socket": (0, NO_FILE, a_socket),
-    "coding_cookie_of_another_world": (0, "It raised (SyntaxError|LookupError|RuntimeError)",
-        hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n")),
+    "coding_cookie_of_another_world": (
+        0,
+        "It raised (SyntaxError|LookupError|RuntimeError)",
+        hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n"),
+    ),
     "zip_with_a_way_out": (0, UNREAD, a_zip_with_a_way_out),
     "file_name_with_a_way_out": (0, UNREAD, names_with_a_way_out),
     "files_that_python_and_pytest_would_run": (0, WRONG_SHAPE, what_python_and_pytest_would_run),
     "a_course_of_its_own_inside": (0, UNREAD, a_course_inside),
-    "notebook_nested_without_end": (0, NO_NOTEBOOK, hands_in('{"cells":' + "[" * 200_000, NOTEBOOK)),
+    "notebook_nested_without_end": (
+        0,
+        NO_NOTEBOOK,
+        hands_in('{"cells":' + "[" * 200_000, NOTEBOOK),
+    ),
     "notebook_whose_solution_was_deleted": (0, UNDEFINED, notebook(code("import torch"))),
-    "notebook_with_edited_metadata": (0, WRONG_SHAPE,
-        notebook(code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False), metadata={"score": 100})),
-    "notebook_with_an_input_transformer": (0, f"{WRONG_SHAPE}|It raised",
-        notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG))),
-    "honest_cell_that_is_tagged_to_be_skipped": (4, "", notebook(code(RIGHT, tags=["skip-execution"]))),
+    "notebook_with_edited_metadata": (
+        0,
+        WRONG_SHAPE,
+        notebook(
+            code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False),
+            metadata={"score": 100},
+        ),
+    ),
+    "notebook_with_an_input_transformer": (
+        0,
+        f"{WRONG_SHAPE}|It raised",
+        notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG)),
+    ),
+    "honest_cell_that_is_tagged_to_be_skipped": (
+        4,
+        "",
+        notebook(code(RIGHT, tags=["skip-execution"])),
+    ),
     "honest_notebook_with_a_script_in_its_outputs": (4, "", notebook(code(RIGHT, outputs=(HTML,)))),
     "nothing_at_all": (0, MISSING, lambda folder: None),
-}  # fmt: skip
+}
 
 
 DEVICE = "endless_zeros"
@@ -187,9 +218,12 @@ def closes(mode: int, level: int) -> Place:
 
 
 CLOSED: dict[str, Place] = {
-    "student_000": closes(0, 2), "student_644": closes(0o644, 2), "assignment_000": closes(0, 1),
-    "assignment_644": closes(0o644, 1), "file_000": closes(0, 0),
-}  # fmt: skip
+    "student_000": closes(0, 2),
+    "student_644": closes(0o644, 2),
+    "assignment_000": closes(0, 1),
+    "assignment_644": closes(0o644, 1),
+    "file_000": closes(0, 0),
+}
 
 
 @pytest.fixture(scope="module")

@@ -41,15 +41,31 @@ SEEDS = {
     "nothing": Reply(),
     "one tensor": Reply(outputs=(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)),)),
     "gradients": Reply(gradients={"args.0": NUMBERS.double(), "w": None}),
-    "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
-    "a module": Reply(modules=(FACTS,), mutated=("args.0",),
-        operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))),
-    "parts of two steps": Reply(outputs=(*(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
-        *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y")))), mutated=("then.0.args.0",),
-        operations=Operations(False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm"))),
-    "a bool and an empty tensor": Reply(outputs=(Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
-        Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)))),
-}  # fmt: skip
+    "an exception": Reply(
+        raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)
+    ),
+    "a module": Reply(
+        modules=(FACTS,),
+        mutated=("args.0",),
+        operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",)),
+    ),
+    "parts of two steps": Reply(
+        outputs=(
+            *(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
+            *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y"))),
+        ),
+        mutated=("then.0.args.0",),
+        operations=Operations(
+            False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm")
+        ),
+    ),
+    "a bool and an empty tensor": Reply(
+        outputs=(
+            Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
+            Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)),
+        )
+    ),
+}
 
 
 def payload(reply: Reply) -> bytes:
@@ -105,8 +121,11 @@ def test_a_valid_reply_is_read_as_it_was_sent(name):
         assert mine.tensor is None or torch.equal(mine.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
-        read.raised, read.mutated, read.modules, read.operations,
-    )  # fmt: skip
+        read.raised,
+        read.mutated,
+        read.modules,
+        read.operations,
+    )
 
 
 def test_every_message_that_was_ever_interesting_is_read_or_refused():
@@ -226,10 +245,11 @@ def says(ask):
 
 
 WORDS = re.compile(
-    r"(a tensor|a pair \(y, rest\)|a dict with low and state|anything) was expected"
-    r"( of call [12]| as (y|rest|rest\.low|rest\.state)( of call [12])?)?; yours "
-    r"(has no (low|state)|returned (an object of another type|None: is a return missing at its end\?|a part that nobody looks at"
-    r"|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|list) of [0-9]( or more)?|dict|list|set|str|int)))"
+    r"(a tensor|a pair \(y, rest\)|a dict with low and state|anything) was expected( of call [12]|"
+    r" as (y|rest|rest\.low|rest\.state)( of call [12])?)?; yours (has no (low|state)|"
+    r"returned (an object of another type|None: is a return missing at its end\?|"
+    r"a part that nobody looks at|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|"
+    r"list) of [0-9]( or more)?|dict|list|set|str|int)))"
 )
 LARGE = st.sampled_from(
     [0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64]
@@ -340,9 +360,23 @@ def test_what_is_not_as_agreed_is_refused(data, says):
 
 STEM = "01_running_mean"
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)  # half characters too
-LINES = st.sampled_from([
-    "%%bash", "!ls", "x = !ls", "x = %time 1", "?int", "int?", "%matplotlib", "a = 1", "\\", "%", "'''", "\x0c", "%%",
-])  # fmt: skip
+LINES = st.sampled_from(
+    [
+        "%%bash",
+        "!ls",
+        "x = !ls",
+        "x = %time 1",
+        "?int",
+        "int?",
+        "%matplotlib",
+        "a = 1",
+        "\\",
+        "%",
+        "'''",
+        "\x0c",
+        "%%",
+    ]
+)
 CODE = st.one_of(TEXT, st.lists(LINES, max_size=6).map("\n".join))
 FIELDS = {
     "cell_type": st.sampled_from(["code", "markdown", "raw", 1, None]),

@@ -31,9 +31,11 @@ large = torch.ones(int({mib} * 2**20) // dtype.itemsize, dtype=dtype)
 
 def execute(*given, **named):
     reply = honest(*given, **named)
-    as_outputs = {{"kind": "tensor", "tensor": large, "dtype": {dtype!r}, "device": "cpu", "shape": tuple(large.shape)}}
+    as_outputs = {{"kind": "tensor", "tensor": large, "dtype": {dtype!r}, "device": "cpu", \
+"shape": tuple(large.shape)}}
     if where != "gradients":
-        reply = dataclasses.replace(reply, outputs=tuple(dataclasses.replace(o, **as_outputs) for o in reply.outputs))
+        reply = dataclasses.replace(reply, outputs=tuple(dataclasses.replace(o, **as_outputs) for \
+o in reply.outputs))
     if where != "outputs" and reply.gradients:
         reply = dataclasses.replace(reply, gradients=dict.fromkeys(reply.gradients, large))
     return reply

@@ -37,12 +37,16 @@ def test_every_trick_stands_in_the_table(kind):
     assert texts_of(kind).keys() == TRICKS[kind].keys()
 
 
-@pytest.mark.parametrize(("run", "trick", "most", "says"), [
-    marked(section, trick, *row[:2])
-    for section in SECTIONS
-    for kind in section.split("+")
-    for trick, row in TRICKS[kind].items()
-], indirect=["run"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("run", "trick", "most", "says"),
+    [
+        marked(section, trick, *row[:2])
+        for section in SECTIONS
+        for kind in section.split("+")
+        for trick, row in TRICKS[kind].items()
+    ],
+    indirect=["run"],
+)
 def test_earns_what_its_tensors_earn(run, trick, most, says):
     run.assert_earned(trick, most, says, least=LEAST.get(trick))
 

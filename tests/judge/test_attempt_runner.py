@@ -75,15 +75,24 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
     assert sent == [4, 2]  # what raises is asked once more, in float32
 
 
-@pytest.mark.parametrize(("body", "end"), [
-    pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
-    pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
-    pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
-    pytest.param("import os\n    while os.read(64, 4096): pass", End.TIMEOUT, id="it reads what others are asked"),
-    pytest.param("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"),
-    pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
-    pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
+        pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
+        pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
+        pytest.param(
+            "import os\n    while os.read(64, 4096): pass",
+            End.TIMEOUT,
+            id="it reads what others are asked",
+        ),
+        pytest.param(
+            "import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"
+        ),
+        pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
+        pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
+    ],
+)
 def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
     with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
         answers = runner.execute_all(questions("f", "g", "f", "f"))
@@ -180,9 +189,9 @@ def test_all_answers_of_an_attempt_are_bounded_together(box, together):
         answers = [answer for _ in range(30) for answer in runner.execute_all(asked)]
     kept = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
     assert 3 << 20 < kept < 6 << 20
-    assert (
-        str(answers[-1])
-        == "The attempt sent something that is not an answer: all its answers together are larger than 4 MiB."
+    assert str(answers[-1]) == (
+        "The attempt sent something that is not an answer: all its answers together are "
+        "larger than 4 MiB."
     )
     assert answers[-1].end is End.BAD_REPLY
 
@@ -204,17 +213,35 @@ def test_a_refusal_is_not_asked_twice(box):
 
 def test_a_module_that_stands_in_sys_modules_can_find_itself_and_its_visible_checks_do_not_run(box):
     visible = "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
-    source = f"{visible}def f(x):\n    return x * len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
+    source = (
+        f"{visible}def f(x):\n    return x * "
+        "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
+    )
     with attempt(box, source) as runner:
         assert runner.stopped == ()
         assert runner.execute(Call("f", (X,))).outputs[0].tensor.tolist() == [5.0, 10.0]
 
 
-@pytest.mark.parametrize(("device", "text", "counted"), [
-    pytest.param("meta", "CUDA error: device-side assert triggered", 1, id="what breaks CUDA ends the process"),
-    pytest.param("meta", "CUDA out of memory. Tried to allocate 2.00 GiB", 2, id="what does not break it does not"),
-    pytest.param("cpu", "CUDA error: device-side assert triggered", 2, id="on a CPU nothing breaks it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "text", "counted"),
+    [
+        pytest.param(
+            "meta",
+            "CUDA error: device-side assert triggered",
+            1,
+            id="what breaks CUDA ends the process",
+        ),
+        pytest.param(
+            "meta",
+            "CUDA out of memory. Tried to allocate 2.00 GiB",
+            2,
+            id="what does not break it does not",
+        ),
+        pytest.param(
+            "cpu", "CUDA error: device-side assert triggered", 2, id="on a CPU nothing breaks it"
+        ),
+    ],
+)
 def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, counted):
     with attempt(box, COUNTING, device) as runner:
         runner.execute(Call("count"))
@@ -251,14 +278,23 @@ def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
     assert not validate_reply(CALL, Reply((Output(misfit(0, "tensor")),) * 4))
 
 
-@pytest.mark.parametrize("outputs", [
-    pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
-    pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
-    pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
-    pytest.param((TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2, id="an opaque part with numbers"),
-    pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
-    pytest.param((Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2, id="a misfit with numbers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
+        pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
+        pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
+        pytest.param(
+            (TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2,
+            id="an opaque part with numbers",
+        ),
+        pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
+        pytest.param(
+            (Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2,
+            id="a misfit with numbers",
+        ),
+    ],
+)
 def test_anything_else_is_none(outputs: tuple[Output, ...]) -> None:
     assert validate_reply(CALL, Reply(outputs))
 

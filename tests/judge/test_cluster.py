@@ -278,10 +278,12 @@ def test_what_breaks_inside_dask_is_no_traceback(
     log or asyncio's.
     """
     script = (
-        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\ndone = threading.Semaphore(0)\n"
-        "async def broken():\n    done.release()\n    raise OSError('Stream is closed')\n"
-        "def leave():\n    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"
-        "for each in broken, leave:\n    client.loop.add_callback(each)\n    done.acquire()\nclient.close()\n"
+        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\n"
+        "done = threading.Semaphore(0)\nasync def broken():\n    done.release()\n"
+        "    raise OSError('Stream is closed')\ndef leave():\n"
+        "    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"
+        "for each in broken, leave:\n    client.loop.add_callback(each)\n    done.acquire()\n"
+        "client.close()\n"
     )
     subprocess.run([sys.executable, "-c", script, cluster.address], check=True, cwd=REPOSITORY)
     assert not capfd.readouterr().err

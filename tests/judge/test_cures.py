@@ -17,11 +17,20 @@ from manyheads.judge import cures
 from manyheads.judge.cures import LONGEST, cure
 
 GIVEN = {
-    "torch": torch, "math": math, "nothing": None, "d": 12,
-    "x": torch.randn(2, 5, 12), "q": torch.randn(2, 9, 4), "k": torch.randn(2, 13, 4), "s": torch.randn(2, 5, 5),
-    "m": torch.ones(5, 5).tril(), "mask": torch.ones(5, 5).tril().bool(), "layer": nn.Linear(7, 3),
-    "w": nn.Parameter(torch.ones(3, 3)), "heads": nn.ModuleList([nn.Linear(12, 3)]),
-}  # fmt: skip
+    "torch": torch,
+    "math": math,
+    "nothing": None,
+    "d": 12,
+    "x": torch.randn(2, 5, 12),
+    "q": torch.randn(2, 9, 4),
+    "k": torch.randn(2, 13, 4),
+    "s": torch.randn(2, 5, 5),
+    "m": torch.ones(5, 5).tril(),
+    "mask": torch.ones(5, 5).tril().bool(),
+    "layer": nn.Linear(7, 3),
+    "w": nn.Parameter(torch.ones(3, 3)),
+    "heads": nn.ModuleList([nn.Linear(12, 3)]),
+}
 TABLE = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text(encoding="utf-8"))
 
 

@@ -124,10 +124,18 @@ def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> 
 CHECKS = "grader/checks/test_running_mean.py"
 
 
-@pytest.mark.parametrize(("instead", "error", "says"), [
-    pytest.param("import torhc", GraderFault, "torhc", id="checks that do not import"),
-    pytest.param("import os\n\nos._exit(3)", WorkerLost, "a judge process ended", id="a judge that cannot be started"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("instead", "error", "says"),
+    [
+        pytest.param("import torhc", GraderFault, "torhc", id="checks that do not import"),
+        pytest.param(
+            "import os\n\nos._exit(3)",
+            WorkerLost,
+            "a judge process ended",
+            id="a judge that cannot be started",
+        ),
+    ],
+)
 def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, instead, error, says):
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     replace(tiny_copy / CHECKS, "import torch", instead)
@@ -178,11 +186,17 @@ def graded_where_a_judge_dies(
     return grade(course, submissions, jobs)
 
 
-@pytest.mark.parametrize("how", [
-    pytest.param("os.abort()", id="aborts"),
-    pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
-    pytest.param("signal.setitimer(signal.ITIMER_PROF, 0.2); all(not x for x in iter(int, 1))", id="is past its budget"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("os.abort()", id="aborts"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+        pytest.param(
+            "signal.setitimer(signal.ITIMER_PROF, 0.2); all(not x for x in iter(int, 1))",
+            id="is past its budget",
+        ),
+    ],
+)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""

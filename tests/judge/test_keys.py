@@ -28,13 +28,21 @@ def course(tmp_path: Path) -> Path:
     rows = [{"id": id_, "title": id_.title(), "exercises": [*map(row, ids[id_])]} for id_ in ids]
     (tmp_path / "course.yaml").write_text(yaml.safe_dump({"title": "Numbers", "assignments": rows}))
     for path in (
-        "solutions/averages/01_mean.py", "solutions/averages/02_median.py", "solutions/sums/01_total.py",
-        "exercises/averages/01_mean.py", "exercises/averages/02_median.py", "exercises/sums/01_total.py",
-        "grader/checks/test_median.py", "grader/checks/test_total.py", "grader/checks/_sizes.py",
-        "grader/misconceptions/mean.py", "grader/misconceptions/median.py", "grader/misconceptions/total.py",
+        "solutions/averages/01_mean.py",
+        "solutions/averages/02_median.py",
+        "solutions/sums/01_total.py",
+        "exercises/averages/01_mean.py",
+        "exercises/averages/02_median.py",
+        "exercises/sums/01_total.py",
+        "grader/checks/test_median.py",
+        "grader/checks/test_total.py",
+        "grader/checks/_sizes.py",
+        "grader/misconceptions/mean.py",
+        "grader/misconceptions/median.py",
+        "grader/misconceptions/total.py",
         "exercises/averages/fingerprints/01_mean.safetensors",
         "grader/right/mean/loop.py",
-    ):  # fmt: skip
+    ):
         write(tmp_path / path, "import torch\n")
     write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
     write(
@@ -79,22 +87,25 @@ def changed(root: Path, change: Callable[[], object]) -> set[str]:
     return {id_ for id_ in before if after.get(id_) != before[id_]}
 
 
-@pytest.mark.parametrize(("path", "graded_again"), [
-    ("grader/checks/test_mean.py", {"mean"}),
-    ("grader/checks/_sizes.py", {"mean"}),
-    ("grader/checks/test_median.py", {"median"}),
-    ("grader/checks/__init__.py", {"mean", "median", "total"}),
-    ("grader/misconceptions/mean.py", {"mean"}),
-    ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
-    ("grader/right/mean/loop.py", {"mean"}),
-    ("solutions/averages/01_mean.py", {"mean"}),
-    ("solutions/sums/01_total.py", {"total"}),
-    ("exercises/averages/01_mean.py", {"mean"}),
-    ("submitted/ada/averages/01_mean.py", {"mean"}),
-    ("submitted/ada/averages/02_median.ipynb", {"median"}),
-    ("submitted/ada/averages/notes.py", set()),
-    ("overrides.yaml", set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "graded_again"),
+    [
+        ("grader/checks/test_mean.py", {"mean"}),
+        ("grader/checks/_sizes.py", {"mean"}),
+        ("grader/checks/test_median.py", {"median"}),
+        ("grader/checks/__init__.py", {"mean", "median", "total"}),
+        ("grader/misconceptions/mean.py", {"mean"}),
+        ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
+        ("grader/right/mean/loop.py", {"mean"}),
+        ("solutions/averages/01_mean.py", {"mean"}),
+        ("solutions/sums/01_total.py", {"total"}),
+        ("exercises/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/02_median.ipynb", {"median"}),
+        ("submitted/ada/averages/notes.py", set()),
+        ("overrides.yaml", set()),
+    ],
+)
 def test_a_file_is_in_the_keys_of_what_depends_on_it(
     course: Path, path: str, graded_again: set[str]
 ) -> None:
@@ -105,15 +116,18 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(
     assert changed(course, change) == graded_again
 
 
-@pytest.mark.parametrize(("old", "new", "graded_again"), [
-    ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
-    ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
-    ("other: {title: C}", "other: {title: Z}", set()),
-    ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
-    ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
-    ("other:", "new: {title: D}\nother:", set()),
-    ("other: {title: C}", "other: {", {"mean"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
+        ("other: {title: C}", "other: {title: Z}", set()),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
+        ("other:", "new: {title: D}\nother:", set()),
+        ("other: {title: C}", "other: {", {"mean"}),
+    ],
+)
 def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
     path = course / "grader" / "texts.yaml"
     assert (
@@ -121,12 +135,27 @@ def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, grade
     )
 
 
-@pytest.mark.parametrize(("old", "new", "graded_again"), [
-    ("title: Numbers", "title: Other numbers", set()),
-    ("title: Averages", "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}", set()),
-    ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
-    ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("title: Numbers", "title: Other numbers", set()),
+        (
+            "title: Averages",
+            "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
+            set(),
+        ),
+        (
+            "title: Numbers",
+            "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero",
+            set(),
+        ),
+        (
+            "title: Numbers",
+            "title: Numbers\nlimits: {seconds_per_call: 1}",
+            {"mean", "median", "total"},
+        ),
+    ],
+)
 def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
     path = course / "course.yaml"
     assert (
@@ -163,9 +192,12 @@ def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
 
 def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
     plans = [
-        GradePlan(SECRET, course=course), GradePlan(b"other", course=course), GradePlan(SECRET, course=course, seed=1),
-        GradePlan(SECRET, course=course, lines=False), GradePlan(SECRET, course=course, level=Level.PROCESS),
-    ]  # fmt: skip
+        GradePlan(SECRET, course=course),
+        GradePlan(b"other", course=course),
+        GradePlan(SECRET, course=course, seed=1),
+        GradePlan(SECRET, course=course, lines=False),
+        GradePlan(SECRET, course=course, level=Level.PROCESS),
+    ]
     found = [keys(course, plan) for plan in plans]
     assert all(
         len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total")

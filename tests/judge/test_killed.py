@@ -89,11 +89,27 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
         assert run.left() == []
 
 
-@pytest.mark.parametrize(("source", "options", "at_work", "ending"), [
-    pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGKILL, id="in a box"),
-    pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGTERM, id="in a box, politely", marks=SOAK),
-    pytest.param(SLEEP, ("--isolation", "process"), lambda run: run.named(STANDALONE), signal.SIGKILL, id="in none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "options", "at_work", "ending"),
+    [
+        pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGKILL, id="in a box"),
+        pytest.param(
+            LOOP,
+            (),
+            lambda run: loops(run.kin()),
+            signal.SIGTERM,
+            id="in a box, politely",
+            marks=SOAK,
+        ),
+        pytest.param(
+            SLEEP,
+            ("--isolation", "process"),
+            lambda run: run.named(STANDALONE),
+            signal.SIGKILL,
+            id="in none",
+        ),
+    ],
+)
 def test_nothing_is_left_of_a_run_that_is_killed_at_work(
     tiny_copy, tmp_path, source, options, at_work, ending
 ):
@@ -106,10 +122,18 @@ def test_nothing_is_left_of_a_run_that_is_killed_at_work(
 
 @SOAK
 @endings
-@pytest.mark.parametrize(("source", "options", "at_work"), [
-    pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
-    pytest.param(SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "options", "at_work"),
+    [
+        pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
+        pytest.param(
+            SLEEP,
+            ("--isolation", "process"),
+            lambda judge: named(below(judge), STANDALONE),
+            id="without one",
+        ),
+    ],
+)
 def test_another_judge_takes_the_place_of_one_that_is_killed(
     tiny_copy, tmp_path, source, options, at_work, ending
 ):
@@ -163,7 +187,8 @@ import json, subprocess, sys, time
 from pathlib import Path
 dask, address = [sys.executable, "-m", "dask"], Path("scheduler.json")
 grade = sys.argv[1:]
-subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", address])
+subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", \
+"--scheduler-file", address])
 while not address.exists() or not address.read_text():
     time.sleep(0.02)
 options = "--nthreads 1 --no-nanny --resources CPU=1 --no-dashboard --scheduler-file".split()
@@ -172,7 +197,8 @@ with open("worker", "w") as log:
 while "Registered to" not in Path("worker").read_text():
     time.sleep(0.02)
 with open("said", "w") as said:
-    subprocess.Popen([*grade, "--cluster", json.loads(address.read_text())["address"]], stdout=said, stderr=said)
+    subprocess.Popen([*grade, "--cluster", json.loads(address.read_text())["address"]], \
+stdout=said, stderr=said)
 """
 MOMENTS = {"a judge starts": JUDGE, "a box starts": REAPER, "an attempt loops": ""}
 moments = pytest.mark.parametrize(

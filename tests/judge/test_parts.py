@@ -24,7 +24,10 @@ from manyheads.student.hints import which_of
 from manyheads.submission.read import read_file
 
 STEM = "01_running_mean"
-RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+RIGHT = (
+    "def running_mean(x):\n    assert len(x)\n"
+    "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +67,51 @@ def code(source: str) -> dict:
 
 
 SCRATCH = {
-    "a plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 2])", "there is no module matplotlib where attempts are judged."),
-    "Colab's mount": ("from google.colab import drive\ndrive.mount('/content/drive')", "there is no module google where attempts are judged."),
-    "a name that is not there": ("print(undefined)", "it raised NameError on line {line}: a name is used that has no value there."),
+    "a plot": (
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
+        "there is no module matplotlib where attempts are judged.",
+    ),
+    "Colab's mount": (
+        "from google.colab import drive\ndrive.mount('/content/drive')",
+        "there is no module google where attempts are judged.",
+    ),
+    "a name that is not there": (
+        "print(undefined)",
+        "it raised NameError on line {line}: a name is used that has no value there.",
+    ),
     "a test of one's own that fails": ("assert running_mean(3) == 4", "it raised"),
     "an exit": ("exit()", "it raised"),
-    "sys.exit": ("import sys; sys.exit('done')", "it raised SystemExit on line {line}: the code asked Python to exit."),
-    "SystemExit with words": ("raise SystemExit('all tests passed')", "it raised SystemExit on line {line}: the code asked Python to exit."),
+    "sys.exit": (
+        "import sys; sys.exit('done')",
+        "it raised SystemExit on line {line}: the code asked Python to exit.",
+    ),
+    "SystemExit with words": (
+        "raise SystemExit('all tests passed')",
+        "it raised SystemExit on line {line}: the code asked Python to exit.",
+    ),
     "KeyboardInterrupt": ("raise KeyboardInterrupt", "it raised KeyboardInterrupt on line {line}."),
-    "an exception of one's own that is no Exception": ("class Stop(BaseException): pass\nraise Stop", "it raised BaseException on line {line + 1}."),
+    "an exception of one's own that is no Exception": (
+        "class Stop(BaseException): pass\nraise Stop",
+        "it raised BaseException on line {line + 1}.",
+    ),
     "input": ("n = int(input())", "it raised EOFError on line {line}: input() waits"),
-    "a tensor that is too large": ("import torch; torch.empty(2**44)", "it raised RuntimeError on line {line}: more memory was asked for"),
-    "a sleep": ("import time; time.sleep(60)", "was left out: it was still at work after 1 seconds."),
-    "a long training": ("i = 0\nwhile True:\n    i += 1", "was left out: it was still at work after 1 seconds."),
-    "an end of the process": ("import os; os._exit(0)", "was left out: it ended the whole process."),
-}  # fmt: skip
+    "a tensor that is too large": (
+        "import torch; torch.empty(2**44)",
+        "it raised RuntimeError on line {line}: more memory was asked for",
+    ),
+    "a sleep": (
+        "import time; time.sleep(60)",
+        "was left out: it was still at work after 1 seconds.",
+    ),
+    "a long training": (
+        "i = 0\nwhile True:\n    i += 1",
+        "was left out: it was still at work after 1 seconds.",
+    ),
+    "an end of the process": (
+        "import os; os._exit(0)",
+        "was left out: it ended the whole process.",
+    ),
+}
 
 
 def notebook_of(*sources: str) -> dict:
@@ -128,9 +161,12 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(
 
 
 FORKS = {
-    "a child that sleeps": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.2)",
+    "a child that sleeps": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.2)"
+    ),
     "a child that detaches another": (
-        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n    time.sleep(0.2)"
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n"
+        "        os._exit(0)\n    time.sleep(0.2)"
     ),
 }
 
@@ -146,8 +182,9 @@ def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_pa
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
     assert grade(as_script(tmp_path, text)).note == (
         "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
-        "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end either: it needs plt. "
-        "2 more did not run to their end. The lines below ran: only what is defined there is missing."
+        "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end "
+        "either: it needs plt. 2 more did not run to their end. The lines below ran: only what is "
+        "defined there is missing."
     )
 
 
@@ -178,11 +215,14 @@ def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(grade, tm
         ]
 
 
-@pytest.mark.parametrize("source", [
-    pytest.param("raise NotImplementedError", id="a stub"),
-    pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
-    pytest.param("return x.cumsun(0)", id="a misspelt method"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("raise NotImplementedError", id="a stub"),
+        pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
+        pytest.param("return x.cumsun(0)", id="a misspelt method"),
+    ],
+)
 def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(grade, tmp_path, source):
     result = grade(as_script(tmp_path, f"import matplotlib\ndef running_mean(x):\n    {source}\n"))
     assert "load_error" not in [d.id for d in result.diagnosis]
@@ -265,7 +305,10 @@ def test_newer_syntax_is_told_with_the_version_that_judges(
 
 
 def test_what_a_module_of_an_older_python_lacks_is_told_with_its_version(grade, tmp_path):
-    said = f"Attempts are run with Python {PYTHON} here, whose typing has no overrode_by_all: do without it."
+    said = (
+        f"Attempts are run with Python {PYTHON} here, whose typing has no overrode_by_all: do "
+        "without it."
+    )
     assert said in grade(as_script(tmp_path, "from typing import overrode_by_all\n" + RIGHT)).note
     assert (
         "Did you mean Optional"
@@ -288,7 +331,10 @@ def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_its
 ):
     (evidence,) = {check.evidence for check in grade(as_script(tmp_path, nested + RIGHT)).checks}
     assert re.fullmatch(
-        rf"It raised SyntaxError( on line 1)?\. (Python says: too many [\w ]+\. )?{re.escape(TOO_DEEP)}",
+        (
+            r"It raised SyntaxError( on line 1)?\. (Python says: too many [\w ]+\. )"
+            rf"?{re.escape(TOO_DEEP)}"
+        ),
         evidence,
     )
 
@@ -312,7 +358,9 @@ def test_names_that_every_notebook_has_cost_nothing(
 
 LONG_LINES = {
     "form feeds": "import torch\n# a\x0cpage\x0cof\x0ceach\x0cof\x0cmany\n",
-    "line separators of Unicode": "import torch\n# copied\u2028from\u2028a\u2028page\u2028with\u2029them\n",
+    "line separators of Unicode": (
+        "import torch\n# copied\u2028from\u2028a\u2028page\u2028with\u2029them\n"
+    ),
     "the line ends of Windows": "import torch\r\n\r\n# a\r\n\r\n# b\r\n",
     "the line ends of an old Mac": "import torch\r\r# a\r\r# b\r",
 }
@@ -386,12 +434,15 @@ check_notebook("running_mean")"""
 @pytest.mark.parametrize(
     "visible", [None, AS_FIRST_RELEASED], ids=["", "with visible checks as first released"]
 )
-@pytest.mark.parametrize("form", [
-    pytest.param(without_metadata, id="a notebook without metadata"),
-    pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
-    pytest.param(partial(as_script_of_jupytext, form="py:percent"), id="jupytext percent"),
-    pytest.param(partial(as_script_of_jupytext, form="py:light"), id="jupytext light"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(without_metadata, id="a notebook without metadata"),
+        pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
+        pytest.param(partial(as_script_of_jupytext, form="py:percent"), id="jupytext percent"),
+        pytest.param(partial(as_script_of_jupytext, form="py:light"), id="jupytext light"),
+    ],
+)
 def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
     grade, released, tmp_path, form, visible
 ):

@@ -118,15 +118,18 @@ def results(folder: Path, *seeds: object, assignment: str = "sums") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("before", "given", "seed"), [
-    pytest.param((), None, NEW, id="a first run draws one"),
-    pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
-    pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
-    pytest.param((0, 0), None, 0, id="also with 0"),
-    pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
-    pytest.param((None, 7), None, 7, id="what is no result has none"),
-    pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "given", "seed"),
+    [
+        pytest.param((), None, NEW, id="a first run draws one"),
+        pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
+        pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
+        pytest.param((0, 0), None, 0, id="also with 0"),
+        pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
+        pytest.param((None, 7), None, 7, id="what is no result has none"),
+        pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
+    ],
+)
 def test_a_seed(tmp_path: Path, before: tuple[object, ...], given: int | None, seed: int) -> None:
     assert seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=False) == seed
 
@@ -246,14 +249,26 @@ FOUND = (
 SAYS = f"{FOUND}. Next: course release running_mean\n"
 
 
-@pytest.mark.parametrize(("change", "exercises", "says"), [
-    pytest.param(lambda folder: None, (), "", id="current"),
-    pytest.param(lambda folder: (folder / RECORDING).unlink(), (), SAYS, id="missing"),
-    pytest.param(lambda folder: (folder / RECORDING).unlink(), ("another",), "", id="of an exercise that is not graded"),
-    pytest.param(lambda folder: (folder / RECORDING).write_bytes(b"x"), (), SAYS, id="damaged"),
-    pytest.param(lambda folder: replace(folder / SOLUTION, "at least 1 is needed", "one is needed"), (), SAYS,
-        id="made from another reference"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "exercises", "says"),
+    [
+        pytest.param(lambda folder: None, (), "", id="current"),
+        pytest.param(lambda folder: (folder / RECORDING).unlink(), (), SAYS, id="missing"),
+        pytest.param(
+            lambda folder: (folder / RECORDING).unlink(),
+            ("another",),
+            "",
+            id="of an exercise that is not graded",
+        ),
+        pytest.param(lambda folder: (folder / RECORDING).write_bytes(b"x"), (), SAYS, id="damaged"),
+        pytest.param(
+            lambda folder: replace(folder / SOLUTION, "at least 1 is needed", "one is needed"),
+            (),
+            SAYS,
+            id="made from another reference",
+        ),
+    ],
+)
 def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)
     tell_unrecorded(load_course(tiny_copy), exercises)

@@ -65,10 +65,14 @@ def test_has_parameters(attempt, n):
     expect(n == 3 and attempt.call("f").output == 7, "not 7")
 '''
 ENDS = {
-    "passes": ("passed", ""), "fails": ("failed", "seen"), "raises": ("error", "line 3"),
-    "dies": ("timeout", "No answer."), "skips": ("skipped", "not here"), "has_parameters[3]": ("passed", ""),
+    "passes": ("passed", ""),
+    "fails": ("failed", "seen"),
+    "raises": ("error", "line 3"),
+    "dies": ("timeout", "No answer."),
+    "skips": ("skipped", "not here"),
+    "has_parameters[3]": ("passed", ""),
     "is_wrong_itself": ("skipped", "not your fault"),
-}  # fmt: skip
+}
 
 
 class Attempt:
@@ -127,25 +131,80 @@ def test_the_attempt_knows_which_check_asks(judged):
     assert asked == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
 
 
-HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\nmarked = check(points=1, layer=Layer.SHAPE)\n"
+HEAD = (
+    "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\n"
+    "marked = check(points=1, layer=Layer.SHAPE)\n"
+)
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    pytest.param("1 / 0", "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ", id="a file that cannot be imported"),
-    pytest.param("def test_f(attempt)\n    'f'", "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ", id="a file that is no Python"),
-    pytest.param("from manyheads.checks import chek", "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'", id="a name that there is not"),
-    pytest.param("from ._shared import POINTS", "grader/checks/_shared.py:2: NameError: name 'PIONTS'", id="a neighbour that fails"),
-    pytest.param("COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'", "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names", id="conditions as a list"),
-    pytest.param("COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'", "COUNTS_IF needs to be a dict of generators", id="a condition that is none"),
-    pytest.param("check(layer=Layer.SHAPE)", ":7: TypeError: check() missing 1 required positional argument: 'points'", id="points that are missing"),
-    pytest.param("check(points=-1, layer=Layer.SHAPE)", ":7: ValueError: points=-1: a check gives 0 points or more", id="negative points"),
-    pytest.param("check(points='2', layer=Layer.SHAPE)", ":7: ValueError: points='2': a check gives", id="points as a text"),
-    pytest.param("check(points=1, layer='values')", ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE", id="a layer that is none"),
-    pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
-    pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
-    pytest.param('@marked\ndef test_f(attempt, tmp_path):\n    "f"',
-        "asks for tmp_path: a check is given attempt, reference, draw only", id="another fixture"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(
+            "1 / 0",
+            "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ",
+            id="a file that cannot be imported",
+        ),
+        pytest.param(
+            "def test_f(attempt)\n    'f'",
+            "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ",
+            id="a file that is no Python",
+        ),
+        pytest.param(
+            "from manyheads.checks import chek",
+            "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'",
+            id="a name that there is not",
+        ),
+        pytest.param(
+            "from ._shared import POINTS",
+            "grader/checks/_shared.py:2: NameError: name 'PIONTS'",
+            id="a neighbour that fails",
+        ),
+        pytest.param(
+            "COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'",
+            "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names",
+            id="conditions as a list",
+        ),
+        pytest.param(
+            "COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'",
+            "COUNTS_IF needs to be a dict of generators",
+            id="a condition that is none",
+        ),
+        pytest.param(
+            "check(layer=Layer.SHAPE)",
+            ":7: TypeError: check() missing 1 required positional argument: 'points'",
+            id="points that are missing",
+        ),
+        pytest.param(
+            "check(points=-1, layer=Layer.SHAPE)",
+            ":7: ValueError: points=-1: a check gives 0 points or more",
+            id="negative points",
+        ),
+        pytest.param(
+            "check(points='2', layer=Layer.SHAPE)",
+            ":7: ValueError: points='2': a check gives",
+            id="points as a text",
+        ),
+        pytest.param(
+            "check(points=1, layer='values')",
+            ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE",
+            id="a layer that is none",
+        ),
+        pytest.param(
+            'def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"
+        ),
+        pytest.param(
+            "@marked\ndef test_f(attempt):\n    pass",
+            "and a docstring",
+            id="no sentence for the student",
+        ),
+        pytest.param(
+            '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
+            "asks for tmp_path: a check is given attempt, reference, draw only",
+            id="another fixture",
+        ),
+    ],
+)
 def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
     folder = tmp_path / "grader" / "checks"
     folder.mkdir(parents=True)
@@ -193,11 +252,22 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
     return outcome
 
 
-@pytest.mark.parametrize(("f", "says"), [
-    pytest.param(lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"),
-    pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
-    pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        pytest.param(
+            lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"
+        ),
+        pytest.param(
+            lambda x: x.mean(1),
+            "the output should have shape (2, 3, 4); yours has (2, 4)",
+            id="no tokens",
+        ),
+        pytest.param(
+            lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"
+        ),
+    ],
+)
 def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
     tmp_path, f, says
 ):
@@ -213,7 +283,10 @@ def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself
     assert "ZeroDivisionError" in found.fault
 
 
-HANGS = f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n'
+HANGS = (
+    f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n'
+    "    while True: pass\n"
+)
 HANGING = """
 import torch
 from pathlib import Path

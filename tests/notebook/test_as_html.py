@@ -81,7 +81,8 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
     shown = browser.js(
-        "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= innerWidth])"
+        "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= "
+        "innerWidth])"
     )
     assert shown == [[True, True]]
 
@@ -95,7 +96,7 @@ def test_axe_finds_nothing_of_ours_against_wcag(
     assert violations(browser, scheme, NBCONVERTS) == []
 
 
-def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(
+def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(  # noqa: E501
     pages: Path,
 ) -> None:
     text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")

@@ -67,9 +67,9 @@ def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: 
     said = " ".join(shown[0].split())
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
     assert (
-        "· attention_weights: its cell has not run yet · attend: waits for attention_scores, which it uses"
-        in said
-    )
+        "· attention_weights: its cell has not run yet · attend: waits for attention_scores, "
+        "which it uses"
+    ) in said
     mended = " ".join(shown[1].split())
     assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended

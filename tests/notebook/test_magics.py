@@ -13,11 +13,18 @@ from tests.make import REPOSITORY, TINY
 
 CELLS = {
     "setup": "import pathlib, torch\n_ = torch.manual_seed(1)",
-    "wrong": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / len(x)  # <script>alert(1)</script>",
+    "wrong": (
+        "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n"
+        "    return x.cumsum(0) / len(x)  # <script>alert(1)</script>"
+    ),
     "load": "from manyheads.notebook import load_magics\nload_magics('running_mean')",
     "check": "%check",
     "unsaved": "%course hint",
-    "save wrong": "stub = pathlib.Path('01_running_mean.ipynb').read_text(); _ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('wrong.ipynb').read_text())",
+    "save wrong": (
+        "stub = pathlib.Path('01_running_mean.ipynb').read_text(); _ = "
+        "pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('wrong.ipynb')."
+        "read_text())"
+    ),
     "hint": "%course hint",
     "hint again": "%course hint running_mean",
     "trace": "%course trace --values",
@@ -27,17 +34,23 @@ CELLS = {
     "unknown": "load_magics('median')\n%check",
     "known": "load_magics('running_mean')",
     "random": "print(torch.rand(()).item())",
-    "right": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)",
+    "right": (
+        "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n"
+        "    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)"
+    ),
     "check right": "%check",
     "save stub": "_ = pathlib.Path('01_running_mean.ipynb').write_text(stub)",
     "ask unsaved": "%ask",
-    "save": "_ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb').read_text())",
+    "save": (
+        "_ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb')."
+        "read_text())"
+    ),
     "ask": "%ask",
     "answer": "%ask AAAAA",
     "ask by its command": "%course ask",
     "done": "%course check",
     "ended": "import shutil; shutil.rmtree('fingerprints')\n%check",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +141,10 @@ def test_what_is_right_is_told_so(shown: dict[str, dict[str, str]]) -> None:
 def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
     shown: dict[str, dict[str, str]],
 ) -> None:
-    unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\nSave it.\nNext: %ask"
+    unsaved = (
+        "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
+        "Save it.\nNext: %ask"
+    )
     assert shown["ask unsaved"]["text/plain"] == unsaved
     asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
     assert asked.count("Question ") == 5

@@ -29,7 +29,10 @@ def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named() -> None:
-    says = r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\..*hint: "
+    says = (
+        r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\.."
+        r"*hint: "
+    )
     with pytest.raises(VisibleCheckFailed, match=says) as raised:
         check_notebook(
             "running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)}

@@ -14,7 +14,10 @@ from manyheads.submission.read import METADATA_KEY, read_notebook
 from tests.make import REPOSITORY, TINY
 
 NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])
-RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+RIGHT = (
+    "def running_mean(x):\n    assert len(x)\n"
+    "    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+)
 SENTENCE = (
     "To check your answers here, install the engine: %pip install ../../manyheads-*.whl "
     "(on Colab: the lines in the class repository's README.md)\n"

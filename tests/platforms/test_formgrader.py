@@ -30,7 +30,10 @@ TRICKS = (
     f'<a href="javascript:{RAN}">click</a>',
     f'<script>{RAN}</script><img src="x" onerror="{RAN}"><svg onload="{RAN}"></svg>',
     "![seen](https://tracker.example/seen.png) and [more](https://tracker.example/more)",
-    '<img src="https://tracker.example/seen.png"><style>@import url(https://tracker.example/seen.css)</style>',
+    (
+        '<img src="https://tracker.example/seen.png"><style>@import '
+        "url(https://tracker.example/seen.css)</style>"
+    ),
     '```\n<iframe src="https://tracker.example/"></iframe>',
 )
 
@@ -66,7 +69,8 @@ class Formgrader:
         there.
         """
         query = """select submitted_notebook.id from submitted_notebook
-            join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id where student_id = ?"""
+            join submitted_assignment on submitted_notebook.assignment_id = \
+submitted_assignment.id where student_id = ?"""
         with closing(sqlite3.connect(self.course / "gradebook.db")) as book:
             ((id_,),) = book.execute(query, [student])
         self.open(f"submissions/{id_}/", "textarea.comment")

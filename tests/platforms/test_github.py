@@ -124,13 +124,32 @@ def other_repository(path: Path) -> None:
 LINK = "is a symbolic link: hand in the file itself."
 
 
-@pytest.mark.parametrize(("make", "what"), [
-    pytest.param(lambda p: p.symlink_to("/etc/passwd"), LINK, id="a link to a file of the runner"),
-    pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), LINK, id="a link to a solution"),
-    pytest.param(other_repository, "is another repository: hand in the file itself.", id="a submodule"),
-    pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
-    pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        pytest.param(
+            lambda p: p.symlink_to("/etc/passwd"), LINK, id="a link to a file of the runner"
+        ),
+        pytest.param(
+            lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"),
+            LINK,
+            id="a link to a solution",
+        ),
+        pytest.param(
+            other_repository, "is another repository: hand in the file itself.", id="a submodule"
+        ),
+        pytest.param(
+            lambda p: (p.mkdir(), (p / "x").write_text("x")),
+            "is a folder: hand in the file itself.",
+            id="a folder",
+        ),
+        pytest.param(
+            lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)),
+            "is larger than 1024 KiB.",
+            id="one byte too many",
+        ),
+    ],
+)
 def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
     service, taken, tmp_path, make, what
 ):
@@ -143,10 +162,26 @@ def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
     assert sum("blobs" in request for request in service.requests) == 1
 
 
-@pytest.mark.parametrize("change", [
-    pytest.param(lambda work: ((work / "exercises").rename(work / "elsewhere"), (work / "exercises").symlink_to("elsewhere")), id="a link in a folder's place"),
-    pytest.param(lambda work: [(work / SCRIPT).unlink(), (work / NOTEBOOK).unlink(), (work / "README.md").touch()], id="nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda work: (
+                (work / "exercises").rename(work / "elsewhere"),
+                (work / "exercises").symlink_to("elsewhere"),
+            ),
+            id="a link in a folder's place",
+        ),
+        pytest.param(
+            lambda work: [
+                (work / SCRIPT).unlink(),
+                (work / NOTEBOOK).unlink(),
+                (work / "README.md").touch(),
+            ],
+            id="nothing",
+        ),
+    ],
+)
 def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
     assert taken(change).refused == ()
     assert content(tmp_path / "out").keys() == {"collected.json"}
@@ -172,7 +207,14 @@ def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken,
         taken()
 
 
-TREES = [[], {}, {"tree": 1}, {"tree": [{}]}, {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]}, {"tree": [], "truncated": True}]  # fmt: skip
+TREES = [
+    [],
+    {},
+    {"tree": 1},
+    {"tree": [{}]},
+    {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]},
+    {"tree": [], "truncated": True},
+]
 
 
 @pytest.mark.parametrize("answer", TREES)
@@ -223,14 +265,32 @@ def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(servic
     assert service.requests[0] == service.requests[1]
 
 
-@pytest.mark.parametrize(("status", "headers", "message", "says"), [
-    (403, {"x-ratelimit-remaining": "0"}, "", "the service's rate limit is reached. Next: run the job again in an hour"),
-    (429, {}, "You have exceeded a secondary rate limit.", "the service's rate limit is reached"),
-    (403, {}, "Resource not accessible", r"was refused \(403\). Next: look at this job's permissions"),
-    (502, {}, "", r"was refused \(502\). Next: look at the service's status page"),
-    (307, {"Location": "http://127.0.0.1:9/"}, "", r"was refused \(307\)"),
-    (200, {}, "no JSON", "had no answer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "says"),
+    [
+        (
+            403,
+            {"x-ratelimit-remaining": "0"},
+            "",
+            "the service's rate limit is reached. Next: run the job again in an hour",
+        ),
+        (
+            429,
+            {},
+            "You have exceeded a secondary rate limit.",
+            "the service's rate limit is reached",
+        ),
+        (
+            403,
+            {},
+            "Resource not accessible",
+            r"was refused \(403\). Next: look at this job's permissions",
+        ),
+        (502, {}, "", r"was refused \(502\). Next: look at the service's status page"),
+        (307, {"Location": "http://127.0.0.1:9/"}, "", r"was refused \(307\)"),
+        (200, {}, "no JSON", "had no answer"),
+    ],
+)
 def test_what_stays_refused_is_said(service, api, status, headers, message, says):
     service.refuses = [(status, {"Retry-After": "0", **headers}, message)] * 3
     with pytest.raises(ServiceError, match=says):
@@ -281,16 +341,25 @@ def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
     assert pull_request(written(tmp_path, about, service)) == wanted
 
 
-@pytest.mark.parametrize("about", [
-    pytest.param({"repository": {"full_name": "school/class"}}, id="a push"),
-    pytest.param(event(number="seven"), id="a number in words"),
-    pytest.param(event(head={"sha": "main"}), id="a branch in place of a commit"),
-    pytest.param(event(head={"sha": "a" * 40 + "\n"}), id="a commit with a line's end"),
-    pytest.param(event(head={"sha": "--upload-pack=x"}), id="an option in place of a commit"),
-    pytest.param(event() | {"repository": {"full_name": "school/class/../../x"}}, id="a path in place of a repository"),
-    pytest.param(event() | {"pull_request": []}, id="a list"),
-    *[pytest.param(dispatch(number), id=f"a dispatch of {number!r}") for number in ("", "seven", "7/files", "7?x=1")],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "about",
+    [
+        pytest.param({"repository": {"full_name": "school/class"}}, id="a push"),
+        pytest.param(event(number="seven"), id="a number in words"),
+        pytest.param(event(head={"sha": "main"}), id="a branch in place of a commit"),
+        pytest.param(event(head={"sha": "a" * 40 + "\n"}), id="a commit with a line's end"),
+        pytest.param(event(head={"sha": "--upload-pack=x"}), id="an option in place of a commit"),
+        pytest.param(
+            event() | {"repository": {"full_name": "school/class/../../x"}},
+            id="a path in place of a repository",
+        ),
+        pytest.param(event() | {"pull_request": []}, id="a list"),
+        *[
+            pytest.param(dispatch(number), id=f"a dispatch of {number!r}")
+            for number in ("", "seven", "7/files", "7?x=1")
+        ],
+    ],
+)
 def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(
     service, tmp_path: Path, about
 ) -> None:

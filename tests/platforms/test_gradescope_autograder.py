@@ -77,9 +77,11 @@ class Container:
 
     def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
         environment = {
-            "AUTOGRADER_ROOT": str(self.root), "PATH": path, "PIP_NO_INDEX": "1",
+            "AUTOGRADER_ROOT": str(self.root),
+            "PATH": path,
+            "PIP_NO_INDEX": "1",
             "PYTHON": str(self.programs / "python"),
-        }  # fmt: skip
+        }
         return subprocess.run(
             [program], cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
@@ -113,7 +115,8 @@ def _programs(folder: Path) -> None:
     python = (
         "#!/bin/sh\n"
         'if [ "$1 $2" = "-m venv" ]; then\n'
-        f'    {sys.executable} -m venv --without-pip "$3"; echo {site} >"$3/{inner}/everything.pth"; exit\n'
+        f'    {sys.executable} -m venv --without-pip "$3"; echo {site} '
+        f'>"$3/{inner}/everything.pth"; exit\n'
         f'fi\nexec {sys.executable} "$@"\n'
     )
     for name, text in (("python", python), ("apt-get", "#!/bin/sh\nexit 1\n")):
@@ -156,19 +159,49 @@ def test_it_writes_what_gradescope_specifies(container: Container) -> None:
     assert "running_mean" not in "".join(each["name"] for each in results["tests"])
 
 
-DRAFTS = {"draft.py": WRONG, "averages/draft.py": WRONG, f"averages/{SCRIPT}": RIGHT, "plot.py": b"print(1)\n", "notes.txt": b"Hello\n"}  # fmt: skip
+DRAFTS = {
+    "draft.py": WRONG,
+    "averages/draft.py": WRONG,
+    f"averages/{SCRIPT}": RIGHT,
+    "plot.py": b"print(1)\n",
+    "notes.txt": b"Hello\n",
+}
 
 
-@pytest.mark.parametrize(("files", "score", "says"), [
-    pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
-    pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
-    pytest.param(DRAFTS, 4, ["not graded: draft.py is not graded: another file is of the same exercise", "not graded: averages/draft.py is not graded: another file",
-        "not graded: plot.py has no exercise's name", "1 other file is no script and no notebook"], id="the exercise's own file comes first"),
-    pytest.param({"work.zip": b"PK no zip"}, None, ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"], id="what cannot be read"),
-    pytest.param({}, 0, [], id="nothing"),
-    pytest.param({"running_mean.docx": b"PK"}, None, ["not graded: running_mean.docx is no script and no notebook"], id="a text of a word processor"),
-])  # fmt: skip
-def test_whatever_is_handed_in_is_found_or_named(container: Container, files: dict[str, bytes], score: float | None, says: list[str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "score", "says"),
+    [
+        pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
+        pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
+        pytest.param(
+            DRAFTS,
+            4,
+            [
+                "not graded: draft.py is not graded: another file is of the same exercise",
+                "not graded: averages/draft.py is not graded: another file",
+                "not graded: plot.py has no exercise's name",
+                "1 other file is no script and no notebook",
+            ],
+            id="the exercise's own file comes first",
+        ),
+        pytest.param(
+            {"work.zip": b"PK no zip"},
+            None,
+            ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"],
+            id="what cannot be read",
+        ),
+        pytest.param({}, 0, [], id="nothing"),
+        pytest.param(
+            {"running_mean.docx": b"PK"},
+            None,
+            ["not graded: running_mean.docx is no script and no notebook"],
+            id="a text of a word processor",
+        ),
+    ],
+)
+def test_whatever_is_handed_in_is_found_or_named(
+    container: Container, files: dict[str, bytes], score: float | None, says: list[str]
+) -> None:
     results, done = container.grade(files)
     assert results.get("score") == score
     assert [each for each in says if each not in results["output"]] == []

@@ -124,7 +124,10 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
     checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
     done = nbgrader(course, "autograde", "averages", check=False)
     assert done.returncode != 0
-    fault = "a fault of the grader's own: values: ZeroDivisionError: division by zero (test_running_mean.py, line "
+    fault = (
+        "a fault of the grader's own: values: ZeroDivisionError: division by zero "
+        "(test_running_mean.py, line "
+    )
     assert fault in done.stderr
     assert "not graded: ada: running_mean. formgrader shows" in done.stderr
     assert read_gradebook(load_course(course), book_of(course))[0].score is None
@@ -181,7 +184,9 @@ def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goe
 
 
 TABLES = {
-    "grade_cells": "select name, max_score, base_cell.type from grade_cells join base_cell using (id)",
+    "grade_cells": (
+        "select name, max_score, base_cell.type from grade_cells join base_cell using (id)"
+    ),
     "solution_cells": "select name from base_cell where type = 'SolutionCell'",
     "source_cells": "select name, cell_type, locked, source, checksum from source_cell",
     "notebooks": "select name, kernelspec from notebook",
@@ -243,10 +248,19 @@ def rows(folder: Path, query: str, *values: object) -> list[tuple]:
 
 OF = """join submitted_notebook on each.notebook_id = submitted_notebook.id
     join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id"""
-SCORES = f"select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on cell_id = grade_cells.id {OF} group by student_id"
+SCORES = (
+    "select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on "
+    f"cell_id = grade_cells.id {OF} group by student_id"
+)
 COMMENT_OF = f"select auto_comment from comment each {OF} where student_id = ?"
-CELLS = f"select student_id, name, auto_score, needs_manual_grade from grade each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
-COMMENTS = f"select student_id, name, auto_comment from comment each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
+CELLS = (
+    "select student_id, name, auto_score, needs_manual_grade from grade each join base_cell "
+    f"on cell_id = base_cell.id {OF} order by 1, 2"
+)
+COMMENTS = (
+    "select student_id, name, auto_comment from comment each join base_cell on cell_id = "
+    f"base_cell.id {OF} order by 1, 2"
+)
 
 
 def comment_on(folder: Path, student: str) -> str:
@@ -285,7 +299,10 @@ def test_nobodys_trap_stops_nbgrader_or_makes_it_complain(trap_class: Path) -> N
         for line in log.splitlines()
         if re.search("WARNING|ERROR", line) and "late" not in line.lower()
     ] == []
-    says = "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, then this again with --force"
+    says = (
+        "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, "
+        "then this again with --force"
+    )
     assert says in log
 
 
@@ -344,13 +361,19 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
         assert [line for line in telling if line in seen] == [], student
 
 
-@pytest.mark.parametrize(("student", "says"), [
-    ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
-    ("nothing_handed_in", f"{STEM}.py was not handed in."),
-    ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
-    ("exits", "Line 3 was left out: it ended the whole process."),
-    ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("student", "says"),
+    [
+        (
+            "notebook_that_is_not_json",
+            "This is not a notebook that can be read: save it again from Jupyter.",
+        ),
+        ("nothing_handed_in", f"{STEM}.py was not handed in."),
+        ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
+        ("exits", "Line 3 was left out: it ended the whole process."),
+        ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
+    ],
+)
 def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
     trap_class, student, says
 ):

@@ -160,9 +160,13 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_dou
     } == {False}
     said = found.find_comment(*COMMENT, "ben").comment
     assert [line.strip() for line in said.splitlines()] == [
-        "The .py counts.", "You counted all.", "the values", "4 of 5 values differ", "hint: How many?",
+        "The .py counts.",
+        "You counted all.",
+        "the values",
+        "4 of 5 values differ",
+        "hint: How many?",
         "(isolation: namespaces)",
-    ]  # fmt: skip
+    ]
     assert (
         found.find_comment(*COMMENT, "ada").comment.strip()
         == "All checks passed.\n    (isolation: namespaces)"
@@ -223,7 +227,10 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
 ) -> None:
     """Once a cell's old points cut what was more, and 3.5 of 4 was handed on for 4."""
     points = {"shape": 0.5, "values": 1.5, "gradients": 1, "refuses_nothing": 1}
-    moved = make.result("ada", make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())))  # fmt: skip
+    moved = make.result(
+        "ada",
+        make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())),
+    )
     write(course := load_course(tiny_copy), url, result("ada", 1))
     with pytest.raises(
         CourseFault,
@@ -323,7 +330,10 @@ def grade(folder: Path, url: str, *students: str) -> None:
 
 def points_in(book: Gradebook) -> dict[str, float]:
     """What nbgrader's own pages and its export count."""
-    return {each.student.id: each.score - each.late_submission_penalty for each in book.assignment_submissions("averages")}  # fmt: skip
+    return {
+        each.student.id: each.score - each.late_submission_penalty
+        for each in book.assignment_submissions("averages")
+    }
 
 
 def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(
@@ -394,12 +404,15 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(
         assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
 
 
-@pytest.mark.parametrize(("bad", "says"), [
-    ("gradebook.db", "Could not parse"),
-    ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
-    ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
-    ("oracle://somewhere/none", "No module named|Can't load plugin"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ("gradebook.db", "Could not parse"),
+        ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
+        ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
+        ("oracle://somewhere/none", "No module named|Can't load plugin"),
+    ],
+)
 def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(
     tiny: Course, bad: str, says: str
 ) -> None:
@@ -430,12 +443,19 @@ LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
 BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
 
 
-@pytest.mark.parametrize(("own", "scores", "late"), [
-    pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
-    pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
-    pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
-    pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("own", "scores", "late"),
+    [
+        pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
+        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
+        pytest.param(
+            exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"
+        ),
+        pytest.param(
+            exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"
+        ),
+    ],
+)
 def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
     of = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)

@@ -68,21 +68,55 @@ def table(*results: Result, **options: Any) -> list[list[str]]:
 
 RIGHT = exercise("a", score=4)
 FAILED = exercise("a")
-LOST = make.exercise("a", make.check("split", 1), make.check("merge", 0, 3, "skipped", evidence="The grader failed; retry."), score=None)  # fmt: skip
+LOST = make.exercise(
+    "a",
+    make.check("split", 1),
+    make.check("merge", 0, 3, "skipped", evidence="The grader failed; retry."),
+    score=None,
+)
 EXCUSED = RIGHT.model_copy(update={"score": 0.0, "excused": True})
 UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
 
 
-@pytest.mark.parametrize(("exercises", "counted"), [
-    pytest.param([FAILED], {"attempts": 1, "mean": 0, "groups": {UNEXPLAINED: 1}}, id="a failure without a name is unexplained"),
-    pytest.param([RIGHT.model_copy(update={"score": 1.0})], {"mean": 1, "groups": {}}, id="a right one that a human lowered is not wrong"),
-    pytest.param([RIGHT, exercise("a", outcome="missing")], {"attempts": 1, "mean": 4, "full": 1}, id="the mean is that of attempts"),
-    pytest.param([exercise("a", outcome="missing")], {"attempts": 0, "mean": None}, id="nobody has a mean"),
-    pytest.param([RIGHT, LOST], {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": [0, 0, 0, 0, 0, 1]}, id="what is not graded is in no mean"),
-    pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="nor is what is excused"),
-    pytest.param([exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"), exercise("a", VIEW, outcome="crashed")],
-                 {"groups": {NOT_IMPORTED: 1}}, id="what is in a group has no name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("exercises", "counted"),
+    [
+        pytest.param(
+            [FAILED],
+            {"attempts": 1, "mean": 0, "groups": {UNEXPLAINED: 1}},
+            id="a failure without a name is unexplained",
+        ),
+        pytest.param(
+            [RIGHT.model_copy(update={"score": 1.0})],
+            {"mean": 1, "groups": {}},
+            id="a right one that a human lowered is not wrong",
+        ),
+        pytest.param(
+            [RIGHT, exercise("a", outcome="missing")],
+            {"attempts": 1, "mean": 4, "full": 1},
+            id="the mean is that of attempts",
+        ),
+        pytest.param(
+            [exercise("a", outcome="missing")],
+            {"attempts": 0, "mean": None},
+            id="nobody has a mean",
+        ),
+        pytest.param(
+            [RIGHT, LOST],
+            {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": [0, 0, 0, 0, 0, 1]},
+            id="what is not graded is in no mean",
+        ),
+        pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="nor is what is excused"),
+        pytest.param(
+            [
+                exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"),
+                exercise("a", VIEW, outcome="crashed"),
+            ],
+            {"groups": {NOT_IMPORTED: 1}},
+            id="what is in a group has no name",
+        ),
+    ],
+)
 def test_of_an_exercise_there_is_counted(
     exercises: list[ExerciseResult], counted: dict[str, object]
 ) -> None:
@@ -135,13 +169,15 @@ def test_more_students_come_first_then_more_attempts() -> None:
     assert part_of(graded("ada", RIGHT)).misconceptions == []
 
 
-def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> (
+def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> (  # noqa: E501
     None
 ):
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     part = part_of(
-        graded("ada", exercise("a", either), exercise("b", VIEW)), graded("ben", exercise("a", either, AXIS)), graded("cat", exercise("a", VIEW))
-    )  # fmt: skip
+        graded("ada", exercise("a", either), exercise("b", VIEW)),
+        graded("ben", exercise("a", either, AXIS)),
+        graded("cat", exercise("a", VIEW)),
+    )
     view, axis = part.misconceptions
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
@@ -172,10 +208,19 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
     def wrong(student: str, answers: str, *named: Diagnosed) -> Result:
         return graded(student, exercise("a", *named, answers=answers))
 
-    results = [wrong("ada", "f00"), wrong("ben", "f00"), wrong("cat", "bad"), wrong("dan", "f00", VIEW), wrong("eve", "")]  # fmt: skip
+    results = [
+        wrong("ada", "f00"),
+        wrong("ben", "f00"),
+        wrong("cat", "bad"),
+        wrong("dan", "f00", VIEW),
+        wrong("eve", ""),
+    ]
     assert part_of(*results, wrong("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
-    says = '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada'
+    says = (
+        "<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
+        'href="students/ada'
+    )
     assert says in page
     assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
@@ -195,10 +240,19 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     assert make.printed(class_table(ClassView([]))) == []
 
 
-@pytest.mark.parametrize(("attempt", "cell"), [
-    (exercise("a", outcome="crashed"), "0!"), (exercise("a", outcome="timeout"), "0∞"), (exercise("a", outcome="missing"), "–"),
-    (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"), (make.exercise("a", max_score=4), "0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "cell"),
+    [
+        (exercise("a", outcome="crashed"), "0!"),
+        (exercise("a", outcome="timeout"), "0∞"),
+        (exercise("a", outcome="missing"), "–"),
+        (FAILED, "0"),
+        (exercise("a", outcome="error"), "0"),
+        (LOST, "?"),
+        (EXCUSED, "ex"),
+        (make.exercise("a", max_score=4), "0"),
+    ],
+)
 def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
     attempt: ExerciseResult, cell: str
 ) -> None:
@@ -214,7 +268,11 @@ def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
     assert table(graded("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
 
 
-@pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"], ids=["letters", "wide signs", "accents", "markup"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"],
+    ids=["letters", "wide signs", "accents", "markup"],
+)
 def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(
     name: str,
 ) -> None:
@@ -224,7 +282,14 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
     parts = [exercise(id_, long, score=2.25) for id_ in titles]
-    said = make.printed(class_table(ClassView([graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles))), 80)  # fmt: skip
+    said = make.printed(
+        class_table(
+            ClassView(
+                [graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles)
+            )
+        ),
+        80,
+    )
     lines = [line for line in said if "2.25" in line]
     assert [line.count("2.25") for line in lines] == [8, 8]
     assert all("18/32" in line and line.endswith("…") for line in lines)
@@ -248,13 +313,34 @@ def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_
 EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
 
 
-@pytest.mark.parametrize(("attempts", "lines"), [
-    pytest.param([exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST], ["01 A 4 attempts, 0 full, mean 0.00 / 4",
-        f"2 {VIEW.title} (or You mixed., 1 of 2)", "1 wrong in a way that no misconception explains", "1 not graded"], id="what explains it, and where another does, too"),
-    pytest.param([exercise("a", EITHER)], ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"], id="in all of them"),
-    pytest.param([LOST], ["01 A 1 attempt, 0 full, mean ? / 4", "1 not graded"], id="not graded"),
-    pytest.param([exercise("a", outcome="missing")], ["01 A 0 attempts, 0 full, mean – / 4"], id="not handed in"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempts", "lines"),
+    [
+        pytest.param(
+            [exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST],
+            [
+                "01 A 4 attempts, 0 full, mean 0.00 / 4",
+                f"2 {VIEW.title} (or You mixed., 1 of 2)",
+                "1 wrong in a way that no misconception explains",
+                "1 not graded",
+            ],
+            id="what explains it, and where another does, too",
+        ),
+        pytest.param(
+            [exercise("a", EITHER)],
+            ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"],
+            id="in all of them",
+        ),
+        pytest.param(
+            [LOST], ["01 A 1 attempt, 0 full, mean ? / 4", "1 not graded"], id="not graded"
+        ),
+        pytest.param(
+            [exercise("a", outcome="missing")],
+            ["01 A 0 attempts, 0 full, mean – / 4"],
+            id="not handed in",
+        ),
+    ],
+)
 def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
     view = ClassView(
         [graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS
@@ -332,21 +418,39 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     assert "not graded: 1 of 2" in feedback_markdown(ADA)
 
 
-@pytest.mark.parametrize(("result", "unwritten", "says"), [
-    pytest.param(ADA, set(), ("neutral", "not graded: 1 of 2"), id="nor right"),
-    pytest.param(ungraded("ada", 1, None), set(), ("failure", "not graded: 1 of 2"), id="wrong beside it"),
-    pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
-])  # fmt: skip
-def test_a_pull_request_is_not_wrong_for_it(result: Result, unwritten: set[tuple[str, str]], says: tuple[str, str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("result", "unwritten", "says"),
+    [
+        pytest.param(ADA, set(), ("neutral", "not graded: 1 of 2"), id="nor right"),
+        pytest.param(
+            ungraded("ada", 1, None), set(), ("failure", "not graded: 1 of 2"), id="wrong beside it"
+        ),
+        pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
+    ],
+)
+def test_a_pull_request_is_not_wrong_for_it(
+    result: Result, unwritten: set[tuple[str, str]], says: tuple[str, str]
+) -> None:
     assert verdict([result], "none", unwritten) == says
     assert why_not_on_a_gpu([result], ()) == "", "one of its checks passed"
 
 
-@pytest.mark.parametrize(("format_", "rows"), [
-    ("csv", [["ada", "heads", "dance", "2"], ["ada", "heads", "mask", ""], ["ben", "heads", "dance", "2"], ["ben", "heads", "mask", "1"]]),
-    ("canvas", [["ada", "", "", "ada", "", ""], ["ben", "", "", "ben", "", "3"]]),
-    ("moodle", [["ada", "", "", ""], ["ben", "", "", "3"]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format_", "rows"),
+    [
+        (
+            "csv",
+            [
+                ["ada", "heads", "dance", "2"],
+                ["ada", "heads", "mask", ""],
+                ["ben", "heads", "dance", "2"],
+                ["ben", "heads", "mask", "1"],
+            ],
+        ),
+        ("canvas", [["ada", "", "", "ada", "", ""], ["ben", "", "", "ben", "", "3"]]),
+        ("moodle", [["ada", "", "", ""], ["ben", "", "", "3"]]),
+    ],
+)
 def test_a_gradebooks_cell_is_blank(format_: str, rows: list[list[str]]) -> None:
     table = list(csv.reader(io.StringIO(FORMATS[format_](ClassView([ADA, BEN])))))
     assert [row[: len(rows[0])] for row in table[-len(rows) :]] == rows

@@ -71,10 +71,12 @@ CAT = result_of(
 LINED = result_of(
     "ben", check("split", 0, 1), named=(VIEW,), lines=(ProvedLine(line=23, edit="secret → edit"),)
 )
-TWO = Roster((
-    Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
-    Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
-))  # fmt: skip
+TWO = Roster(
+    (
+        Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
+        Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
+    )
+)
 
 
 def rows(
@@ -145,8 +147,11 @@ def test_gradebooks_get_their_ids_and_a_row_for_whoever_handed_in_nothing(
     ]
     tails = [result_of(name, check("split", 3, 4), assignment="tails") for name in ("ada", "ben")]
     assert [row[:1] + row[2:5] for row in rows("csv", ADA, *tails, zero=zero)[1:]] == [
-        ["ada", "heads_1", "3.25", "3.25"], ["ben", "heads_1", cell, "3.25"], ["ada", "tails_1", "3", "4"], ["ben", "tails_1", "3", "4"],
-    ]  # fmt: skip
+        ["ada", "heads_1", "3.25", "3.25"],
+        ["ben", "heads_1", cell, "3.25"],
+        ["ada", "tails_1", "3", "4"],
+        ["ben", "tails_1", "3", "4"],
+    ]
 
 
 @pytest.mark.parametrize("format_", ["canvas", "moodle"])
@@ -166,8 +171,13 @@ def test_gradescope_gets_what_was_seen_the_name_and_the_hint() -> None:
     assert ben["score"] == 2 == sum(test["score"] for test in ben["tests"])
     assert "The .py counts." in ben["output"]
     assert [(test["status"], test["number"], test["output"]) for test in ben["tests"]] == [
-        ("failed", "1.1", "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"), ("passed", "1.2", ""),
-    ]  # fmt: skip
+        (
+            "failed",
+            "1.1",
+            "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?",
+        ),
+        ("passed", "1.2", ""),
+    ]
     (unnamed,) = gradescope_files(ClassView([result_of("ada", check("split", 0, 1))])).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
 
@@ -195,12 +205,35 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(
     assert written == gradescope_files(ClassView([ADA, BEN]))
 
 
-@pytest.mark.parametrize(("arguments", "says", "next_"), [
-    pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
-    pytest.param(["results", "--format", "gradescope"], "Gradescope reads a file for each submission", "the same with --out FOLDER", id="Gradescope without a folder"),
-    pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
-    pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(TINY)], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(
+            ["nowhere"],
+            "nowhere holds no results",
+            "course grade SUBMITTED --out nowhere",
+            id="no results",
+        ),
+        pytest.param(
+            ["results", "--format", "gradescope"],
+            "Gradescope reads a file for each submission",
+            "the same with --out FOLDER",
+            id="Gradescope without a folder",
+        ),
+        pytest.param(
+            ["results", "--out", "results"],
+            "results cannot be written",
+            "give --out another path",
+            id="a folder in place of a file",
+        ),
+        pytest.param(
+            ["--gradebook", "sqlite:///none.db", "--course", str(TINY)],
+            "there is no none.db",
+            "course grade SUBMITTED --gradebook sqlite:///none.db",
+            id="no gradebook",
+        ),
+    ],
+)
 def test_wrong_usage_is_one_sentence_and_a_next_command(
     run_course, tmp_path, arguments, says, next_
 ):
@@ -225,9 +258,38 @@ INNER = [
     "ada\n=1+1",
     "ada;;-1",
 ]
-PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",
-         "nul.txt", "a.", "محمد\u200cرضا", "ශ්\u200dරී", "עדה", "Points Possible", "    Points Possible", "Muted", "Student", "ID", "12", "007",
-         "<b>ada</b>", "student", "-",  "Zoë Ødegård; Dr.", "a\\b", "ada [1]", "results.json"]  # fmt: skip
+PLAIN = [
+    "Ada",
+    "ada",
+    "ADA",
+    "e\u0301",
+    "\u00e9",
+    "Ben-Gurion, O'Neil =x",
+    'Jo "Q" Doe',
+    "x" * 120,
+    "report",
+    "..",
+    "CON",
+    "nul.txt",
+    "a.",
+    "محمد\u200cرضا",
+    "ශ්\u200dරී",
+    "עדה",
+    "Points Possible",
+    "    Points Possible",
+    "Muted",
+    "Student",
+    "ID",
+    "12",
+    "007",
+    "<b>ada</b>",
+    "student",
+    "-",
+    "Zoë Ødegård; Dr.",
+    "a\\b",
+    "ada [1]",
+    "results.json",
+]
 UNSEEN = ["\u202ezed", "z\x1b[2Jed", "z\u2066ada\u2069", "zed\x9b1m"]
 NAMES = [*FORMULAS, *INNER, *PLAIN, *UNSEEN]
 TITLES = {
@@ -253,7 +315,12 @@ def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
 CLASS = [
     graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")
 ]
-ROSTER = Roster(tuple(Student(name, name, name, f"s{i}@example.org", f"login{i}", f"S{i}", str(900 + i)) for i, name in enumerate(NAMES)))  # fmt: skip
+ROSTER = Roster(
+    tuple(
+        Student(name, name, name, f"s{i}@example.org", f"login{i}", f"S{i}", str(900 + i))
+        for i, name in enumerate(NAMES)
+    )
+)
 
 
 def exported(format_: str, members: ClassList) -> str:
@@ -390,7 +457,12 @@ def as_canvas_reads(
     return found
 
 
-CANVAS_TITLES = {"sums": "Adding up [sums]", "means": "means", "maxima": "Adding Up [maxima]", "two": "Homework (2) [two]"}  # fmt: skip
+CANVAS_TITLES = {
+    "sums": "Adding up [sums]",
+    "means": "means",
+    "maxima": "Adding Up [maxima]",
+    "two": "Homework (2) [two]",
+}
 
 
 def test_canvas_gives_everybody_the_own_scores() -> None:
@@ -404,7 +476,10 @@ def test_canvas_gives_everybody_the_own_scores() -> None:
     } == scores
 
 
-@pytest.mark.parametrize(("column", "field"), [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")],
+)
 def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
     """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies,
     and which is whose grade.
@@ -428,14 +503,36 @@ WHENS = {"hidden", "after_due_date", "after_published", "visible"}
 def as_gradescope_reads(text: str) -> tuple[float, list[tuple[str, float, float]]]:
     """The score of a submission, and of each of its tests, by the specification of autograders."""
     data = json.loads(text)
-    assert set(data) <= {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format",
-                         "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard"}  # fmt: skip
+    assert set(data) <= {
+        "score",
+        "execution_time",
+        "output",
+        "output_format",
+        "test_output_format",
+        "test_name_format",
+        "visibility",
+        "stdout_visibility",
+        "extra_data",
+        "tests",
+        "leaderboard",
+    }
     assert {data.get("output_format", "text")} <= FORMS
     assert {data.get("visibility", "visible"), data.get("stdout_visibility", "hidden")} <= WHENS
     tests = []
     for test in data["tests"]:
-        assert set(test) <= {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format",
-                             "tags", "visibility", "extra_data"}  # fmt: skip
+        assert set(test) <= {
+            "score",
+            "max_score",
+            "status",
+            "name",
+            "name_format",
+            "number",
+            "output",
+            "output_format",
+            "tags",
+            "visibility",
+            "extra_data",
+        }
         assert test["status"] in ("passed", "failed")
         assert {test["output_format"], test["name_format"]} <= FORMS
         assert isinstance(test["number"], str)

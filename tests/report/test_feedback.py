@@ -28,8 +28,30 @@ assignments:
       - {id: median, title: The median, points: 6, hint: Sort first.}
 """
 MEAN = "def mean(x):\n    return x.mean()\n"
-HOSTILE = ["=1+2", "+1", "-1", "@x", "＝1", "  =1", "report", "results", "index", "gradebook", "CON", "Ada", "ada",
-           "e\u0301", "\u00e9", "feedback", "students", "not_graded", "<script>alert(1)<script>", "a&b", "*", "[x]"]  # fmt: skip
+HOSTILE = [
+    "=1+2",
+    "+1",
+    "-1",
+    "@x",
+    "＝1",
+    "  =1",
+    "report",
+    "results",
+    "index",
+    "gradebook",
+    "CON",
+    "Ada",
+    "ada",
+    "e\u0301",
+    "\u00e9",
+    "feedback",
+    "students",
+    "not_graded",
+    "<script>alert(1)<script>",
+    "a&b",
+    "*",
+    "[x]",
+]
 
 
 def graded(student: str) -> Result:
@@ -84,8 +106,13 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
     assert send(run_course, here, "ada") == "1 student: home/feedback/\n"
     folder = here / "home" / "feedback" / "ada" / "averages"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "01_mean.html", "02_median.html", "averages.html", "averages.md", "submission_secret.txt", "timestamp.txt"
-    ]  # fmt: skip
+        "01_mean.html",
+        "02_median.html",
+        "averages.html",
+        "averages.md",
+        "submission_secret.txt",
+        "timestamp.txt",
+    ]
     texts = {path.name: path.read_text() for path in folder.glob("*.[hm]*")}
     for said in ("the middle is missed", "score set to 5 by Dr. X: on paper (0 → 5)"):
         assert [name for name in sorted(texts) if said in texts[name]] == [
@@ -144,8 +171,13 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
 
 
 @pytest.mark.parametrize(
-    "form", ["{0}_assignsubmission_file/01_mean.py", "{0}_assignsubmission_file_/01_mean.py", "{0}_assignsubmission_file_01_mean.py"]
-)  # fmt: skip
+    "form",
+    [
+        "{0}_assignsubmission_file/01_mean.py",
+        "{0}_assignsubmission_file_/01_mean.py",
+        "{0}_assignsubmission_file_01_mean.py",
+    ],
+)
 def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
     said = send(run_course, here, files={form.format(name): MEAN for name in names})
@@ -174,9 +206,9 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
         path.name for path in (here / "submitted").iterdir() if path.name.startswith("Bela")
     )
     assert (
-        f"not in a zip: {bela}: {unread}. Next: give this student the page in feedback/STUDENT/averages/"
-        in said.replace("\n", " ")
-    )
+        f"not in a zip: {bela}: {unread}. Next: give this student the page in "
+        "feedback/STUDENT/averages/"
+    ) in said.replace("\n", " ")
     assert said.count("not in a zip") == 1
     assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
         "Ada_1_assignsubmission_file_"
@@ -306,8 +338,8 @@ def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
     said = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
     assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
     assert (
-        "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback differs. "
-        "Next: give each member the page in feedback/STUDENT/averages/"
+        "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback "
+        "differs. Next: give each member the page in feedback/STUDENT/averages/"
     ) in said
     assert (
         "was ill" in (here / "home" / "feedback" / "ada" / "averages" / "averages.md").read_text()
@@ -326,9 +358,9 @@ def test_the_number_of_a_group_in_moodle_is_no_participants(
     members = "ada, bela" if name == "Red team" else "chen"
     assert not (here / "home" / "moodle-averages.zip").exists()
     assert (
-        f"not in a zip: {members}: Moodle's folder has the number of their group, which is no participant's. Next: "
-        in said
-    )
+        f"not in a zip: {members}: Moodle's folder has the number of their group, which is no "
+        "participant's. Next: "
+    ) in said
 
 
 def test_moodles_folder_for_each_member_goes_back_to_each(run_course: Run, here: Path) -> None:

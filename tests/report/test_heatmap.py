@@ -40,14 +40,24 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
     }
 
 
-@pytest.mark.parametrize(("picture", "cells"), [
-    (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
-    (of([1.0, 0.25], [0.0, NAN], kind="weights"), {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1}),
-    (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
-    (of([4.0, -1.0], [0.0, NAN], kind="difference"), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
-    (of([0.0, 0.0]), {}),
-    (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
-], ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("picture", "cells"),
+    [
+        (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
+        (
+            of([1.0, 0.25], [0.0, NAN], kind="weights"),
+            {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
+        (
+            of([4.0, -1.0], [0.0, NAN], kind="difference"),
+            {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (of([0.0, 0.0]), {}),
+        (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
+    ],
+    ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"],
+)
 def test_a_cell_has_the_colour_of_its_number(
     picture: Picture, cells: dict[tuple[str, str], int]
 ) -> None:

@@ -130,8 +130,19 @@ def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
     cells = browser.js(
         "[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])"
     )
-    marks = {name: {text for class_, text in cells if class_ == name} for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")}  # fmt: skip
-    assert marks == {"": {"✓"}, "failed": {"✗"}, "error": {"e"}, "timeout": {"∞"}, "crashed": {"!"}, "missing": {"–"}, "skipped": {"·"}}  # fmt: skip
+    marks = {
+        name: {text for class_, text in cells if class_ == name}
+        for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")
+    }
+    assert marks == {
+        "": {"✓"},
+        "failed": {"✗"},
+        "error": {"e"},
+        "timeout": {"∞"},
+        "crashed": {"!"},
+        "missing": {"–"},
+        "skipped": {"·"},
+    }
 
 
 def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(
@@ -156,8 +167,14 @@ def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(
     assert reached >= set(range(wide))
 
 
-SHOWN = "[...document.querySelectorAll('.scores tbody tr')].filter(e => e.checkVisibility()).map(e => e.cells[0].innerText)"
-TYPED = "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); }})(document.querySelector('[data-filter={what}]'))"
+SHOWN = (
+    "[...document.querySelectorAll('.scores tbody tr')].filter(e => "
+    "e.checkVisibility()).map(e => e.cells[0].innerText)"
+)
+TYPED = (
+    "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); "
+    "}})(document.querySelector('[data-filter={what}]'))"
+)
 
 
 def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
@@ -181,7 +198,10 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
     for what in ("section", "name"):
         browser.js(TYPED.format(what=what, value=""))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
-    totals = "[...document.querySelectorAll('.scores tbody tr')].map(e => parseFloat([...e.cells].at(-1).innerText))"
+    totals = (
+        "[...document.querySelectorAll('.scores tbody tr')].map(e => "
+        "parseFloat([...e.cells].at(-1).innerText))"
+    )
     assert browser.js(totals) == sorted(browser.js(totals))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
     assert browser.js(totals) == sorted(browser.js(totals), reverse=True)
@@ -289,7 +309,8 @@ def test_axe_finds_nothing_against_wcag(browser, small: Path, scheme: str) -> No
 def test_axe_finds_what_nobody_can_read(browser, tmp_path: Path, scheme: str) -> None:
     page = tmp_path / "pale.html"
     page.write_text(
-        "<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read this?</p></main>"
+        "<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read "
+        "this?</p></main>"
     )
     browser.open(page)
     assert any(found.startswith("color-contrast") for found in violations(browser, scheme))

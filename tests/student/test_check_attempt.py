@@ -65,15 +65,31 @@ def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: Record
     assert save(recording) == FILE.read_bytes()
 
 
-@pytest.mark.parametrize("spoil", [
-    pytest.param(lambda data: b"", id="an empty file"),
-    pytest.param(lambda data: data[:-1], id="a file that was cut off"),
-    pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
-    pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-    pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>0", data, count=1), id="a format of another day"),
-    pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
-    pytest.param(lambda data: re.sub(rb'(counts\\":\[)\d', rb"\g<1>7", data, count=1), id="a reply too few"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda data: b"", id="an empty file"),
+        pytest.param(lambda data: data[:-1], id="a file that was cut off"),
+        pytest.param(
+            lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"
+        ),
+        pytest.param(
+            lambda data: data.replace(b"running_mean", b"running\0mean", 1),
+            id="a header that is no JSON",
+        ),
+        pytest.param(
+            lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>0", data, count=1),
+            id="a format of another day",
+        ),
+        pytest.param(
+            lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"
+        ),
+        pytest.param(
+            lambda data: re.sub(rb'(counts\\":\[)\d', rb"\g<1>7", data, count=1),
+            id="a reply too few",
+        ),
+    ],
+)
 def test_a_spoilt_file_is_an_error_that_says_what_to_do(
     tmp_path: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
@@ -99,19 +115,50 @@ def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path:
 HEAD = "import torch\n\n\ndef running_mean(x):\n"
 
 
-@pytest.mark.parametrize(("body", "outcomes", "named"), [
-    pytest.param("    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n", ["passed"] * 4, [],
-        id="a right attempt"),
-    pytest.param("    assert len(x)\n    return x.cumsum(0) / len(x)\n", ["failed", "failed", "passed", "passed"],
-        ["counts_all"], id="a listed misconception"),
-    pytest.param("    return x.cumsum(0) / max(len(x), 1)\n", ["failed", "failed", "failed", "passed"],
-        ["counts_all", "empty_unchecked"], id="two misconceptions at once"),
-    pytest.param("    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n    return x.cumsum(0) / (6 if len(x) == 6 else n)\n",
-        ["failed", "passed", "passed", "passed"], [], id="a listed misconception for six numbers only"),
-    pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
-    pytest.param("    return (x > 0).softmax(0)\n", ["error"] * 4, [], id="what PyTorch has not for this dtype"),
-    pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "outcomes", "named"),
+    [
+        pytest.param(
+            "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
+            ["passed"] * 4,
+            [],
+            id="a right attempt",
+        ),
+        pytest.param(
+            "    assert len(x)\n    return x.cumsum(0) / len(x)\n",
+            ["failed", "failed", "passed", "passed"],
+            ["counts_all"],
+            id="a listed misconception",
+        ),
+        pytest.param(
+            "    return x.cumsum(0) / max(len(x), 1)\n",
+            ["failed", "failed", "failed", "passed"],
+            ["counts_all", "empty_unchecked"],
+            id="two misconceptions at once",
+        ),
+        pytest.param(
+            (
+                "    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n"
+                "    return x.cumsum(0) / (6 if len(x) == 6 else n)\n"
+            ),
+            ["failed", "passed", "passed", "passed"],
+            [],
+            id="a listed misconception for six numbers only",
+        ),
+        pytest.param(
+            "    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"
+        ),
+        pytest.param(
+            "    return (x > 0).softmax(0)\n",
+            ["error"] * 4,
+            [],
+            id="what PyTorch has not for this dtype",
+        ),
+        pytest.param(
+            "    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"
+        ),
+    ],
+)
 def test_a_students_file_is_checked_in_a_process_of_its_own(check_source, body, outcomes, named):
     result = check_source(HEAD + body)
     assert [c.outcome for c in result.checks] == outcomes
@@ -186,13 +233,18 @@ def is_more_than_words(text: str) -> bool:
     return any(isinstance(node, ast.Call | ast.Assign | ast.BinOp | ast.Import) for node in nodes)
 
 
-@pytest.mark.parametrize(("type_", "stage", "subject", "expected"), [
-    pytest.param("RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"),
-    pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
-    pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
-    pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
-    pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("type_", "stage", "subject", "expected"),
+    [
+        pytest.param(
+            "RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"
+        ),
+        pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
+        pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
+        pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
+        pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
+    ],
+)
 def test_what_counts_as_a_refusal(
     type_: str, stage: str, subject: str | Build, expected: str
 ) -> None:

@@ -122,13 +122,18 @@ def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> N
     assert len(example.call.args) == 2
 
 
-@pytest.mark.parametrize(("other", "options"), [
-    pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
-    pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
-    pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
-    pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
-    pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "options"),
+    [
+        pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
+        pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
+        pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
+        pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
+        pytest.param(
+            split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"
+        ),
+    ],
+)
 def test_what_is_out_of_the_ordinary_comes_last(
     other: tuple[Call, Tensor], options: dict[str, Any]
 ) -> None:
@@ -163,30 +168,69 @@ SCORES = "(scores: (B, N), temperature: float) -> (B, N)"
 DIVIDED, NUMBERS = {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}, {"B": 2, "N": 5}
 
 
-@pytest.mark.parametrize(("signature", "call", "returned", "found"), [
-    pytest.param(DIVIDE, Call("split", (X, 3)), (2, 3, 5, 4), DIVIDED, id="by position"),
-    pytest.param(DIVIDE, Call("split", (X,), {"n_head": 3}), (2, 3, 5, 4), DIVIDED, id="one by name"),
-    pytest.param(DIVIDE, Call("split", (), {"n_head": 3, "x": X}), (2, 3, 5, 4), DIVIDED, id="all by name"),
-    pytest.param(MODULE, Call(Build("M", (12, 3), {"block_size": 9}), (X,)), (2, 5, 12), {**DIVIDED, "block_size": 9},
-        id="an unknown of a product is worked out"),
-    *(pytest.param(parse_signature(SCORES), Call("f", (X[:, :, 0], any_)), (2, 5), NUMBERS, id=f"measures no axis: {any_}")
-        for any_ in (0.4, 2.5, 2)),
-    pytest.param(parse_signature("(module: M, x: (B, T, C)) -> ()"), Call("f", (Build("M", (12, 3, 9)), X)), (),
-        {**DIVIDED, "block_size": 9}, id="a module as an argument is read as its own entry says"),
-    pytest.param(parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)"),
-        Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)), (2, 5, 12), DIVIDED, id="attributes of a stand-in"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("signature", "call", "returned", "found"),
+    [
+        pytest.param(DIVIDE, Call("split", (X, 3)), (2, 3, 5, 4), DIVIDED, id="by position"),
+        pytest.param(
+            DIVIDE, Call("split", (X,), {"n_head": 3}), (2, 3, 5, 4), DIVIDED, id="one by name"
+        ),
+        pytest.param(
+            DIVIDE,
+            Call("split", (), {"n_head": 3, "x": X}),
+            (2, 3, 5, 4),
+            DIVIDED,
+            id="all by name",
+        ),
+        pytest.param(
+            MODULE,
+            Call(Build("M", (12, 3), {"block_size": 9}), (X,)),
+            (2, 5, 12),
+            {**DIVIDED, "block_size": 9},
+            id="an unknown of a product is worked out",
+        ),
+        *(
+            pytest.param(
+                parse_signature(SCORES),
+                Call("f", (X[:, :, 0], any_)),
+                (2, 5),
+                NUMBERS,
+                id=f"measures no axis: {any_}",
+            )
+            for any_ in (0.4, 2.5, 2)
+        ),
+        pytest.param(
+            parse_signature("(module: M, x: (B, T, C)) -> ()"),
+            Call("f", (Build("M", (12, 3, 9)), X)),
+            (),
+            {**DIVIDED, "block_size": 9},
+            id="a module as an argument is read as its own entry says",
+        ),
+        pytest.param(
+            parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)"),
+            Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)),
+            (2, 5, 12),
+            DIVIDED,
+            id="attributes of a stand-in",
+        ),
+    ],
+)
 def test_sizes_are_read_from_arguments(signature, call, returned, found):
     assert dict(axes_of(signature, call, returned, {"M": (MODULE,)}).sizes) == found
 
 
-@pytest.mark.parametrize(("call", "returned"), [
-    pytest.param(Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"),
-    pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
-    pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
-    pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
-    pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "returned"),
+    [
+        pytest.param(
+            Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"
+        ),
+        pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
+        pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
+        pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
+        pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
+    ],
+)
 def test_a_call_that_the_signature_does_not_fit_has_no_axes(
     call: Call, returned: tuple[int, ...]
 ) -> None:
@@ -218,7 +262,15 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(5**0.5, "2.236 (√hd)"), (20**0.5, "4.472 (√C)"), (5**-0.5, "0.4472 (1/√hd)"), (5.0, "5 (hd)"), (2.0, "2 (√nh)"), (0.05, "0.05 (1/C)"), (8.0, "8")],
-)  # fmt: skip
+    [
+        (5**0.5, "2.236 (√hd)"),
+        (20**0.5, "4.472 (√C)"),
+        (5**-0.5, "0.4472 (1/√hd)"),
+        (5.0, "5 (hd)"),
+        (2.0, "2 (√nh)"),
+        (0.05, "0.05 (1/C)"),
+        (8.0, "8"),
+    ],
+)
 def test_a_number_is_named_by_what_it_could_be(axes: Axes, value: float, shown: str) -> None:
     assert number_in_words(axes, value, axes, value) == shown

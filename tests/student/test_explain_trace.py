@@ -81,12 +81,15 @@ def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -
     )
 
 
-@pytest.mark.parametrize(("count", "gives"), [
-    ("mha.n_head", "(B, T, C)"),
-    ("mha.head_dim", r"\(B, T, \d+\)"),
-    ("mha.head_dim - 1", r"\(B, T, \d+\)"),
-    ("mha.n_head - 1", r"\(B, T, \d+\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "gives"),
+    [
+        ("mha.n_head", "(B, T, C)"),
+        ("mha.head_dim", r"\(B, T, \d+\)"),
+        ("mha.head_dim - 1", r"\(B, T, \d+\)"),
+        ("mha.n_head - 1", r"\(B, T, \d+\)"),
+    ],
+)
 def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
     explain: Explain, count: str, gives: str
 ) -> None:
@@ -107,16 +110,20 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     )
     assert "Python says: view size is not compatible" in merge.raised
     assert merge.raised.endswith(
-        "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it must, for .view(…)."
+        "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it "
+        "must, for .view(…)."
     )
     assert merge.returned == ""
 
 
-@pytest.mark.parametrize(("by", "takes"), [
-    ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
-    ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
-    ("1", "(B, T, T) / 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("by", "takes"),
+    [
+        ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
+        ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
+        ("1", "(B, T, T) / 1"),
+    ],
+)
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
     (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
     assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [
@@ -143,14 +150,21 @@ def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
     told = explain("causal_mask")[2]
     assert [(line.depth, bool(line.operations)) for line in lines(told)] == [
-        (0, False), (1, True), (0, False), (1, True), (0, True)
-    ]  # fmt: skip
+        (0, False),
+        (1, True),
+        (0, False),
+        (1, True),
+        (0, True),
+    ]
 
 
-@pytest.mark.parametrize(("body", "says"), [
-    pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
-    pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
+        pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
+    ],
+)
 def test_what_came_back_is_said_in_the_lessons_words(
     explain: Explain, body: str, says: str
 ) -> None:
@@ -218,16 +232,42 @@ def unrolled(items: tuple[Item, ...]) -> list[int]:
 GROWS = [step for t in range(6) for step in (10 + t, 1)]
 
 
-@pytest.mark.parametrize(("order", "folded"), [
-    pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
-    pytest.param([9, *[1, 2] * 50, 8], (9, Loop((1, 2), 50, True), 8), id="a loop, and what stands around it"),
-    pytest.param([0, *[*[1] * 4, 2] * 3, 5], (0, Loop((Loop((1,), 4, True), 2), 3, True), 5), id="a loop in a loop"),
-    pytest.param([1, 2, 1, 2, 3] * 3, (Loop((Loop((1, 2), 2, True), 3), 3, True),), id="of two steps in a loop of two"),
-    pytest.param(GROWS, (Loop((10, 1), 6, False),), id="rounds whose shapes grow are rounds of the same lines"),
-    pytest.param([10, 1, 10, 10, 1, 10, 10, 10, 1], (Loop((10, 1), 3, False),), id="a first round may be a single step"),
-    pytest.param([step for _ in range(3) for step in (*range(10, 15), 1)], (Loop((Loop((10,), 5, False), 1), 3, True),),
-        id="a growing loop inside one that repeats"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("order", "folded"),
+    [
+        pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
+        pytest.param(
+            [9, *[1, 2] * 50, 8],
+            (9, Loop((1, 2), 50, True), 8),
+            id="a loop, and what stands around it",
+        ),
+        pytest.param(
+            [0, *[*[1] * 4, 2] * 3, 5],
+            (0, Loop((Loop((1,), 4, True), 2), 3, True), 5),
+            id="a loop in a loop",
+        ),
+        pytest.param(
+            [1, 2, 1, 2, 3] * 3,
+            (Loop((Loop((1, 2), 2, True), 3), 3, True),),
+            id="of two steps in a loop of two",
+        ),
+        pytest.param(
+            GROWS,
+            (Loop((10, 1), 6, False),),
+            id="rounds whose shapes grow are rounds of the same lines",
+        ),
+        pytest.param(
+            [10, 1, 10, 10, 1, 10, 10, 10, 1],
+            (Loop((10, 1), 3, False),),
+            id="a first round may be a single step",
+        ),
+        pytest.param(
+            [step for _ in range(3) for step in (*range(10, 15), 1)],
+            (Loop((Loop((10,), 5, False), 1), 3, True),),
+            id="a growing loop inside one that repeats",
+        ),
+    ],
+)
 def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Item, ...]) -> None:
     assert fold(order, lambda i: 10 if 10 <= i < 20 else i) == folded
 
@@ -272,19 +312,42 @@ def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
 MOVED = "T is no longer T: a step along it was "
 
 
-@pytest.mark.parametrize(("name", "before", "after", "says"), [
-    pytest.param("view", (B, T, C), (B, NH, T, HD), f"{MOVED}C numbers, here it is hd", id="the wrong view"),
-    pytest.param("reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), MOVED, id="the wrong view of q, k and v at once"),
-    pytest.param("view", (B, T, C), (B * NH, T, HD), MOVED, id="the wrong view with batch and heads in one"),
-    pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
-    pytest.param("view", (B, T, C), (B, T, NH, HD), "", id="the right view"),
-    pytest.param("reshape", (B, T, NH, HD), (B, T, C), "", id="the right merge"),
-    pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads in one"),
-    pytest.param("view", (B, T, C), (B * T, C), "", id="tokens of all sequences in one"),
-    pytest.param("transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose, which does move"),
-    pytest.param("unflatten", (B, T, 3 * C), (B, T, 3, NH, HD), "", id="q, k and v apart"),
-    pytest.param("view", (T, T), (1, 1, T, T), "", id="a mask"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "before", "after", "says"),
+    [
+        pytest.param(
+            "view",
+            (B, T, C),
+            (B, NH, T, HD),
+            f"{MOVED}C numbers, here it is hd",
+            id="the wrong view",
+        ),
+        pytest.param(
+            "reshape",
+            (B, T, 3 * C),
+            (B, NH, T, 3 * HD),
+            MOVED,
+            id="the wrong view of q, k and v at once",
+        ),
+        pytest.param(
+            "view",
+            (B, T, C),
+            (B * NH, T, HD),
+            MOVED,
+            id="the wrong view with batch and heads in one",
+        ),
+        pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
+        pytest.param("view", (B, T, C), (B, T, NH, HD), "", id="the right view"),
+        pytest.param("reshape", (B, T, NH, HD), (B, T, C), "", id="the right merge"),
+        pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads in one"),
+        pytest.param("view", (B, T, C), (B * T, C), "", id="tokens of all sequences in one"),
+        pytest.param(
+            "transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose, which does move"
+        ),
+        pytest.param("unflatten", (B, T, 3 * C), (B, T, 3, NH, HD), "", id="q, k and v apart"),
+        pytest.param("view", (T, T), (1, 1, T, T), "", id="a mask"),
+    ],
+)
 def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
     warning = view_warning(step(name, before, after), AXES)
     assert (warning.startswith(says), bool(warning)) == (True, bool(says))
@@ -318,9 +381,14 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
     assert first.rows[1][2] == list(range(100, 106))
 
 
-@pytest.mark.parametrize(("id_", "source"), [
-    ("attention_scores", ""), ("fused_qkv", ""), ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("id_", "source"),
+    [
+        ("attention_scores", ""),
+        ("fused_qkv", ""),
+        ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
+    ],
+)
 def test_what_computes_new_numbers_or_another_shape_has_no_tables(
     explain: Explain, id_: str, source: str
 ) -> None:

@@ -28,11 +28,25 @@ def f(q):
 """
 WAYS = {
     "all heads at once": "return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1) @ q",
-    "batch and heads in one": "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
-    "a loop over heads": "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in range(nh)]",
-    "a loop over sequences and heads": "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]",
-    "scores that sum to one": "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
-    "a softmax by hand": "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n    return e / e.sum(-1, keepdim=True)",
+    "batch and heads in one": (
+        "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, "
+        "-math.inf).softmax(-1)"
+    ),
+    "a loop over heads": (
+        "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in "
+        "range(nh)]"
+    ),
+    "a loop over sequences and heads": (
+        "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]"
+    ),
+    "scores that sum to one": (
+        "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n"
+        "    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)"
+    ),
+    "a softmax by hand": (
+        "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n"
+        "    return e / e.sum(-1, keepdim=True)"
+    ),
 }
 Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))
 
@@ -67,12 +81,15 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
     assert torch.allclose(found.sum(-2), torch.ones(NH, T))
 
 
-@pytest.mark.parametrize("body", [
-    "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
-    "return q * 2",
-    # sequences where heads should be
-    "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
+        "return q * 2",
+        # sequences where heads should be
+        "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
+    ],
+)
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None
 

@@ -153,12 +153,24 @@ def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
-@pytest.mark.parametrize(("evidence", "hint"), [
-    ("raised NameError on line 3: a name is used that has no value there", "Which name, value or type does Python's"),
-    ("raised NotImplementedError: a module that has no forward was called", "Which name or argument does Python's"),
-    ("raised RuntimeError on line 3: two tensors whose shapes cannot be multiplied", "Which shape, and which numbers,"),
-    ("the output (2, 3): 6 of 6 values differ", "Which shape, and which numbers, did you mean"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("evidence", "hint"),
+    [
+        (
+            "raised NameError on line 3: a name is used that has no value there",
+            "Which name, value or type does Python's",
+        ),
+        (
+            "raised NotImplementedError: a module that has no forward was called",
+            "Which name or argument does Python's",
+        ),
+        (
+            "raised RuntimeError on line 3: two tensors whose shapes cannot be multiplied",
+            "Which shape, and which numbers,",
+        ),
+        ("the output (2, 3): 6 of 6 values differ", "Which shape, and which numbers, did you mean"),
+    ],
+)
 def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path, evidence, hint):
     assert hint in hint_on(unnamed(evidence), tmp_path).sentence
 
@@ -173,25 +185,121 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
     assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 
 
-@pytest.mark.parametrize(("named", "evidence", "title", "hint"), [
-    ("interface", "a tensor was expected; yours returned None: is a return missing?", "It returns None, as where", "no return"),
-    ("interface", "a tensor was expected; yours returned a tuple", "It returns something else than", "docstring"),
-    ("interface", "raised TypeError: the arguments differ from the ones that the exercise names", "Its arguments are not", "arguments"),
-    ("interface", "raised TypeError: what was built is not a torch.nn.Module", "It is not the kind of thing", "def or with class"),
-    ("interface", "raised TypeError: the arguments differ. Did you mean __init__, where it says __init_ on line 3?", "Python does not find its __init__", "underscores"),
-    ("interface", "raised TypeError: what was built is not a torch.nn.Module. What it returns is no module", "What it returns is no module.", "docstring"),
-    ("mask_not_bool", "raised TypeError: a mask of numbers. `f(b, a)`, written on line 3, exchanges the arguments of f(a, b)", "Two arguments stand in each", "order"),
-    ("hard_coded_device", "on cpu. torch.ones, written on line 3, is given no device", "You did not hand the device on", "without a device"),
-    ("params_extra", "6 of 6 values differ. It has no parameter W_query.weight, and has W_q.weight", "A parameter has another name", "named_parameters"),
-    ("params_extra", "6 of 6 values differ", "params_extra.", "params_extra?"),
-    ("interface", "the output differs", "interface.", "interface?"),
-    ("refuses_allowed", "raised RuntimeError on line 193: a reshape to a shape with another number of elements. Python says: no", "It stops on an input that is allowed: sizes do not fit.", "which axis"),
-    ("refuses_allowed", "raised ValueError on line 9: something is taken apart into another number of parts than it has", "It stops on an input that is allowed: sizes", "which axis"),
-    ("refuses_allowed", "raised ValueError on line 3 of code cell 2: something is taken apart into another number of parts", "It stops on an input that is allowed: sizes", "which axis"),
-    ("refuses_allowed", "raised TypeError on line 9: a value of a type that does not fit. Python says: no", "It stops with an exception on an input", "Python's message"),
-    ("refuses_allowed", "raised ValueError on line 157. Python says: the size T = 4 is too long", "refuses_allowed.", "refuses_allowed?"),
-    ("refuses_allowed", "raised AssertionError on line 157: an assert that does not hold", "refuses_allowed.", "refuses_allowed?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("named", "evidence", "title", "hint"),
+    [
+        (
+            "interface",
+            "a tensor was expected; yours returned None: is a return missing?",
+            "It returns None, as where",
+            "no return",
+        ),
+        (
+            "interface",
+            "a tensor was expected; yours returned a tuple",
+            "It returns something else than",
+            "docstring",
+        ),
+        (
+            "interface",
+            "raised TypeError: the arguments differ from the ones that the exercise names",
+            "Its arguments are not",
+            "arguments",
+        ),
+        (
+            "interface",
+            "raised TypeError: what was built is not a torch.nn.Module",
+            "It is not the kind of thing",
+            "def or with class",
+        ),
+        (
+            "interface",
+            (
+                "raised TypeError: the arguments differ. Did you mean __init__, where it says "
+                "__init_ on line 3?"
+            ),
+            "Python does not find its __init__",
+            "underscores",
+        ),
+        (
+            "interface",
+            (
+                "raised TypeError: what was built is not a torch.nn.Module. What it returns is no "
+                "module"
+            ),
+            "What it returns is no module.",
+            "docstring",
+        ),
+        (
+            "mask_not_bool",
+            (
+                "raised TypeError: a mask of numbers. `f(b, a)`, written on line 3, exchanges the "
+                "arguments of f(a, b)"
+            ),
+            "Two arguments stand in each",
+            "order",
+        ),
+        (
+            "hard_coded_device",
+            "on cpu. torch.ones, written on line 3, is given no device",
+            "You did not hand the device on",
+            "without a device",
+        ),
+        (
+            "params_extra",
+            "6 of 6 values differ. It has no parameter W_query.weight, and has W_q.weight",
+            "A parameter has another name",
+            "named_parameters",
+        ),
+        ("params_extra", "6 of 6 values differ", "params_extra.", "params_extra?"),
+        ("interface", "the output differs", "interface.", "interface?"),
+        (
+            "refuses_allowed",
+            (
+                "raised RuntimeError on line 193: a reshape to a shape with another number of "
+                "elements. Python says: no"
+            ),
+            "It stops on an input that is allowed: sizes do not fit.",
+            "which axis",
+        ),
+        (
+            "refuses_allowed",
+            (
+                "raised ValueError on line 9: something is taken apart into another number of "
+                "parts than it has"
+            ),
+            "It stops on an input that is allowed: sizes",
+            "which axis",
+        ),
+        (
+            "refuses_allowed",
+            (
+                "raised ValueError on line 3 of code cell 2: something is taken apart into "
+                "another number of parts"
+            ),
+            "It stops on an input that is allowed: sizes",
+            "which axis",
+        ),
+        (
+            "refuses_allowed",
+            "raised TypeError on line 9: a value of a type that does not fit. Python says: no",
+            "It stops with an exception on an input",
+            "Python's message",
+        ),
+        (
+            "refuses_allowed",
+            "raised ValueError on line 157. Python says: the size T = 4 is too long",
+            "refuses_allowed.",
+            "refuses_allowed?",
+        ),
+        (
+            "refuses_allowed",
+            "raised AssertionError on line 157: an assert that does not hold",
+            "refuses_allowed.",
+            "refuses_allowed?",
+        ),
+    ],
+)
 def test_a_mistake_is_told_in_the_words_of_its_kind(tmp_path, named, evidence, title, hint):
     """In check, in status and in hint."""
     result = unnamed(evidence, named=named)

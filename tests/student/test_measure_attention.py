@@ -56,7 +56,8 @@ def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> 
     setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
         from manyheads.student.measure_attention import BenchSetting, measure
-        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
+        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: \
+None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)
     assert sdpa < setting.matrix / 2

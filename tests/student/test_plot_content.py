@@ -46,16 +46,59 @@ def draw(follow_source: FollowSource):
     return draw
 
 
-@pytest.mark.parametrize(("body", "head", "words", "row", "heads"), [
-    (FIRST, "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
-    ("x.view(B, n_head, T, -1)", "head 0", "48 of 54 numbers are in the wrong place", [6, 7, 8, 9, 10, 11], [1] * 6),
-    ("x.view(B, T, -1, n_head).permute(0, 3, 1, 2)", "head 0", "45 of 54 numbers are in the wrong place", [100, 105, 110, 115, 120, 125], [0, 0, 1, 2, 3, 4]),
-    (f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({FIRST})", "head 3", "54 of 54 numbers are in the wrong place", [124, 125, 126, 127, 128, 129], [4] * 6),
-    (f"torch.cat([{FIRST}[:1], {FIRST}[1:].flip(1)])", "sequence 1, head 0", "54 of 54 numbers are in the wrong place", [10124, 10125, 10126, 10127, 10128, 10129], [4] * 6),
-    (f"{FIRST}.flip(0)", "head 0", "54 of 54 numbers are in the wrong place", [10100, 10101, 10102, 10103, 10104, 10105], [0] * 6),
-    (f"{FIRST} * 2", "head 0", "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
-    (f"{FIRST} * 1.0000001", "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
-], ids=["right", "straight to heads", "interleaved", "the last heads", "one sequence", "other sequences", "changed", "rounded"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "head", "words", "row", "heads"),
+    [
+        (FIRST, "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+        (
+            "x.view(B, n_head, T, -1)",
+            "head 0",
+            "48 of 54 numbers are in the wrong place",
+            [6, 7, 8, 9, 10, 11],
+            [1] * 6,
+        ),
+        (
+            "x.view(B, T, -1, n_head).permute(0, 3, 1, 2)",
+            "head 0",
+            "45 of 54 numbers are in the wrong place",
+            [100, 105, 110, 115, 120, 125],
+            [0, 0, 1, 2, 3, 4],
+        ),
+        (
+            f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({FIRST})",
+            "head 3",
+            "54 of 54 numbers are in the wrong place",
+            [124, 125, 126, 127, 128, 129],
+            [4] * 6,
+        ),
+        (
+            f"torch.cat([{FIRST}[:1], {FIRST}[1:].flip(1)])",
+            "sequence 1, head 0",
+            "54 of 54 numbers are in the wrong place",
+            [10124, 10125, 10126, 10127, 10128, 10129],
+            [4] * 6,
+        ),
+        (
+            f"{FIRST}.flip(0)",
+            "head 0",
+            "54 of 54 numbers are in the wrong place",
+            [10100, 10101, 10102, 10103, 10104, 10105],
+            [0] * 6,
+        ),
+        (f"{FIRST} * 2", "head 0", "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
+        (f"{FIRST} * 1.0000001", "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+    ],
+    ids=[
+        "right",
+        "straight to heads",
+        "interleaved",
+        "the last heads",
+        "one sequence",
+        "other sequences",
+        "changed",
+        "rounded",
+    ],
+)
 def test_a_reshape_is_drawn_by_address(
     draw, body: str, head: str, words: str, row: list[int], heads: list[int]
 ):
@@ -101,14 +144,17 @@ def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
     }
 
 
-@pytest.mark.parametrize(("wanted", "mine", "words"), [
-    ([1.0, -INF], [1.0, -1e30], "as expected"),
-    ([1.0, 0.0], [1.5, 0.0], "the largest difference is 0.5"),
-    ([1.0, 0.0], [INF, 0.0], "the largest difference is inf"),
-    ([1.0, -INF], [1.0, 0.0], "1 of 2 numbers are −∞ in one of the two only"),
-    ([1.0, 0.0], [NAN, 0.0], "1 of 2 numbers are NaN"),
-    ([True, False], [True, True], "1 of 2 differ"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wanted", "mine", "words"),
+    [
+        ([1.0, -INF], [1.0, -1e30], "as expected"),
+        ([1.0, 0.0], [1.5, 0.0], "the largest difference is 0.5"),
+        ([1.0, 0.0], [INF, 0.0], "the largest difference is inf"),
+        ([1.0, -INF], [1.0, 0.0], "1 of 2 numbers are −∞ in one of the two only"),
+        ([1.0, 0.0], [NAN, 0.0], "1 of 2 numbers are NaN"),
+        ([True, False], [True, True], "1 of 2 differ"),
+    ],
+)
 def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
     kind = "mask" if wanted[0] is True else "numbers"
     picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", kind)
@@ -124,12 +170,15 @@ def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
     assert apart.isnan().tolist() == [False, True, False, True, True]
 
 
-@pytest.mark.parametrize(("body", "note"), [
-    ("raise NotImplementedError", "nothing is written on line 1 yet"),
-    ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
-    ("return torch.ones(T)", "yours has the shape (T)"),
-    ("return None", "yours is no tensor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("raise NotImplementedError", "nothing is written on line 1 yet"),
+        ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
+        ("return torch.ones(T)", "yours has the shape (T)"),
+        ("return None", "yours is no tensor"),
+    ],
+)
 def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
     rest = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
     picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[
@@ -184,15 +233,27 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources) -> None:
     torch.testing.assert_close(apart, (yours - expected).double())
 
 
-@pytest.mark.parametrize("source", [
-    "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
-    "def running_mean(x):\n    raise ValueError('no')\n",
-    "def running_mean(x):\n    return x[1:]\n",
-    "def running_mean(x):\n    import os\n    os._exit(0)\n",
-    "def running_mean(x)\n",
-    "import nothing_of_that_name\n",
-    "def running_mean(x):\n    return None\n",
-], ids=["right", "raises", "another shape", "ends", "no Python", "cannot be imported", "no tensor"])  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
+        "def running_mean(x):\n    raise ValueError('no')\n",
+        "def running_mean(x):\n    return x[1:]\n",
+        "def running_mean(x):\n    import os\n    os._exit(0)\n",
+        "def running_mean(x)\n",
+        "import nothing_of_that_name\n",
+        "def running_mean(x):\n    return None\n",
+    ],
+    ids=[
+        "right",
+        "raises",
+        "another shape",
+        "ends",
+        "no Python",
+        "cannot be imported",
+        "no tensor",
+    ],
+)
 def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source: str) -> None:
     assert draw_sources(source) == [()]
 
@@ -219,14 +280,17 @@ def test_where_nothing_was_written_nothing_is_run(
     assert list(draw_wrong(tiny, box, [wanted])) == [(wanted.key, ())]
 
 
-@pytest.mark.parametrize(("outcomes", "is_drawn"), [
-    (("passed", "failed"), True),
-    (("passed", "error"), True),
-    (("passed", "passed"), False),
-    (("failed", "crashed"), False),
-    (("failed", "timeout"), False),
-    (("missing",), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("outcomes", "is_drawn"),
+    [
+        (("passed", "failed"), True),
+        (("passed", "error"), True),
+        (("passed", "passed"), False),
+        (("failed", "crashed"), False),
+        (("failed", "timeout"), False),
+        (("missing",), False),
+    ],
+)
 def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
     assert (
         bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")}))

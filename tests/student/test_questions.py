@@ -221,13 +221,17 @@ def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each
         {each.code.partition(": ")[2] for each in of_kind(k, questions)}
         for k in (SHAPES, AXES, ORIGINS)
     )
-    assert shapes == axes == {
-        "return y.transpose(1, 2)",
-        "scaled = (x * 1.0).view(B, T, n_head, hd)",
-        "copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)",
-        "return scaled.transpose(1, 2)",
-        "out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])",
-    }  # fmt: skip
+    assert (
+        shapes
+        == axes
+        == {
+            "return y.transpose(1, 2)",
+            "scaled = (x * 1.0).view(B, T, n_head, hd)",
+            "copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)",
+            "return scaled.transpose(1, 2)",
+            "out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])",
+        }
+    )
     assert origins <= shapes
     # An edit may leave the new memory unset, whose numbers are chance.
     assert {each.options[each.right].text for each in of_kind(EDITS, questions)} == {RAISES, SHAPE}

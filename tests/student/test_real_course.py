@@ -82,10 +82,16 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
         assert not [op.warning for op in operations(told) if op.warning]
 
 
-@pytest.mark.parametrize(("id_", "heads", "said"), [
-    ("self_attention", 1, "1 head"), ("weight_split", 4, "4 of 5 heads"), ("mha_by_loop", 4, "4 of 5 heads"),
-    ("fused_qkv", 4, "4 of 5 heads"), ("sdpa_equivalence", 4, "4 of 5 heads"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("id_", "heads", "said"),
+    [
+        ("self_attention", 1, "1 head"),
+        ("weight_split", 4, "4 of 5 heads"),
+        ("mha_by_loop", 4, "4 of 5 heads"),
+        ("fused_qkv", 4, "4 of 5 heads"),
+        ("sdpa_equivalence", 4, "4 of 5 heads"),
+    ],
+)
 def test_heads_are_found_wherever_weights_are_computed_and_come_first(
     follow_source, id_, heads, said
 ):

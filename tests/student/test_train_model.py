@@ -35,19 +35,29 @@ def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) 
     }
 
 
-@pytest.mark.parametrize("outputs", [
-    pytest.param((), id="nothing"),
-    pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
-    pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
-    pytest.param((Output("tensor", torch.ones((), dtype=torch.complex64)),), id="a complex number"),
-    pytest.param((Output("str"),), id="no tensor"),
-    pytest.param((Output("tensor", torch.ones(())), Output("tensor", torch.ones(()))), id="two answers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
+        pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
+        pytest.param(
+            (Output("tensor", torch.ones((), dtype=torch.complex64)),), id="a complex number"
+        ),
+        pytest.param((Output("str"),), id="no tensor"),
+        pytest.param(
+            (Output("tensor", torch.ones(())), Output("tensor", torch.ones(()))), id="two answers"
+        ),
+    ],
+)
 def test_an_answer_must_be_what_was_asked(outputs: tuple[Output, ...]) -> None:
     run = TrainingRun(lambda _: Reply(outputs=outputs), read_text())
     with pytest.raises(
         TrainingStopped,
-        match=r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course check$",
+        match=(
+            r"^The attempt sent something that is not an answer, "
+            r"at step 1 of 600\.\nNext: course check$"
+        ),
     ):
         run.step(1)
 
@@ -112,29 +122,78 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
     assert learned(box, attention, restless) == learned(box, attention, solution(FUSED))
 
 
-@pytest.mark.parametrize(("body", "sentence"), [
-    pytest.param("while later: time.sleep(1)\n        return self.proj(x)",
-        "No answer within 3 seconds: is there an endless loop? That was at step 2 of 600.", id="an endless loop"),
-    pytest.param("if later: os._exit(0)\n        return self.proj(x)",
-        "The attempt ended its own process (exit status 0) in place of answering. That was at step 2 of 600.", id="an exit"),
-    pytest.param("if later: ctypes.string_at(0)\n        return self.proj(x)",
-        "The attempt's process was ended by SIGSEGV (a crash in native code). That was at step 2 of 600.", id="a crash"),
-    pytest.param("if later: raise RuntimeError('no more')\n        return self.proj(x)",
-        "Your code raised RuntimeError on line 12, at step 2 of 600. Python says: no more", id="an exception"),
-    pytest.param("return self.proj(x) * (float('nan') if later else 1)",
-        "The loss became NaN (not a number) at step 2 of 600: there is nothing to learn from.", id="not a number"),
-    pytest.param("return x.detach() if not self.training else self.proj(x) * float('inf')",
-        "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from.", id="infinite scores"),
-    pytest.param("return self.proj(x), None", "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked.", id="a tuple"),
-    pytest.param("return self.proj(x)[:, :, :48]",
-        "CausalSelfAttention returns the shape (2, 5, 48); (B, T, C) = (2, 5, 64) is asked.", id="another shape"),
-    pytest.param("raise NotImplementedError",
-        "Your code raised NotImplementedError on line 12: nothing is written here yet, in CausalSelfAttention.", id="a stub"),
-    pytest.param("later and torch.zeros(1 << 34)\n        return self.proj(x)",
-        "Your code raised RuntimeError on line 12: more memory was asked for than an attempt may have, at step 2 of 600",
-        id="memory, which ends it alone"),
-    pytest.param("def", f"Your code raised SyntaxError on line 12: this is not valid Python {PYTHON}, while ", id="no Python"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        pytest.param(
+            "while later: time.sleep(1)\n        return self.proj(x)",
+            "No answer within 3 seconds: is there an endless loop? That was at step 2 of 600.",
+            id="an endless loop",
+        ),
+        pytest.param(
+            "if later: os._exit(0)\n        return self.proj(x)",
+            (
+                "The attempt ended its own process (exit status 0) in place of answering. That "
+                "was at step 2 of 600."
+            ),
+            id="an exit",
+        ),
+        pytest.param(
+            "if later: ctypes.string_at(0)\n        return self.proj(x)",
+            (
+                "The attempt's process was ended by SIGSEGV (a crash in native code). That was at "
+                "step 2 of 600."
+            ),
+            id="a crash",
+        ),
+        pytest.param(
+            "if later: raise RuntimeError('no more')\n        return self.proj(x)",
+            "Your code raised RuntimeError on line 12, at step 2 of 600. Python says: no more",
+            id="an exception",
+        ),
+        pytest.param(
+            "return self.proj(x) * (float('nan') if later else 1)",
+            "The loss became NaN (not a number) at step 2 of 600: there is nothing to learn from.",
+            id="not a number",
+        ),
+        pytest.param(
+            "return x.detach() if not self.training else self.proj(x) * float('inf')",
+            "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from.",
+            id="infinite scores",
+        ),
+        pytest.param(
+            "return self.proj(x), None",
+            "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked.",
+            id="a tuple",
+        ),
+        pytest.param(
+            "return self.proj(x)[:, :, :48]",
+            "CausalSelfAttention returns the shape (2, 5, 48); (B, T, C) = (2, 5, 64) is asked.",
+            id="another shape",
+        ),
+        pytest.param(
+            "raise NotImplementedError",
+            (
+                "Your code raised NotImplementedError on line 12: nothing is written here yet, in "
+                "CausalSelfAttention."
+            ),
+            id="a stub",
+        ),
+        pytest.param(
+            "later and torch.zeros(1 << 34)\n        return self.proj(x)",
+            (
+                "Your code raised RuntimeError on line 12: more memory was asked for than an "
+                "attempt may have, at step 2 of 600"
+            ),
+            id="memory, which ends it alone",
+        ),
+        pytest.param(
+            "def",
+            f"Your code raised SyntaxError on line 12: this is not valid Python {PYTHON}, while ",
+            id="no Python",
+        ),
+    ],
+)
 def test_what_goes_wrong_is_one_sentence(
     box: Box, attention: Build, body: str, sentence: str
 ) -> None:
@@ -147,14 +206,17 @@ def test_what_goes_wrong_is_one_sentence(
 CAUSAL = "return self.proj(x.cumsum(1))"
 
 
-@pytest.mark.parametrize(("body", "sees_future"), [
-    pytest.param(CAUSAL, False, id="the tokens so far"),
-    pytest.param("return self.proj(x)", False, id="each token by itself"),
-    pytest.param("return self.proj(x + x.mean(1, keepdim=True))", True, id="all tokens"),
-    pytest.param("return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
-    pytest.param("return self.proj(x + torch.randn_like(x))", False, id="at random"),
-    pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "sees_future"),
+    [
+        pytest.param(CAUSAL, False, id="the tokens so far"),
+        pytest.param("return self.proj(x)", False, id="each token by itself"),
+        pytest.param("return self.proj(x + x.mean(1, keepdim=True))", True, id="all tokens"),
+        pytest.param("return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
+        pytest.param("return self.proj(x + torch.randn_like(x))", False, id="at random"),
+        pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
+    ],
+)
 def test_a_module_that_sees_the_future_is_known(
     box: Box, attention: Build, body: str, sees_future: bool
 ) -> None:

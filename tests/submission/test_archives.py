@@ -43,29 +43,32 @@ def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
     return info
 
 
-@pytest.mark.parametrize(("info", "reason"), [
-    (entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-    (entry("x/../../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-    (entry("..\\b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-    (entry("/etc/b_1_2_04_reshape_dance.py"), "has an absolute path"),
-    (entry("C:\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
-    (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
-    (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
-    (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
-    (entry("b_1_2_" + "x" * 60_000 + ".py"), "too long"),
-    (entry("./."), "too long or empty"),
-    (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
-    (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
-    (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
-    (entry("b_1_2_04_reshape_dance.py", stat.S_IFCHR), "is no regular file"),
-    (tar_entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-    (tar_entry("/tmp/b_1_2_04_reshape_dance.py"), "has an absolute path"),
-    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
-    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.LNKTYPE, GOOD), "is a link"),
-    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.CHRTYPE), "is no regular file"),
-    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
-    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        (entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("x/../../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("..\\b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("/etc/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("C:\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
+        (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
+        (entry("b_1_2_" + "x" * 60_000 + ".py"), "too long"),
+        (entry("./."), "too long or empty"),
+        (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFCHR), "is no regular file"),
+        (tar_entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (tar_entry("/tmp/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.LNKTYPE, GOOD), "is a link"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.CHRTYPE), "is no regular file"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
+    ],
+)
 def test_a_hostile_member_is_refused_and_the_others_are_taken(run, tmp_path, there, info, reason):
     path = tmp_path / "download.zip"
     if isinstance(info, tarfile.TarInfo):
@@ -157,15 +160,38 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
 SMALL = Limits(attempt=10_000, size=50_000, members=20)
 
 
-@pytest.mark.parametrize(("inner", "reason"), [
-    pytest.param(zip_bytes({f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}), "unpacks to more", id="bomb"),
-    pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
-    pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
-    pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
-    pytest.param(zip_bytes({"../x.py": b""}), "not opened: a file in it has a path that leads out", id="nothing to take"),
-    pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
-    pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [
+        pytest.param(
+            zip_bytes({f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}),
+            "unpacks to more",
+            id="bomb",
+        ),
+        pytest.param(
+            zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}),
+            "is larger than 9 KiB",
+            id="one big file",
+        ),
+        pytest.param(
+            zip_bytes({f"{i}.txt": b"" for i in range(30)}),
+            "more files than are read",
+            id="many files",
+        ),
+        pytest.param(
+            zip_bytes({f"{i:0200}": b"" for i in range(60)}),
+            "more files than are read",
+            id="many long names",
+        ),
+        pytest.param(
+            zip_bytes({"../x.py": b""}),
+            "not opened: a file in it has a path that leads out",
+            id="nothing to take",
+        ),
+        pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
+        pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
+    ],
+)
 def test_a_students_archive_that_is_too_much_is_not_opened(
     course, zipped, out, there, inner, reason
 ):
@@ -311,11 +337,14 @@ def tar_with(path: Path, kind: bytes, header: str) -> None:
             archive.addfile(info, io.BytesIO(text.encode()))
 
 
-@pytest.mark.parametrize(("kind", "keys", "refused"), [
-    pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
-    pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
-    pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "keys", "refused"),
+    [
+        pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
+        pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
+        pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
+    ],
+)
 def test_a_header_about_headers_may_not_be_long(run, tmp_path, there, kind, keys, refused):
     """The library reads it into memory, and copies what it says of every member to each: megabytes
     a file.

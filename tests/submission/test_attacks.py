@@ -177,7 +177,10 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
     done = run(first, second, roster=roster)
     assert there() == []
     who = "s1" if roster else "ada"
-    apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
+    apart = (
+        "Next: the same without what is not that student's, or with --roster and a file that "
+        "tells them apart"
+    )
     said = (
         f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
     )
@@ -214,13 +217,26 @@ NAMES = [
     "\u202e",
     "a\nb",
 ]
-FILES = f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml {FILE}.txt x.csv".split()
+FILES = (
+    f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml "
+    f"{FILE}.txt x.csv"
+).split()
 FORMS = [
-    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()), "{n}_LATE_7_7_{f}", "{n}_7_assignfeedback_file_/{f}", "{f}",
-    "hw_{n}_attempt_9999-99-99-99-99-99.txt", "hw1-{n}-main.zip", "/{n}/{f}", "../{n}/{f}", "{n}\\{f}",
+    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()),
+    "{n}_LATE_7_7_{f}",
+    "{n}_7_assignfeedback_file_/{f}",
+    "{f}",
+    "hw_{n}_attempt_9999-99-99-99-99-99.txt",
+    "hw1-{n}-main.zip",
+    "/{n}/{f}",
+    "../{n}/{f}",
+    "{n}\\{f}",
     "{n}+a+9999-12-31 23:58:20 +9999+7/{f}",
-]  # fmt: skip
-LIST = "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n  :created_at: 9999-12-31 23:58:20 Z\n"
+]
+LIST = (
+    "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n"
+    "  :created_at: 9999-12-31 23:58:20 Z\n"
+)
 CONTENTS = [
     DANCE.encode(),
     b"",

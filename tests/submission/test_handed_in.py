@@ -70,15 +70,18 @@ def test_a_files_own_time_is_never_taken(out, when):
     assert when() == {}
 
 
-@pytest.mark.parametrize(("stamp", "time"), [
-    ("2026-12-01 18:00:00.123456 UTC\n", "2026-12-01T18:00:00"),
-    ("2026-12-01 18:00:00 Europe/Berlin", "2026-12-01T17:00:00"),
-    ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
-    ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
-    ("the dog ate it", None),
-    ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
-    ("9999-99-99", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        ("2026-12-01 18:00:00.123456 UTC\n", "2026-12-01T18:00:00"),
+        ("2026-12-01 18:00:00 Europe/Berlin", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
+        ("the dog ate it", None),
+        ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
+        ("9999-99-99", None),
+    ],
+)
 def test_nbgraders_timestamp_counts(out, when, stamp, time):
     hand_in(out, "ada", stamp)
     assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
@@ -148,7 +151,10 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clon
     program.chmod(0o755)
     signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
     forged(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
-    starts = f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n fsmonitor = {program}\n"
+    starts = (
+        f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n"
+        f" fsmonitor = {program}\n"
+    )
     with (clone / ".git" / "config").open("a") as file:
         file.write(f"{starts} pager = {program}\n")
     subprocess.run(["git", "log", "-1"], cwd=clone, capture_output=True, check=False)
@@ -185,13 +191,28 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkey
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
 
-@pytest.mark.parametrize(("names", "time"), [
-    (["hw_ada_attempt_2026-11-20-10-11-12_{}", "hw_bo_attempt_2026-11-21-10-00-00_{}"], "2026-11-20T09:11:12"),
-    (["7-9 - ada - Nov 20, 2026 1102 AM - {}", "8-9 - bo - 21 November, 2026 902 PM/{}"], "2026-11-20T10:02:00"),
-    (["ada+multi_head_attention+2026-11-20 10:11:12.5 UTC+x/{}", "bo+multi_head_attention+2026-11-20 10:11:12 UTC+y/{}"],
-     "2026-11-20T10:11:12"),
-    (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
-], ids=["Blackboard", "Brightspace", "nbgrader", "no time"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "time"),
+    [
+        (
+            ["hw_ada_attempt_2026-11-20-10-11-12_{}", "hw_bo_attempt_2026-11-21-10-00-00_{}"],
+            "2026-11-20T09:11:12",
+        ),
+        (
+            ["7-9 - ada - Nov 20, 2026 1102 AM - {}", "8-9 - bo - 21 November, 2026 902 PM/{}"],
+            "2026-11-20T10:02:00",
+        ),
+        (
+            [
+                "ada+multi_head_attention+2026-11-20 10:11:12.5 UTC+x/{}",
+                "bo+multi_head_attention+2026-11-20 10:11:12 UTC+y/{}",
+            ],
+            "2026-11-20T10:11:12",
+        ),
+        (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
+    ],
+    ids=["Blackboard", "Brightspace", "nbgrader", "no time"],
+)
 def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
     course, zipped, out, when, names, time
 ):
@@ -222,11 +243,17 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
     assert when() == {"ada": ("2026-12-01T19:00:00", "folders")}
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    pytest.param("lovelaceada_LATE_1_11_04_reshape_dance.py", ("late", "Canvas"), id="a mark"),
-    pytest.param("ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
-                 ("2026-12-01T19:00:00", "nbgrader"), id="a time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("lovelaceada_LATE_1_11_04_reshape_dance.py", ("late", "Canvas"), id="a mark"),
+        pytest.param(
+            "ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
+            ("2026-12-01T19:00:00", "nbgrader"),
+            id="a time",
+        ),
+    ],
+)
 def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
     course, run, zipped, tmp_path, out, when, name, said
 ):

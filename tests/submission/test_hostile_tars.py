@@ -84,19 +84,63 @@ TOO_LONG = "its headers are longer than any that are needed"
 DANCE_IN_TAR = member("04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode())
 
 
-@pytest.mark.parametrize(("name", "inner", "reason"), [
-    pytest.param("work.tar.gz", gzip.compress(sparse_map(2_000_000) + END), TOO_LARGE, id="a map of a sparse file"),
-    pytest.param("work.tar.gz", gzip.compress(old_sparse(5_000) + END), TOO_MANY, id="a map in the old sparse format"),
-    pytest.param("work.tar.gz", gzip.compress(folders(200_000) + END), TOO_MANY, id="folders, gz"),
-    pytest.param("work.tar.bz2", bz2.compress(folders(200_000) + END), TOO_MANY, id="folders, bz2"),
-    pytest.param("work.tar.xz", lzma.compress(folders(200_000) + END), TOO_MANY, id="folders, xz"),
-    pytest.param("work.zip", zipped_folders(9_000), TOO_MANY, id="folders in a zip"),
-    pytest.param("work.zip", zip_bytes({f"{i}.tar": folders(900) + DANCE_IN_TAR for i in range(9)}), TOO_LARGE, id="folders in archives in an archive"),
-    pytest.param("work.tar", member("x", tarfile.GNUTYPE_LONGNAME, b"name") * 900 + DANCE_IN_TAR, TOO_LONG, id="long names about long names"),
-    pytest.param("work.tar", member("x", tarfile.GNUTYPE_LONGLINK, b"name") * 900 + DANCE_IN_TAR, TOO_LONG, id="long links about long links"),
-    pytest.param("work.tar", pax(path="04_reshape_dance.py") * 900 + DANCE_IN_TAR, TOO_LONG, id="pax headers about pax headers"),
-    pytest.param("work.tar", member("x", tarfile.XGLTYPE, b"9 a=bcde\n") * 900 + DANCE_IN_TAR, TOO_LONG, id="global headers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "inner", "reason"),
+    [
+        pytest.param(
+            "work.tar.gz",
+            gzip.compress(sparse_map(2_000_000) + END),
+            TOO_LARGE,
+            id="a map of a sparse file",
+        ),
+        pytest.param(
+            "work.tar.gz",
+            gzip.compress(old_sparse(5_000) + END),
+            TOO_MANY,
+            id="a map in the old sparse format",
+        ),
+        pytest.param(
+            "work.tar.gz", gzip.compress(folders(200_000) + END), TOO_MANY, id="folders, gz"
+        ),
+        pytest.param(
+            "work.tar.bz2", bz2.compress(folders(200_000) + END), TOO_MANY, id="folders, bz2"
+        ),
+        pytest.param(
+            "work.tar.xz", lzma.compress(folders(200_000) + END), TOO_MANY, id="folders, xz"
+        ),
+        pytest.param("work.zip", zipped_folders(9_000), TOO_MANY, id="folders in a zip"),
+        pytest.param(
+            "work.zip",
+            zip_bytes({f"{i}.tar": folders(900) + DANCE_IN_TAR for i in range(9)}),
+            TOO_LARGE,
+            id="folders in archives in an archive",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.GNUTYPE_LONGNAME, b"name") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="long names about long names",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.GNUTYPE_LONGLINK, b"name") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="long links about long links",
+        ),
+        pytest.param(
+            "work.tar",
+            pax(path="04_reshape_dance.py") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="pax headers about pax headers",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.XGLTYPE, b"9 a=bcde\n") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="global headers",
+        ),
+    ],
+)
 def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name, inner, reason):
     download = zipped({GOOD: DANCE, f"b_1_3_{name}": inner})
     tracemalloc.start()
@@ -153,12 +197,18 @@ def empty_streams(compress: Callable[[bytes], bytes]) -> bytes:
 
 
 @pytest.mark.usefixtures("slow_clock")
-@pytest.mark.parametrize(("name", "packed"), [
-    ("work.tar.gz", empty_streams(lambda data: gzip.compress(data, mtime=0))),
-    ("work.tar.bz2", empty_streams(bz2.compress)),
-    ("work.tar.xz", empty_streams(lzma.compress)),
-    ("work.tar.gz", gzip.compress(header("a.bin", tarfile.REGTYPE, 100 * MIB) + bytes(100 * MIB), 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("work.tar.gz", empty_streams(lambda data: gzip.compress(data, mtime=0))),
+        ("work.tar.bz2", empty_streams(bz2.compress)),
+        ("work.tar.xz", empty_streams(lzma.compress)),
+        (
+            "work.tar.gz",
+            gzip.compress(header("a.bin", tarfile.REGTYPE, 100 * MIB) + bytes(100 * MIB), 1),
+        ),
+    ],
+)
 def test_the_clock_is_looked_at_within_an_archive(course, zipped, out, there, name, packed):
     done = collect(course, [zipped({GOOD: DANCE, f"b_1_3_{name}": packed})], out)
     assert ["it takes longer than is read here" in said for said in done.not_taken] == [True]
@@ -239,10 +289,13 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, th
 
 
 @pytest.mark.parametrize("packed", [class_zip, class_tar])
-@pytest.mark.parametrize(("limits", "most"), [
-    (Limits(members=50), "50 files and 128 MiB"),
-    (Limits(size=MIB), "5,000 files and 1 MiB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (Limits(members=50), "50 files and 128 MiB"),
+        (Limits(size=MIB), "5,000 files and 1 MiB"),
+    ],
+)
 def test_what_one_person_hands_in_counts_against_that_person(
     course, tmp_path, out, there, packed, limits, most
 ):

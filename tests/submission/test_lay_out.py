@@ -43,10 +43,15 @@ def test_again_changes_nothing(run, zipped, out):
     } == before
 
 
-@pytest.mark.parametrize(("monday", "friday", "others"), [
-    pytest.param([FIRST], SECOND, [], id="by the platform's order"),
-    pytest.param([f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("monday", "friday", "others"),
+    [
+        pytest.param([FIRST], SECOND, [], id="by the platform's order"),
+        pytest.param(
+            [f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"
+        ),
+    ],
+)
 def test_a_newer_attempt_replaces_and_an_older_one_does_not(
     run, zipped, out, monday, friday, others
 ):
@@ -129,17 +134,23 @@ WRITTEN, OTHER = (
 )
 
 
-@pytest.mark.parametrize("names", [
-    pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
-    pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
-    pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
+        pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
+        pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
+    ],
+)
 def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, names):
     bela = names[0].replace("ada", "bela")
     download = zipped({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
     done = run(download)
     assert there() == [f"bela/{OF_ADA}"]
-    said = f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of them counts"
+    said = (
+        f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of "
+        "them counts"
+    )
     next_ = f"copy that one to {out / 'ada' / OF_ADA}, then the same command again"
     assert done.not_taken == [f"download.zip: {said}. Next: {next_}"]
 
@@ -155,10 +166,21 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
         assert (out / "ada" / OF_ADA).read_text() == OTHER
 
 
-@pytest.mark.parametrize(("files", "counts"), [
-    pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
-    pytest.param({f"ada/main/exercises/{OF_ADA}": WRITTEN, f"ada/old/{OF_ADA}": OTHER}, WRITTEN, id="the one in exercises"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [
+        pytest.param(
+            {f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER},
+            WRITTEN,
+            id="the one with the exercise's name",
+        ),
+        pytest.param(
+            {f"ada/main/exercises/{OF_ADA}": WRITTEN, f"ada/old/{OF_ADA}": OTHER},
+            WRITTEN,
+            id="the one in exercises",
+        ),
+    ],
+)
 def test_of_files_of_one_time_that_one_is_taken(run, zipped, out, files, counts):
     assert run(zipped({**files, f"bela/{FILE}": OTHER})).not_taken == []
     assert (out / "ada" / OF_ADA).read_text() == counts
@@ -178,11 +200,19 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(
     assert (there() == [f"ada/{OF_ADA}", f"bela/{OF_ADA}"], not done.not_taken) == (taken, taken)
 
 
-@pytest.mark.parametrize("names", [
-    pytest.param(["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"], id="ids in the names"),
-    pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
-    pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(
+            ["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"],
+            id="ids in the names",
+        ),
+        pytest.param(
+            ["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"
+        ),
+        pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
+    ],
+)
 @pytest.mark.parametrize("are_alike", [False, True])
 def test_loose_files_of_several_students_are_not_taken_for_one(
     run, tmp_path, there, names, are_alike
@@ -257,10 +287,19 @@ def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
         held(out / LOCK, "{} writes to results{1}").__enter__()
 
 
-@pytest.mark.parametrize(("line", "is_read"), [
-    ("", True), ("x", True), ("\x00", True), ('["file", "a", {"ori', True),
-    ('["file", "a", {"platform": 1}]', False), ("{}", False), ('["more", 1]', False), ("[" * 9000, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "is_read"),
+    [
+        ("", True),
+        ("x", True),
+        ("\x00", True),
+        ('["file", "a", {"ori', True),
+        ('["file", "a", {"platform": 1}]', False),
+        ("{}", False),
+        ('["more", 1]', False),
+        ("[" * 9000, False),
+    ],
+)
 def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
     run, zipped, out, line, is_read
 ):

@@ -96,9 +96,9 @@ def test_of_what_this_python_reads_nothing_is_called_newer(text):
 @pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
 def test_it_is_said_what_to_write_instead():
     assert said_of_newer_syntax("type X = int\ndef f[T](x): return x\n") == (
-        "Parameters in square brackets behind a name came with Python 3.12, and attempts are run with "
-        f"{PYTHON} here: leave them out. "
-        f"The statement `type` came with Python 3.12, and attempts are run with {PYTHON} here: leave out the word."
+        "Parameters in square brackets behind a name came with Python 3.12, and attempts are run "
+        f"with {PYTHON} here: leave them out. The statement `type` came with Python 3.12, and "
+        f"attempts are run with {PYTHON} here: leave out the word."
     )
 
 

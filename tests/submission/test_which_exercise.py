@@ -15,39 +15,71 @@ from tests.make import notebook
 from .conftest import DANCE, zip_bytes
 
 
-@pytest.mark.parametrize("name", [
-    "04_reshape_dance.py", "04_reshape_dance (1).py", "04_reshape_dance(12).py", "04_reshape_dance-2.py", "04_reshape_dance-1-2.py",
-    "04-reshape-dance.ipynb", "4 Reshape Dance.py", "reshape_dance.py", "04_reshape_dance-Copy1.ipynb", "04_reshape_dance - Copy.py",
-    "04_reshape_dance - Kopie (2).py", "04_reshape_dance_final_v2.py", "reshape_dance-3.ipynb", "ada_lovelace_04_reshape_dance.py",
-    "hw reshape dance ada.py",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "04_reshape_dance.py",
+        "04_reshape_dance (1).py",
+        "04_reshape_dance(12).py",
+        "04_reshape_dance-2.py",
+        "04_reshape_dance-1-2.py",
+        "04-reshape-dance.ipynb",
+        "4 Reshape Dance.py",
+        "reshape_dance.py",
+        "04_reshape_dance-Copy1.ipynb",
+        "04_reshape_dance - Copy.py",
+        "04_reshape_dance - Kopie (2).py",
+        "04_reshape_dance_final_v2.py",
+        "reshape_dance-3.ipynb",
+        "ada_lovelace_04_reshape_dance.py",
+        "hw reshape dance ada.py",
+    ],
+)
 def test_by_its_name(course, name):
     assert Exercises(course).of(name, b"").id == "reshape_dance"
 
 
-@pytest.mark.parametrize(("name", "content", "exercise"), [
-    ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
-    ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
-    ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
-    ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass").encode(), "self_attention"),
-    ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "exercise"),
+    [
+        ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+        ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
+        (
+            "homework.py",
+            b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n",
+            "fused_qkv",
+        ),
+        (
+            "Untitled3.ipynb",
+            notebook("%matplotlib inline\nclass CausalAttention:\n    pass").encode(),
+            "self_attention",
+        ),
+        ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
+    ],
+)
 def test_by_what_it_defines(course, name, content, exercise):
     assert Exercises(course).of(name, content).id == exercise
 
 
-@pytest.mark.parametrize(("name", "content", "reason"), [
-    # two have it
-    ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),
-    # of two assignments
-    ("all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary"),
-    ("helpers.py", b"def helper(): ...\n", "defines nothing"),
-    ("no_python.py", b"def split_heads(:\n", "defines nothing"),
-    ("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing"),
-    ("no_notebook.ipynb", b"{", "defines nothing"),
-    ("deep.py", b"(" * 100_000, "defines nothing"),
-    ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        # two have it
+        ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),
+        # of two assignments
+        (
+            "all.py",
+            b"def split_heads(): ...\ndef rotate(): ...\n",
+            "may be of reshape_dance, rotary",
+        ),
+        ("helpers.py", b"def helper(): ...\n", "defines nothing"),
+        ("no_python.py", b"def split_heads(:\n", "defines nothing"),
+        ("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing"),
+        ("no_notebook.ipynb", b"{", "defines nothing"),
+        ("deep.py", b"(" * 100_000, "defines nothing"),
+        ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
+    ],
+)
 def test_else_it_is_named(course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
         Exercises(course).of(name, content)
@@ -117,11 +149,15 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypa
         Exercises(course).of("model.py", b"def helper(): ...\n")
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
-    ("multi_head_attention.py", b"def split_heads(): ...\n"),
-    ("Multi-Head-Attention (1).py", b""),
-], ids=["by what it defines", "by its name", "by its name with more behind it"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+        ("multi_head_attention.py", b"def split_heads(): ...\n"),
+        ("Multi-Head-Attention (1).py", b""),
+    ],
+    ids=["by what it defines", "by its name", "by its name with more behind it"],
+)
 def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
     found = Exercises(course).of(name, content)
     assert place_of(found) == (course.assignments[0], "multi_head_attention")

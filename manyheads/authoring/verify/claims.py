@@ -27,10 +27,11 @@ Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"
 LOST = "a process of course verify ended before it was done. Next: course verify"
 _OPTIONS = (
-    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest --assert=plain "
-    f"--disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p no:cacheprovider -p no:faulthandler "
-    "-p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:doctest "
-    "--dist=loadscope --no-loadscope-reorder --max-worker-restart=0"
+    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest "
+    f"--assert=plain --disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p "
+    "no:cacheprovider -p no:faulthandler -p no:unraisableexception -p no:threadexception -p "
+    "no:warnings -p no:logging -p no:doctest --dist=loadscope --no-loadscope-reorder "
+    "--max-worker-restart=0"
 ).split()
 
 

@@ -67,7 +67,10 @@ def test_verdicts(trials: Trials, mutant: Mutant, report: Report) -> None:
         c for c in trials.alone(mutant).checks if c.outcome != "skipped" and c.id not in unmet
     ]
     wrong = [
-        f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when graded alone"
+        (
+            f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when "
+            "graded alone"
+        )
         for check in visible
         if (check.outcome == "passed") == (check.id in failed)
     ]
@@ -141,8 +144,9 @@ def _why_unnamed(trials: Trials, mutant: Mutant) -> str:
     )
     asked = f" ({checks})" if checks else ""
     return (
-        f": its answers differ from the reference's only in calls in which rounding may decide them{asked}, and those are not"
-        " recorded. Let a check ask where they differ by more, or at equal numbers with exact sums, such as 4.0"
+        ": its answers differ from the reference's only in calls in which rounding may decide "
+        f"them{asked}, and those are not recorded. Let a check ask where they differ by more, or "
+        "at equal numbers with exact sums, such as 4.0"
     )
 
 

@@ -16,11 +16,24 @@ from . import seccomp
 from .limits import CUDA, Limits, apply_rlimits
 
 READ_ONLY, NO_SUID, NO_DEV, NO_EXEC, REMOUNT, BIND, MOVE, RECURSIVE, PRIVATE = (
-    1, 2, 4, 8, 0x20, 0x1000, 0x2000, 0x4000, 1 << 18,
-)  # fmt: skip
+    1,
+    2,
+    4,
+    8,
+    0x20,
+    0x1000,
+    0x2000,
+    0x4000,
+    1 << 18,
+)
 NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
-    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
-)  # fmt: skip
+    0x00020000,
+    0x04000000,
+    0x08000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
 _DETACH = 2
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -44,10 +57,19 @@ def check(result: int, what: str) -> None:
 
 OWN = "1"  # an attempt is PID 1 of its namespace
 _READ = (
-    "cpuinfo", "meminfo", "devices", "modules", "sys/vm/mmap_min_addr", "sys/vm/overcommit_memory",
-    "driver/nvidia/version", "driver/nvidia/registry", "driver/nvidia/gpus", "driver/nvidia/capabilities",
-    "driver/nvidia-uvm", "driver/nvidia-caps",
-)  # fmt: skip
+    "cpuinfo",
+    "meminfo",
+    "devices",
+    "modules",
+    "sys/vm/mmap_min_addr",
+    "sys/vm/overcommit_memory",
+    "driver/nvidia/version",
+    "driver/nvidia/registry",
+    "driver/nvidia/gpus",
+    "driver/nvidia/capabilities",
+    "driver/nvidia-uvm",
+    "driver/nvidia-caps",
+)
 _PARAMETERS = "driver/nvidia/params"
 _QUIET = NO_SUID | NO_DEV | NO_EXEC
 

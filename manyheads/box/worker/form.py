@@ -58,7 +58,8 @@ class Form:
         if isinstance(key, str):
             if key not in self.names:
                 raise KeyError(
-                    f"there is no part {key!r}: the parts are {', '.join(self.names) or 'without names'}"
+                    f"there is no part {key!r}: the parts are "
+                    f"{', '.join(self.names) or 'without names'}"
                 )
             return self.names.index(key)
         return range(len(self.parts))[key]

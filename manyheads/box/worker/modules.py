@@ -255,7 +255,10 @@ def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
 
 @contextmanager
 def _without_init() -> Iterator[None]:
-    kinds = "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ normal_ uniform_"
+    kinds = (
+        "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ "
+        "normal_ uniform_"
+    )
     saved = {name: getattr(nn.init, name) for name in kinds.split()}
     for name in saved:
         setattr(nn.init, name, _mark_as_random)

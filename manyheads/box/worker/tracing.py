@@ -40,8 +40,9 @@ _Place = tuple[int, int]  # a line, and the bytecode offset in its function
 
 # Operations that return a new tensor with the same numbers at other positions.
 _MOVES = frozenset(
-    """contiguous clone reshape reshape_as flatten ravel repeat repeat_interleave tile cat concat concatenate stack
-    hstack vstack __getitem__ index_select gather take_along_dim roll flip""".split()
+    """contiguous clone reshape reshape_as flatten ravel repeat repeat_interleave tile cat concat
+    concatenate stack hstack vstack __getitem__ index_select gather take_along_dim roll
+    flip""".split()
 )
 _SCALARS = (torch.float32, torch.float64, torch.int64)
 _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack", "__rdiv__": "div"}

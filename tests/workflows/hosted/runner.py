@@ -20,7 +20,10 @@ import yaml
 from .service import Service
 
 JOB_KEYS = {
-    *"name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps".split()
+    *(
+        "name if needs runs-on timeout-minutes environment permissions concurrency outputs "
+        "env steps"
+    ).split()
 }
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
@@ -30,8 +33,9 @@ BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
 INSTALLS = {  # what pip does is tested elsewhere
-    "Set up what a report needs, which is little", "Install the engine, from the wheel whose hash stands beside it",
-}  # fmt: skip
+    "Set up what a report needs, which is little",
+    "Install the engine, from the wheel whose hash stands beside it",
+}
 
 _SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
 _TOKEN = re.compile(r"'[^']*'|(?P<name>[A-Za-z_][\w.-]*(?:\(\))?)|&&|\|\||[!=]=|[!()]|\s+")
@@ -212,12 +216,19 @@ class Run:
         program.write_text(script)
         own = {
             "PATH": f"{self.tools}:{PATH}" if self.tools else PATH,
-            "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(program.parent),
-            "GITHUB_API_URL": f"{self.service.address}/api", "GITHUB_SERVER_URL": self.service.address,
-            "GITHUB_REPOSITORY": "school/class", "GITHUB_EVENT_NAME": self.event_name,
-            "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.work),
-            **{name: str(path) for name, path in files.items()}, **env,
-        }  # fmt: skip
+            "HOME": str(done.folder / "home"),
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "RUNNER_TEMP": str(program.parent),
+            "GITHUB_API_URL": f"{self.service.address}/api",
+            "GITHUB_SERVER_URL": self.service.address,
+            "GITHUB_REPOSITORY": "school/class",
+            "GITHUB_EVENT_NAME": self.event_name,
+            "GITHUB_EVENT_PATH": str(done.folder / "event.json"),
+            "GITHUB_WORKSPACE": str(done.work),
+            **{name: str(path) for name, path in files.items()},
+            **env,
+        }
         command, both = [*SHELL, program], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         ran = subprocess.run(
             command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both
