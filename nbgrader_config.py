@@ -21,18 +21,30 @@ try:
     course = load_course(root)
     prepare(course)
 except Exception as fault:
-    # nbgrader reports an error in this file and goes on without it: it would run student code with no box around it.
-    raise SystemExit(f"nothing was done, for {Path(__file__).name} cannot prepare nbgrader: {fault}") from None
+    # nbgrader reports an error in this file and goes on without it: it would run student code with
+    # no box around it.
+    raise SystemExit(
+        f"nothing was done, for {Path(__file__).name} cannot prepare nbgrader: {fault}"
+    ) from None
 c = get_config()  # noqa: F821
 
-# nbgrader starts programs by their bare names: those beside this Python are found without an activated environment.
-os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+# nbgrader starts programs by their bare names: those beside this Python are found without an
+# activated environment.
+os.environ["PATH"] = os.pathsep.join(
+    [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
+)
 
 c.CourseDirectory.root = str(root)
 c.CourseDirectory.course_id = COURSE_ID
 c.CourseDirectory.source_directory = str(SOURCE)
 c.CourseDirectory.release_directory = "exercises"
-c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", ".gitignore"]
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints",
+    "*.pyc",
+    "__pycache__",
+    ".pytest_cache",
+    ".gitignore",
+]
 
 # A stub is the same in what nbgrader releases: run untouched, it says which part to write.
 c.ClearSolutions.code_stub = {"python": "\n".join(STUB)}

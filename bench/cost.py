@@ -1,9 +1,11 @@
-"""What grading costs: the whole course against the floor, six functions against pytest and nbgrader, `check` against torch.
+"""What grading costs: the whole course against the floor, six functions against pytest and
+nbgrader, `check` against torch.
 
     python -m bench.cost [--students 100] [--pairs 3] [--only course|graders|check]
 
-Whole commands are measured, cold start included, and ratios are of runs that were made in turn. CPU time is that of all
-programs of the machine, for attempts in the box are nobody's children: run it where nothing else is at work.
+Whole commands are measured, cold start included, and ratios are of runs that were made in turn. CPU
+time is that of all programs of the machine, for attempts in the box are nobody's children: run it
+where nothing else is at work.
 """
 
 from __future__ import annotations
@@ -44,36 +46,64 @@ def measured(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
     ticks, began = _busy(), time.perf_counter()
     with (folder / LOG).open("wb") as log:
         run_into_log(command, folder, log)
-    return Cost((time.perf_counter() - began) / count, (_busy() - ticks) / os.sysconf("SC_CLK_TCK") / count)
+    return Cost(
+        (time.perf_counter() - began) / count, (_busy() - ticks) / os.sysconf("SC_CLK_TCK") / count
+    )
 
 
 def whole_course(students: int, _: int) -> Iterator[list[str]]:
-    """A class whose attempts are all right, a class half of whose attempts have a fault, and the floor."""
-    yield ["the first assignment", "students", "wall s a student", "CPU s", "wall / floor", "CPU / floor"]
+    """A class whose attempts are all right, a class half of whose attempts have a fault, and the
+    floor.
+    """
+    yield [
+        "the first assignment",
+        "students",
+        "wall s a student",
+        "CPU s",
+        "wall / floor",
+        "CPU / floor",
+    ]
     with tempfile.TemporaryDirectory() as made:
         place = Path(made)
-        right, mixed = (_hand_in(place / f"faulty_{share}", students, share) for share in (0.0, 0.5))
+        right, mixed = (
+            _hand_in(place / f"faulty_{share}", students, share) for share in (0.0, 0.5)
+        )
         floor_command = [sys.executable, "-m", "bench.floor", str(REPOSITORY), str(right)]
-        done = subprocess.run(floor_command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            floor_command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
+        )
         floor = Cost(**json.loads(done.stdout))
         costs = {"every check in one warm process, all right": floor}
-        for name, submitted in (("`course grade`, all right", right), ("`course grade`, half with a fault", mixed)):
+        for name, submitted in (
+            ("`course grade`, all right", right),
+            ("`course grade`, half with a fault", mixed),
+        ):
             grade = [*COURSE, "grade", str(submitted), "--course", str(REPOSITORY), "--no-lines"]
             costs[name] = measured([*grade, "--out", f"{submitted}_results"], place, students)
         for name, cost in costs.items():
             ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
-            yield [name, str(students), f"{cost.wall:.3f}", f"{cost.cpu:.3f}", *(f"{each:.2f}" for each in ratios)]
+            yield [
+                name,
+                str(students),
+                f"{cost.wall:.3f}",
+                f"{cost.cpu:.3f}",
+                *(f"{each:.2f}" for each in ratios),
+            ]
 
 
 def graders(_: int, pairs: int) -> Iterator[list[str]]:
-    """Eighteen checks of six functions: what each grader takes, in turn. A grader that scores otherwise is not measured."""
+    """Eighteen checks of six functions: what each grader takes, in turn. A grader that scores
+    otherwise is not measured.
+    """
     yield ["grader", "submissions", "wall s each", "CPU s", "wall / ours", "CPU / ours"]
     points = len(plain())
     costs: dict[str, list[Cost]] = {name: [] for name in GRADERS}
     sizes = {name: OURS if name == "course grade" else BATCH for name in GRADERS}
     for _, (name, grader) in ((n, g) for n in range(pairs) for g in GRADERS.items()):
         with tempfile.TemporaryDirectory() as made:
-            expected = {f"s{i:03d}": float(points) for i in range(sizes[name] - 1)} | {"wrong": float(WRONG_EARNS)}
+            expected = {f"s{i:03d}": float(points) for i in range(sizes[name] - 1)} | {
+                "wrong": float(WRONG_EARNS)
+            }
             texts = {name: WRONG if name == "wrong" else RIGHT for name in expected}
             signed = {name: f'{text}\n\nHANDED_IN_BY = "{name}"\n' for name, text in texts.items()}
             laid_out = grader.laid_out(Path(made), signed)
@@ -83,7 +113,13 @@ def graders(_: int, pairs: int) -> Iterator[list[str]]:
     ours = costs["course grade"]
     for name, of in costs.items():
         ratios = (_spread(map(of_each, of, ours)) for of_each in (_by_wall, _by_cpu))
-        yield [name, str(sizes[name]), _spread(c.wall for c in of), _spread(c.cpu for c in of), *ratios]
+        yield [
+            name,
+            str(sizes[name]),
+            _spread(c.wall for c in of),
+            _spread(c.cpu for c in of),
+            *ratios,
+        ]
 
 
 def check(_: int, pairs: int) -> Iterator[list[str]]:
@@ -95,9 +131,16 @@ def check(_: int, pairs: int) -> Iterator[list[str]]:
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         (script,) = (REPOSITORY / "solutions").glob("*/*_reshape_dance.py")
         shutil.copy(script, folder / "exercises" / script.parent.name)
-        commands = [[sys.executable, "-c", "import torch"], [*COURSE, "check", "reshape_dance", "--fresh"]]
+        commands = [
+            [sys.executable, "-c", "import torch"],
+            [*COURSE, "check", "reshape_dance", "--fresh"],
+        ]
         costs = [[measured(command, folder) for command in commands] for _ in range(pairs)]
-    yield ["`course check reshape_dance`", _spread(b.wall for _, b in costs), _spread(_by_wall(b, a) for a, b in costs)]
+    yield [
+        "`course check reshape_dance`",
+        _spread(b.wall for _, b in costs),
+        _spread(_by_wall(b, a) for a, b in costs),
+    ]
 
 
 MEASUREMENTS: dict[str, Callable[[int, int], Iterator[list[str]]]] = {
@@ -109,13 +152,20 @@ MEASUREMENTS: dict[str, Callable[[int, int], Iterator[list[str]]]] = {
 
 def main() -> None:
     """Print each table in Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--students", type=int, default=100, help="in each class of the whole course")
-    parser.add_argument("--pairs", type=int, default=3, help="how often the other comparisons are made")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--students", type=int, default=100, help="in each class of the whole course"
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=3, help="how often the other comparisons are made"
+    )
     parser.add_argument("--only", choices=MEASUREMENTS)
     options = parser.parse_args()
     print(
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {version('torch')}, {time.strftime('%B %Y')}"
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {version('torch')}, "
+        f"{time.strftime('%B %Y')}"
     )
     for name in [options.only] if options.only else MEASUREMENTS:
         head, *rows = MEASUREMENTS[name](options.students, options.pairs)

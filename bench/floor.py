@@ -1,7 +1,8 @@
-"""The floor: every hidden check of every attempt in one warm process, with nothing around the attempt.
+"""The floor: every hidden check of every attempt in one warm process, with nothing around the
+attempt.
 
-`python -m bench.floor COURSE SUBMITTED` prints the seconds of one submission as JSON. All attempts must be right, and are
-run in this process. The first few, which find it cold, are left out.
+`python -m bench.floor COURSE SUBMITTED` prints the seconds of one submission as JSON. All attempts
+must be right, and are run in this process. The first few, which find it cold, are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def main(root: Path, submitted: Path) -> None:
     course = load_course(root)
     catalogue = Catalogue(course)
     seconds: list[tuple[float, float]] = []
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings of attempts say nothing
+    # prints and warnings of attempts say nothing
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for submission in find_submissions(course, submitted)[0]:
             wall, cpu = time.perf_counter(), time.process_time()
             _judge(catalogue, submission)
@@ -43,7 +45,9 @@ def _judge(catalogue: Catalogue, submission: Submission) -> None:
     for exercise in submission.assignment.exercises:
         subject = LocalRecordingRunner(namespace_of(submission.folder / f"{exercise.stem}.py"))
         reference = catalogue.reference(exercise)
-        outcomes = catalogue.run(exercise, subject, reference, b"floor", submission.student, exercise.id)
+        outcomes = catalogue.run(
+            exercise, subject, reference, b"floor", submission.student, exercise.id
+        )
         failed = [o.id for o in outcomes if o.outcome != "passed"]
         if failed:
             raise SystemExit(f"{submission.student}'s {exercise.id} is not right: {failed}")

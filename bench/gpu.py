@@ -1,6 +1,7 @@
 """What docs/attention.md says of grading on a GPU, measured here. Run: python -m bench.gpu
 
-What an attempt's start costs in the box, and one student graded on both devices. `course bench` measures attention.
+What an attempt's start costs in the box, and one student graded on both devices. `course bench`
+measures attention.
 """
 
 from __future__ import annotations
@@ -28,13 +29,21 @@ def main() -> None:
         first, later = starts(course)
     except CourseFault as fault:
         sys.exit(f"bench.gpu: no box: {fault}")
-    print(f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} s (of {STARTS}).")
+    print(
+        f"An attempt's process with CUDA started in it: {first:.2f} s the first, then {later:.2f} "
+        f"s (of {STARTS})."
+    )
     on_gpu, on_cpu = (student(course, device) for device in ("cuda", "cpu"))
-    print(f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, {on_cpu:.1f} s on the CPU.")
+    print(
+        f"One right student of an assignment, with the start: {on_gpu:.1f} s on the GPU, "
+        f"{on_cpu:.1f} s on the CPU."
+    )
 
 
 def starts(course: Course) -> tuple[float, float]:
-    """Seconds until an attempt can be asked: the first, and the median of the others. Raises BoxUnavailable."""
+    """Seconds until an attempt can be asked: the first, and the median of the others. Raises
+    BoxUnavailable.
+    """
     limits, took = course.limits.for_worker("cuda"), []
     with open_box(Level.NAMESPACES, limits, course.root) as box:
         for _ in range(STARTS + 1):
@@ -46,16 +55,28 @@ def starts(course: Course) -> tuple[float, float]:
 
 
 def student(course: Course, device: str) -> float:
-    """Seconds of `course grade` for one who hands in the solutions. Raises CourseFault where it fails."""
+    """Seconds of `course grade` for one who hands in the solutions. Raises CourseFault where it
+    fails.
+    """
     assignment = course.assignments[0]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder, "submitted", "ada", assignment.id)
         work.mkdir(parents=True)
         for exercise in assignment.exercises:
             shutil.copy(exercise.solution, work)
-        command = [sys.executable, "-m", "manyheads", "grade", str(work.parents[1]), "--out", f"{folder}/out"]
+        command = [
+            sys.executable,
+            "-m",
+            "manyheads",
+            "grade",
+            str(work.parents[1]),
+            "--out",
+            f"{folder}/out",
+        ]
         started = time.perf_counter()
-        done = subprocess.run([*command, "--device", device], cwd=course.root, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "--device", device], cwd=course.root, capture_output=True, text=True
+        )
         if done.returncode:
             raise CourseFault(f"course grade --device {device} failed: {done.stderr.strip()}")
         return time.perf_counter() - started

@@ -1,4 +1,6 @@
-"""Three graders of the six functions, each with a class laid out as it wants it: `course grade`, nbgrader, plain pytest."""
+"""Three graders of the six functions, each with a class laid out as it wants it: `course grade`,
+nbgrader, plain pytest.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,16 @@ TEXTS = """\
 mask_reversed:
   title: "You hid the past and showed the future."
   explanation: "A query may attend to keys at or before its own position."
-  hints: ["What may query 0 see?", "Look at the line with tril or triu.", "Keep the lower triangle."]
+  hints: ["What may query 0 see?", "Look at the line with tril or triu.", "Keep the lower \
+triangle."]
 """
 
 
 @dataclass(frozen=True)
 class Class:
-    """A class that is laid out. command: grades it, run in `folder`. scores: by student, once it has ended."""
+    """A class that is laid out. command: grades it, run in `folder`. scores: by student, once it
+    has ended.
+    """
 
     folder: Path
     command: tuple[str, ...]
@@ -79,50 +84,87 @@ class Ours(Class):
         files = {
             "course.yaml": COURSE,
             f"solutions/attention/01_{NAME}.py": (
-                f'# %% [markdown]\n# # Six functions\n\n# %% tags=["setup"]\n{imports}\n\n\n# %% tags=["solution"]\n{marked}'
+                f'# %% [markdown]\n# # Six functions\n\n# %% tags=["setup"]\n{imports}\n\n\n'
+                f'# %% tags=["solution"]\n{marked}'
             ),
             f"grader/checks/test_{NAME}.py": hidden(),
             f"grader/misconceptions/{NAME}.py": BANK,
             "grader/misconceptions/texts.yaml": TEXTS,
         }
         _write(folder / "course", files)
-        _run(sys.executable, "-m", "manyheads", "release", "--course", str(folder / "course"), cwd=folder)
-        _write(folder, {f"submitted/{name}/attention/01_{NAME}.py": text for name, text in attempts.items()})
-        grade = (sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--seed", "0")
+        _run(
+            sys.executable,
+            "-m",
+            "manyheads",
+            "release",
+            "--course",
+            str(folder / "course"),
+            cwd=folder,
+        )
+        _write(
+            folder,
+            {f"submitted/{name}/attention/01_{NAME}.py": text for name, text in attempts.items()},
+        )
+        grade = (
+            sys.executable,
+            "-m",
+            "manyheads",
+            "grade",
+            "submitted",
+            "--course",
+            "course",
+            "--seed",
+            "0",
+        )
         return cls(folder, grade, tuple(attempts))
 
     def scores(self) -> dict[str, float]:
         """Read the results."""
-        results = {name: self.folder / "results" / name / "attention.json" for name in self.students}
+        results = {
+            name: self.folder / "results" / name / "attention.json" for name in self.students
+        }
         return {name: json.loads(path.read_text())["score"] for name, path in results.items()}
 
 
 class Pytest(Class):
-    """pytest without plugins: the tests are copied beside each student's file, a process for each student."""
+    """pytest without plugins: the tests are copied beside each student's file, a process for each
+    student.
+    """
 
     GRADE = """\
 for student in $(ls submitted); do
     cp tests/test_it.py submitted/$student/
-    (cd submitted/$student && "{python}" -m pytest -q -p no:timeout -p no:xdist --junitxml=../../results/$student.xml) || true
+    (cd submitted/$student && "{python}" -m pytest -q -p no:timeout -p no:xdist \
+--junitxml=../../results/$student.xml) || true
 done
 """
 
     @classmethod
     def laid_out(cls, folder: Path, attempts: Mapping[str, str]) -> Pytest:
         """Write one test file, a configuration of its own, and the loop."""
-        tests = "".join(f"\n\ndef test_{name}():\n{indent(text, '    ')}" for name, text in plain().items())
+        tests = "".join(
+            f"\n\ndef test_{name}():\n{indent(text, '    ')}" for name, text in plain().items()
+        )
         files = {
             "tests/test_it.py": f"{SETUP}\n\nfrom {NAME} import {', '.join(FUNCTIONS)}\n{tests}",
             "pytest.ini": "[pytest]\n",
             "grade.sh": cls.GRADE.format(python=sys.executable),
         }
-        _write(folder, files | {f"submitted/{name}/{NAME}.py": text for name, text in attempts.items()})
+        _write(
+            folder, files | {f"submitted/{name}/{NAME}.py": text for name, text in attempts.items()}
+        )
         return cls(folder, ("sh", "grade.sh"), tuple(attempts))
 
     def scores(self) -> dict[str, float]:
         """Count the tests that passed."""
-        reports = {name: ElementTree.parse(self.folder / "results" / f"{name}.xml") for name in self.students}
-        return {name: sum(len(case) == 0 for case in of.iter("testcase")) for name, of in reports.items()}
+        reports = {
+            name: ElementTree.parse(self.folder / "results" / f"{name}.xml")
+            for name in self.students
+        }
+        return {
+            name: sum(len(case) == 0 for case in of.iter("testcase"))
+            for name, of in reports.items()
+        }
 
 
 class Nbgrader(Class):
@@ -130,18 +172,27 @@ class Nbgrader(Class):
 
     @classmethod
     def laid_out(cls, folder: Path, attempts: Mapping[str, str]) -> Nbgrader:
-        """Write the source notebook, make the gradebook, and hand in the notebook with its solution cell filled."""
+        """Write the source notebook, make the gradebook, and hand in the notebook with its solution
+        cell filled.
+        """
         stub = "\n".join(f"{function} = None" for function in FUNCTIONS)
         texts = plain()
         first = next(iter(texts))
-        cells = [_cell("attempt", f"### BEGIN SOLUTION\n{stub}\n### END SOLUTION\n", is_solution=True)]
+        cells = [
+            _cell("attempt", f"### BEGIN SOLUTION\n{stub}\n### END SOLUTION\n", is_solution=True)
+        ]
         for name, text in texts.items():
             setup = f"{SETUP}\n" if name == first else ""
-            cells.append(_cell(name, f"### BEGIN HIDDEN TESTS\n{setup}{text}### END HIDDEN TESTS\n"))
+            cells.append(
+                _cell(name, f"### BEGIN HIDDEN TESTS\n{setup}{text}### END HIDDEN TESTS\n")
+            )
         _write(folder, {f"source/{NAME}/{NAME}.ipynb": _notebook(cells)})
         _run(sys.executable, "-m", "nbgrader", "generate_assignment", NAME, cwd=folder)
         for student, text in attempts.items():
-            filled = [_cell("attempt", text, is_solution=True), *(_cell(name, "") for name in texts)]
+            filled = [
+                _cell("attempt", text, is_solution=True),
+                *(_cell(name, "") for name in texts),
+            ]
             _write(folder, {f"submitted/{student}/{NAME}/{NAME}.ipynb": _notebook(filled)})
         return cls(folder, (sys.executable, "-m", "nbgrader", "autograde", NAME), tuple(attempts))
 
@@ -157,7 +208,12 @@ GRADERS = {"course grade": Ours, "plain pytest": Pytest, "nbgrader autograde": N
 
 
 def _cell(name: str, source: str, *, is_solution: bool = False) -> dict[str, object]:
-    marks: dict[str, object] = {"grade_id": name, "grade": not is_solution, "locked": not is_solution, "task": False}
+    marks: dict[str, object] = {
+        "grade_id": name,
+        "grade": not is_solution,
+        "locked": not is_solution,
+        "task": False,
+    }
     marks |= {"schema_version": 3, "cell_type": "code", "solution": is_solution}
     metadata = {"nbgrader": marks if is_solution else marks | {"points": 1}}
     cell = {"cell_type": "code", "id": name, "source": source, "metadata": metadata}
@@ -166,7 +222,9 @@ def _cell(name: str, source: str, *, is_solution: bool = False) -> dict[str, obj
 
 def _notebook(cells: list[dict[str, object]]) -> str:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+    return json.dumps(
+        {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    )
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
@@ -181,11 +239,14 @@ def _run(*command: str, cwd: Path) -> None:
 
 
 def run_into_log(command: Sequence[str], folder: Path, log: BinaryIO) -> None:
-    """Run a command as in an activated environment: programs start others by their bare names, as nbgrader does alembic.
+    """Run a command as in an activated environment: programs start others by their bare names, as
+    nbgrader does alembic.
 
     Raises SystemExit with the last lines of the log if the command fails.
     """
-    search_path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    search_path = os.pathsep.join(
+        [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
+    )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PATH": search_path}
     done = subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
     if done.returncode:

@@ -1,4 +1,6 @@
-"""A class for the whole course: attempts as students hand them in, right ones or half of them with a fault."""
+"""A class for the whole course: attempts as students hand them in, right ones or half of them with
+a fault.
+"""
 
 from __future__ import annotations
 
@@ -56,15 +58,24 @@ class File:
 
     text: str
     ending: str = ".py"
-    is_as_given: bool = False  # such as an untouched stub: another line would make it something else
+    # such as an untouched stub: another line would make it something else
+    is_as_given: bool = False
 
     def signed(self, student: str) -> File:
         """With a line that makes its text the student's own."""
-        return self if self.is_as_given else File(f'{self.text}\n\nHANDED_IN_BY = "{student}"\n', self.ending)
+        return (
+            self
+            if self.is_as_given
+            else File(f'{self.text}\n\nHANDED_IN_BY = "{student}"\n', self.ending)
+        )
 
 
-def class_of(root: Path, size: int, faulty: float, seed: int = 0) -> Iterator[tuple[str, dict[str, File]]]:
-    """So many students, each a file for every exercise, and as large a share of faulty attempts as is asked for."""
+def class_of(
+    root: Path, size: int, faulty: float, seed: int = 0
+) -> Iterator[tuple[str, dict[str, File]]]:
+    """So many students, each a file for every exercise, and as large a share of faulty attempts as
+    is asked for.
+    """
     course = load_course(root)
     chance = random.Random(seed)
     assignment = course.assignments[0]
@@ -97,7 +108,9 @@ class _Attempts:
             "a mutant": lambda chance: File(text_of(exercise, chance.choice(self._bank.mutants))),
             "two faults at once": self._two,
             "a slip in a right attempt": self._slip,
-            "one that no misconception describes": lambda chance: File(chance.choice(self._unlisted)),
+            "one that no misconception describes": lambda chance: File(
+                chance.choice(self._unlisted)
+            ),
             "one of examples/submitted": self._example,
             "nothing written": lambda chance: File(self._untouched, is_as_given=True),
         }
@@ -114,7 +127,9 @@ class _Attempts:
     def _two(self, chance: random.Random) -> File:
         while True:
             first, second = chance.sample(self._bank.mutants, 2)
-            if not first.faults.keys() & second.faults.keys() and bool(first.source) == bool(second.source):
+            if not first.faults.keys() & second.faults.keys() and bool(first.source) == bool(
+                second.source
+            ):
                 text = text_of_pair(self._exercise, self._bank, first, second)
                 if text is not None:
                     return File(text)
@@ -130,7 +145,9 @@ class _Attempts:
 
 
 def _examples(exercise: Exercise) -> Iterator[File]:
-    """Those of examples/submitted that do not score full, without endless loops: what one costs is a setting."""
+    """Those of examples/submitted that do not score full, without endless loops: what one costs is
+    a setting.
+    """
     for student, exercises in json.loads(GOLDEN.read_text()).items():
         found = exercises[exercise.id]
         if found["score"] < exercise.points and "timeout" not in found["not passed"]:

@@ -1,16 +1,19 @@
-"""What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits, and of unfinished files.
+"""What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits,
+and of unfinished files.
 
     python -m bench.names write FILE [--every N] [--only EXERCISE …]
     python -m bench.names compare OLD NEW
     python -m bench.names figures FILE
 
-`write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
-always the same. All of a course takes hours; `--every 20` takes about a twentieth of the attempts of each kind.
-An attempt's label has a digest of its code and no number, and digests decide which attempts `--every` takes. So two files
-have nearly the same attempts under the same labels, whatever was added to the bank or renamed in it between them.
-`compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
-`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one diagnosis.
-`figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
+`write` judges each attempt in the box, from its text, on both sides: a line of JSON for each
+attempt, in an order that is always the same. All of a course takes hours; `--every 20` takes about
+a twentieth of the attempts of each kind. An attempt's label has a digest of its code and no number,
+and digests decide which attempts `--every` takes. So two files have nearly the same attempts under
+the same labels, whatever was added to the bank or renamed in it between them. `compare` counts the
+names that were won, lost and reordered, and on how many attempts the two sides disagree.
+`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one
+diagnosis. `figures` prints how many attempts of each kind have the names that they should have: the
+table of docs/diagnosis.md.
 """
 
 from __future__ import annotations
@@ -58,7 +61,8 @@ SIDES = ("graded", "home")
 class Attempt:
     """An attempt's text.
 
-    label: what tells it from the others of its kind, whatever they are. due: the misconceptions that it has.
+    label: what tells it from the others of its kind, whatever they are. due: the misconceptions
+        that it has.
     has_lines: whether it is a person's text, whose line can be searched for.
     """
 
@@ -70,8 +74,12 @@ class Attempt:
 
 
 def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
-    """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each of them unfinished."""
-    for _, of_kind in itertools.groupby(_whole(course, box, exercise), key=lambda attempt: attempt.kind):
+    """Yield one of n attempts of each kind of an exercise, those with the lowest digests, and each
+    of them unfinished.
+    """
+    for _, of_kind in itertools.groupby(
+        _whole(course, box, exercise), key=lambda attempt: attempt.kind
+    ):
         by_digest = sorted(of_kind, key=lambda attempt: digest(attempt.label))
         for attempt in by_digest[: math.ceil(len(by_digest) / every)]:
             yield attempt
@@ -80,19 +88,24 @@ def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterat
 
 def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
-    by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}  # of two ids with the same code the first
+    # of two ids with the same code the first
+    by_code = {code_of(mutant): mutant for mutant in reversed(bank.mutants)}
     for code, mutant in reversed(by_code.items()):
         yield Attempt("mutant", code, text_of(exercise, mutant), (mutant.id,))
     for first, second in pairs_of(bank):
         text = text_of_pair(exercise, bank, first, second)
         if text is not None:
-            yield Attempt("pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id))
+            yield Attempt(
+                "pair", f"{code_of(first)} and {code_of(second)}", text, (first.id, second.id)
+            )
     for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
         for path in paths:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
     faults = FaultBench(course, box, exercise).faults()
     for fault in itertools.islice(faults, EDITS):
-        yield Attempt("edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True)
+        yield Attempt(
+            "edit", f"{fault.attempt} {fault.edit.described}", fault.edit.after, has_lines=True
+        )
 
 
 def digest(*parts: object) -> str:
@@ -101,12 +114,16 @@ def digest(*parts: object) -> str:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Return a digest of how a mutant differs from the reference, which its place in the bank and its id do not change."""
+    """Return a digest of how a mutant differs from the reference, which its place in the bank and
+    its id do not change.
+    """
     return digest(sorted(map(repr, mutant.faults.items())))
 
 
 def pairs_of(bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
-    """Return pairs of mutants with two ids and no fault in common: those whose codes give the lowest digests."""
+    """Return pairs of mutants with two ids and no fault in common: those whose codes give the
+    lowest digests.
+    """
     pairs = [
         (first, second)
         for first, second in itertools.combinations(bank.mutants, 2)
@@ -136,11 +153,15 @@ def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) 
 
 def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
-    return one_file(exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n")
+    return one_file(
+        exercise.misconceptions, f"from math import inf, nan\nglobals().update(make({given}))\n"
+    )
 
 
 def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
-    """Yield the attempt with the last functions as the stub has them: all but the first, all but the first two, and so on."""
+    """Yield the attempt with the last functions as the stub has them: all but the first, all but
+    the first two, and so on.
+    """
     stub = stub_of(exercise)
     asked = {target_of(call) for call in read(exercise.fingerprints).calls}
     parts = {part.name: part for part in _definitions(stub) if part.name in asked}
@@ -149,11 +170,15 @@ def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
         gone = names[cut:]
         stubs = "\n\n\n".join(ast.get_source_segment(stub, parts[name]) or "" for name in gone)
         text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
-        yield Attempt(f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due)
+        yield Attempt(
+            f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text, attempt.due
+        )
 
 
 def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
-    return [part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    return [
+        part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)
+    ]
 
 
 def _without(text: str, names: set[str]) -> str:
@@ -168,7 +193,11 @@ def _said(result: ExerciseResult) -> dict[str, list[str]]:
     functions = [", ".join(filter(None, (d.function, *d.also_in))) for d in result.diagnosis]
     ids = ["|".join((d.id, *d.alternatives)) for d in result.diagnosis]
     names = [f"{id_} in {where}" for id_, where in zip(ids, functions, strict=True)]
-    said = {"names": names, "also": [d.id for d in result.also], "lines": [str(line.line) for line in result.lines]}
+    said = {
+        "names": names,
+        "also": [d.id for d in result.also],
+        "lines": [str(line.line) for line in result.lines],
+    }
     return {kind: values for kind, values in said.items() if values}
 
 
@@ -183,8 +212,18 @@ def written(id_: str, every: int) -> list[str]:
         for attempt in attempts(course, box, exercise, every):
             judge, bounds = (searching, BY_COUNT) if attempt.has_lines else (plain, NO_LINES)
             source = AttemptSource(f"{exercise.stem}.py", attempt.text)
-            home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
-            sides = {"graded": _said(judge.grade_attempt("golden", exercise, source)), "home": _said(home)}
+            home = check_source(
+                read(exercise.fingerprints),
+                source,
+                box,
+                course.limits.for_worker(),
+                bounds,
+                exercise,
+            )
+            sides = {
+                "graded": _said(judge.grade_attempt("golden", exercise, source)),
+                "home": _said(home),
+            }
             label = f"{exercise.id}: {attempt.kind} {attempt.label}"
             said = {"attempt": label, "kind": attempt.kind, "due": attempt.due, **sides}
             lines.append(json.dumps(said, ensure_ascii=False))
@@ -201,8 +240,12 @@ def write(path: Path, ids: Sequence[str], every: int) -> None:
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
 
 
-def compare(old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    """Yield a sentence for each name that was won or lost, each order that changed, and then the counts."""
+def compare(
+    old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]
+) -> Iterator[str]:
+    """Yield a sentence for each name that was won or lost, each order that changed, and then the
+    counts.
+    """
     counts: Counter[str] = Counter()
     for attempt in sorted(old.keys() & new.keys()):
         for side, kind in itertools.product(SIDES, ("names", "also", "lines")):
@@ -215,14 +258,16 @@ def compare(old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[s
         apart = [said for said in each.values() if _ids(said, "graded") != _ids(said, "home")]
         silent = sum(not _ids(said, "home") for said in apart)
         yield (
-            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on {len(apart)}, "
-            f"and on {silent} of these the student's side has none"
+            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on "
+            f"{len(apart)}, and on {silent} of these the student's side has none"
         )
     yield from (f"only in one file: {attempt}" for attempt in sorted(old.keys() ^ new.keys()))
 
 
 def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they should be, on each side."""
+    """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they
+    should be, on each side.
+    """
     yield "| attempts | graded | at home | the two sides say the same |"
     yield "|---|---|---|---|"
     rows = [
@@ -239,7 +284,10 @@ def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
             of_kind = [attempt for attempt in of_kind if _names_more_than_the_stub(attempt)]
         held = [sum(_is_as_due(attempt, side) for attempt in of_kind) for side in SIDES]
         same = sum(_ids(attempt, "graded") == _ids(attempt, "home") for attempt in of_kind)
-        yield f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} of {len(of_kind)} |"
+        yield (
+            f"| {title} | {held[0]} of {len(of_kind)} | {held[1]} of {len(of_kind)} | {same} "
+            f"of {len(of_kind)} |"
+        )
 
 
 def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
@@ -247,7 +295,9 @@ def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
 
 
 def _is_as_due(said: Mapping[str, object], side: str) -> bool:
-    """Return whether the first name is the one that is due, or both are there; a name of an edit, and else none, where none is."""
+    """Return whether the first name is the one that is due, or both are there; a name of an edit,
+    and else none, where none is.
+    """
     names = [{*name.split(" ")[0].split("|")} for name in _values(said, side, "names")]
     due = said["due"]
     assert isinstance(due, list)
@@ -285,7 +335,9 @@ def _read(path: Path) -> dict[str, Mapping[str, object]]:
 
 def main() -> None:
     """Write, compare or count."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", choices=["write", "compare", "figures"])
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--only", nargs="*", default=[])
@@ -296,7 +348,11 @@ def main() -> None:
     if given.command == "write":
         write(given.files[0], given.only, given.every)
     else:
-        print("\n".join((compare if given.command == "compare" else figures)(*map(_read, given.files))))
+        print(
+            "\n".join(
+                (compare if given.command == "compare" else figures)(*map(_read, given.files))
+            )
+        )
 
 
 if __name__ == "__main__":

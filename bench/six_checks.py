@@ -1,4 +1,6 @@
-"""Eighteen checks of six functions, a point each, in two forms: plain statements, and hidden checks of our own judge."""
+"""Eighteen checks of six functions, a point each, in two forms: plain statements, and hidden checks
+of our own judge.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ RIGHT = Path(__file__).with_name(f"{NAME}.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace(".tril()", ".triu()").replace("y.transpose(1, 2).reshape", "y.reshape")
 WRONG_EARNS = 15  # all but the mask's values, and the merge's values and gradients
 
-# A function, what is compared, and the arguments: random float64 tensors of these shapes, and integers.
+# A function, what is compared, and the arguments: random float64 tensors of these shapes, and
+# integers.
 CHECKS: tuple[tuple[str, str, tuple[tuple[int, ...] | int, ...]], ...] = (
     ("attention_scores", "shape", ((2, 3, 4, 5), (2, 3, 6, 5))),
     ("attention_scores", "values", ((3, 7, 5), (3, 4, 5))),
@@ -32,7 +35,8 @@ CHECKS: tuple[tuple[str, str, tuple[tuple[int, ...] | int, ...]], ...] = (
     ("merge_heads", "values", ((2, 4, 6, 3),)),
     ("merge_heads", "gradients", ((2, 3, 4, 5),)),
 )
-SETUP = re.sub(r"^def (\w+)", r"def want_\1", RIGHT, flags=re.MULTILINE)  # the right answers, for plain statements
+# the right answers, for plain statements
+SETUP = re.sub(r"^def (\w+)", r"def want_\1", RIGHT, flags=re.MULTILINE)
 _PLAIN = {
     "shape": "assert {f}(*a).shape == want_{f}(*a).shape\n",
     "dtype": "assert {f}(*a).dtype == want_{f}(*a).dtype\n",
@@ -56,7 +60,10 @@ else:
 }
 _JUDGED = {
     "shape": 'assert_shape(attempt.call("{f}", *a), reference.call("{f}", *a).output.shape)\n',
-    "dtype": 'expect(attempt.call("{f}", *a).dtype == reference.call("{f}", *a).dtype, "another dtype")\n',
+    "dtype": (
+        'expect(attempt.call("{f}", *a).dtype == reference.call("{f}", *a).dtype, "another '
+        'dtype")\n'
+    ),
     "values": 'assert_matches(attempt.call("{f}", *a), reference.call("{f}", *a))\n',
     "gradients": """\
 g = draw(*reference.call("{f}", *a).output.shape)
@@ -68,14 +75,26 @@ attempt.call("{f}", a[0][..., :6], a[1]).must_return()
 assert_refused(attempt.call("{f}", *a), "an indivisible size")
 """,
 }
-_LAYERS = {"shape": "SHAPE", "dtype": "HYGIENE", "values": "VALUES", "gradients": "GRADIENTS", "refused": "HYGIENE"}
-_IMPORTS = "from manyheads.checks import Layer, assert_gradients_match, assert_matches, assert_refused, assert_shape, check, expect\n"
+_LAYERS = {
+    "shape": "SHAPE",
+    "dtype": "HYGIENE",
+    "values": "VALUES",
+    "gradients": "GRADIENTS",
+    "refused": "HYGIENE",
+}
+_IMPORTS = (
+    "from manyheads.checks import Layer, assert_gradients_match, assert_matches, "
+    "assert_refused, assert_shape, check, expect\n"
+)
 
 
 def plain() -> dict[str, str]:
-    """Return the statements of each check, by its name. They need SETUP and the attempt's functions."""
+    """Return the statements of each check, by its name. They need SETUP and the attempt's
+    functions.
+    """
     return {
-        f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)") + _PLAIN[kind].format(f=f)
+        f"{f}_{kind}": _drawn(arguments, "torch.randn({}, dtype=torch.float64)")
+        + _PLAIN[kind].format(f=f)
         for f, kind, arguments in CHECKS
     }
 
@@ -84,13 +103,20 @@ def hidden() -> str:
     """Return the file of hidden checks for `course grade`."""
     parts = [_IMPORTS]
     for f, kind, arguments in CHECKS:
-        names = ", ".join(f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple))
+        names = ", ".join(
+            f'"args.{i}"' for i, argument in enumerate(arguments) if isinstance(argument, tuple)
+        )
         body = _drawn(arguments, "draw({})") + _JUDGED[kind].format(f=f, names=names)
-        head = f"@check(points=1, layer=Layer.{_LAYERS[kind]})\ndef test_{f}_{kind}(attempt, reference, draw):\n"
+        head = (
+            f"@check(points=1, layer=Layer.{_LAYERS[kind]})\n"
+            f"def test_{f}_{kind}(attempt, reference, draw):\n"
+        )
         parts.append(f'{head}    """{f}: {kind}"""\n{indent(body, "    ")}')
     return "\n\n".join(parts)
 
 
 def _drawn(arguments: tuple[tuple[int, ...] | int, ...], tensor: str) -> str:
-    drawn = [tensor.format(", ".join(map(str, a))) if isinstance(a, tuple) else str(a) for a in arguments]
+    drawn = [
+        tensor.format(", ".join(map(str, a))) if isinstance(a, tuple) else str(a) for a in arguments
+    ]
     return f"a = [{', '.join(drawn)}]\n"

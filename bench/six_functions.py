@@ -1,4 +1,6 @@
-"""A right attempt at the six functions: what every student hands in, and what every check compares with."""
+"""A right attempt at the six functions: what every student hands in, and what every check compares
+with.
+"""
 
 import math
 

@@ -1,6 +1,8 @@
-"""docs/wrong-view.svg: what the terminal shows a student who has viewed straight to (B, n_head, T, head_dim).
+"""docs/wrong-view.svg: what the terminal shows a student who has viewed straight to
+(B, n_head, T, head_dim).
 
-python -m bench.terminal    runs the commands on an attempt of examples/submitted and draws what they print
+python -m bench.terminal    runs the commands on an attempt of examples/submitted and draws what
+                            they print
 """
 
 from __future__ import annotations
@@ -28,8 +30,14 @@ COLUMNS = 92
 THEME = TerminalTheme(  # every colour at 4.5 to 1 or more on the background
     (12, 12, 12),
     (217, 217, 217),
-    [(*bytes.fromhex(each),) for each in "1a1a1a ff6482 98e024 fd971f 9d8cff ff6ebe 58d1eb c4c5b5".split()],
-    [(*bytes.fromhex(each),) for each in "a5a08c ff6482 98e024 e0d561 9d8cff ff6ebe 58d1eb f6f6ef".split()],
+    [
+        (*bytes.fromhex(each),)
+        for each in "1a1a1a ff6482 98e024 fd971f 9d8cff ff6ebe 58d1eb c4c5b5".split()
+    ],
+    [
+        (*bytes.fromhex(each),)
+        for each in "a5a08c ff6482 98e024 e0d561 9d8cff ff6ebe 58d1eb f6f6ef".split()
+    ],
 )
 FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 
@@ -40,7 +48,12 @@ def picture() -> str:
     for arguments, said in zip(COMMANDS, printed(), strict=True):
         console.print(Text(f"$ course {' '.join(arguments)}", style="bold"))
         console.print(Text.from_ansi(said))
-    return console.export_svg(title="", theme=THEME, code_format=_without_fonts(), unique_id="terminal") + "\n"
+    return (
+        console.export_svg(
+            title="", theme=THEME, code_format=_without_fonts(), unique_id="terminal"
+        )
+        + "\n"
+    )
 
 
 def printed() -> list[str]:
@@ -50,11 +63,23 @@ def printed() -> list[str]:
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as where .venv is activated
-        known = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"PYTHONPATH": str(REPOSITORY), "PATH": path}
-        known |= {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "TTY_INTERACTIVE": "0"}
+        # as where .venv is activated
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        known = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {
+            "PYTHONPATH": str(REPOSITORY),
+            "PATH": path,
+        }
+        known |= {
+            "FORCE_COLOR": "1",
+            "COLUMNS": str(COLUMNS),
+            "TERM": "xterm-256color",
+            "TTY_INTERACTIVE": "0",
+        }
         commands = ([sys.executable, "-m", "manyheads", *arguments] for arguments in COMMANDS)
-        return [subprocess.check_output(command, cwd=folder, env=known, text=True) for command in commands]
+        return [
+            subprocess.check_output(command, cwd=folder, env=known, text=True)
+            for command in commands
+        ]
 
 
 def _without_fonts() -> str:

@@ -1,4 +1,6 @@
-"""The result of grading one submission: the contract between the judge and everything that reads results."""
+"""The result of grading one submission: the contract between the judge and everything that reads
+results.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,10 @@ State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined",
 class CheckResult(_Model):
     """The outcome of one check for one attempt.
 
-    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is not graded. At home: not asked yet.
-    function: the function or class that the check asks; of several the one where it failed, "" where it passed.
+    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is
+        not graded. At home: not asked yet.
+    function: the function or class that the check asks; of several the one where it failed, ""
+        where it passed.
     """
 
     id: str
@@ -42,7 +46,8 @@ class CheckResult(_Model):
 class Diagnosed(_Model):
     """A misconception that explains an attempt's answers.
 
-    alternatives: ids of others that give the same answers; alternative_titles: their titles, which a student reads.
+    alternatives: ids of others that give the same answers; alternative_titles: their titles, which
+        a student reads.
     function: the function or class where it was found; "" where it is about the whole file.
     also_in: other functions that have the same mistake and no other.
     """
@@ -59,12 +64,14 @@ class Diagnosed(_Model):
 class FunctionResult(_Model):
     """One of the functions and classes that an exercise asks for.
 
-    state: "waiting" where it fails and uses a function that is wrong or not written; "so_far" where it is right in what
-    was asked, and a check that asks it, too, stopped at another function; "undefined" where the file has no such name;
-    "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
+    state: "waiting" where it fails and uses a function that is wrong or not written; "so_far" where
+    it is right in what was asked, and a check that asks it, too, stopped at another function;
+    "undefined" where the file has no such name; "unrun" where the notebook's cell has not run;
+    "unseen" where no check has asked it.
     waits_for: of one that is waiting or right so far, that other function.
-    check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
-    what the stub has left beside what is written there; of one that is undefined, where it stands and why it is not seen.
+    check, evidence: of one that is wrong, the title of the first check that saw it, and what it
+    saw; of one that is unwritten, what the stub has left beside what is written there; of one that
+    is undefined, where it stands and why it is not seen.
     near: of one that is undefined, a name of the file that may be meant.
     """
 
@@ -82,7 +89,8 @@ MOST_LINES = 2  # where more lines than these could be mended, none of them is t
 class ProvedLine(_Model):
     """A line of the attempt where one small edit makes every check pass.
 
-    cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it; else 0.
+    cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it;
+        else 0.
     edit: for the instructor alone: the line before and after. What students get holds none.
     """
 
@@ -94,7 +102,11 @@ class ProvedLine(_Model):
     @property
     def place(self) -> str:
         """The place in words: line 23, or line 5 of code cell 3."""
-        return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
+        return (
+            f"line {self.line_in_cell} of code cell {self.cell}"
+            if self.cell
+            else f"line {self.line}"
+        )
 
 
 Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
@@ -116,7 +128,8 @@ class Adjustment(_Model):
 class HandedIn(_Model):
     """When a submission was handed in, and who says so.
 
-    late: the platform says that it was late, and not when. Where there is neither, it says that it was in time.
+    late: the platform says that it was late, and not when. Where there is neither, it says that it
+        was in time.
     """
 
     source: str
@@ -128,18 +141,22 @@ class ExerciseResult(_Model):
     """The result of one attempt.
 
     Attributes:
-        score: None where it is not graded, because the grader itself failed, or nobody can read what was handed in.
+        score: None where it is not graded, because the grader itself failed, or nobody can read
+            what was handed in.
         diagnosis: the misconceptions that explain it, most likely first.
-        also: misconceptions that are proved, but do not explain why the values are wrong, which nothing does.
+        also: misconceptions that are proved, but do not explain why the values are wrong, which
+            nothing does.
         lines: where it goes wrong, as far as that is proved.
         note: which file counts, where more than one was handed in.
-        functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
+        functions: what is asked for, in the order of the file; empty where the attempt could not be
+            asked anything.
         unseen: how many of the points only grading asks, for `course check` cannot see them.
         unseen_checks: titles of these.
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
         excused: whether it counts for nothing, by a decision.
         not_readable: names of what was handed in and cannot be read, where nothing else was.
-        answers: a digest of the wrong answers to public calls: who shares it made the same mistake, named or not.
+        answers: a digest of the wrong answers to public calls: who shares it made the same mistake,
+            named or not.
         digest: of the file that was graded, by which a question about it finds it again.
     """
 
@@ -173,7 +190,11 @@ class ExerciseResult(_Model):
     @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
-        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))
+        return tuple(
+            each.name
+            for each in self.functions
+            if each.state in ("unwritten", "undefined", "unrun")
+        )
 
 
 class Result(_Model):
@@ -198,13 +219,21 @@ class Result(_Model):
 
     @property
     def possible(self) -> float:
-        """The points that there are, those of excused exercises among them, which max_score leaves out."""
-        return self.max_score + sum(exercise.max_score for exercise in self.exercises if exercise.excused)
+        """The points that there are, those of excused exercises among them, which max_score leaves
+        out.
+        """
+        return self.max_score + sum(
+            exercise.max_score for exercise in self.exercises if exercise.excused
+        )
 
     @property
     def not_graded(self) -> tuple[str, ...]:
         """The ids of the exercises that count and are not graded."""
-        return tuple(exercise.id for exercise in self.exercises if not exercise.is_graded and not exercise.excused)
+        return tuple(
+            exercise.id
+            for exercise in self.exercises
+            if not exercise.is_graded and not exercise.excused
+        )
 
     @property
     def is_excused(self) -> bool:
@@ -213,18 +242,23 @@ class Result(_Model):
 
     @property
     def scaled_score(self) -> float | None:
-        """The score out of `possible`, for gradebooks in which an assignment has the same points for everybody."""
+        """The score out of `possible`, for gradebooks in which an assignment has the same points
+        for everybody.
+        """
         if self.score is None or self.possible == self.max_score:
             return self.score
         return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
 
 
-# Behind the name of something that could be read, but whose name or place says of no exercise that it is an attempt at it.
+# Behind the name of something that could be read, but whose name or place says of no exercise that
+# it is an attempt at it.
 NOT_AS_IT_IS = ", which is not graded as it is"
 
 
 def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
-    """Return the names of what was handed in and has no points, and why: "not readable" or "not graded as it is"."""
+    """Return the names of what was handed in and has no points, and why: "not readable" or "not
+    graded as it is".
+    """
     names = list(not_readable)
     if names and all(name.endswith(NOT_AS_IT_IS) for name in names):
         return ", ".join(name.removesuffix(NOT_AS_IT_IS) for name in names), "not graded as it is"
@@ -232,7 +266,9 @@ def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
 
 
 def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
-    """Return the result without points for what is missing, where files of these names cannot be read: it may be in them."""
+    """Return the result without points for what is missing, where files of these names cannot
+    be read: it may be in them.
+    """
     if not names:
         return result
     listed, reason = names_and_reason(names)
@@ -240,8 +276,16 @@ def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
     exercises = []
     for each in result.exercises:
         if all(check.outcome == "missing" for check in each.checks):
-            checks = [c.model_copy(update={"outcome": "skipped", "evidence": evidence}) for c in each.checks]
-            changed = {"score": None, "checks": tuple(checks), "diagnosis": (), "not_readable": names}
+            checks = [
+                c.model_copy(update={"outcome": "skipped", "evidence": evidence})
+                for c in each.checks
+            ]
+            changed = {
+                "score": None,
+                "checks": tuple(checks),
+                "diagnosis": (),
+                "not_readable": names,
+            }
             each = each.model_copy(update=changed)
         exercises.append(each)
     return with_total(result, exercises)
@@ -257,16 +301,25 @@ def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
     """Return the result with these exercises, and the points of those that count."""
     every = tuple(exercises)
     counting = [each for each in every if not each.excused]
-    score, most = total_of(exercise.score for exercise in counting), sum(exercise.max_score for exercise in counting)
+    score, most = (
+        total_of(exercise.score for exercise in counting),
+        sum(exercise.max_score for exercise in counting),
+    )
     return result.model_copy(update={"exercises": every, "score": score, "max_score": most})
 
 
 class ResultsError(CourseFault):
-    """A folder holds no results, or one of its files is not a result. The text ends with what to do next."""
+    """A folder holds no results, or one of its files is not a result.
+
+    The text ends with what to do next.
+    """
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Return every result in a folder, ordered by student. Raises ResultsError where there is none or one cannot be read."""
+    """Return every result in a folder, ordered by student.
+
+    Raises ResultsError where there is none or one cannot be read.
+    """
     results, broken = read_results_and_errors(folder)
     if broken:
         raise broken[0]
@@ -274,17 +327,26 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsError]]:
-    """Return every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
+    """Return every result that can be read, and an error for every file that cannot.
+
+    Raises ResultsError if there are no files.
+    """
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
-        raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")
+        raise ResultsError(
+            f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}"
+        )
     results: list[Result] = []
     broken: list[ResultsError] = []
     for path in paths:
         try:
             results.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
-            broken.append(ResultsError(f"{path} is no result of this version. Next: course grade again, or remove it"))
+            broken.append(
+                ResultsError(
+                    f"{path} is no result of this version. Next: course grade again, or remove it"
+                )
+            )
     return results, broken
 
 
@@ -299,7 +361,9 @@ def result_path(folder: Path, student: str, assignment: str) -> Path:
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json whole or not at all, whatever happens: a crash, a power cut."""
+    """Write DIR/<student>/<assignment>.json whole or not at all, whatever happens: a crash, a power
+    cut.
+    """
     path = result_path(folder, result.student, result.assignment)
     write_whole(path, f"{result.model_dump_json(indent=1)}\n".encode(), durable=True)
     return path

@@ -1,4 +1,7 @@
-"""The JSON Schemas that ship with the project, generated from its models. `python -m manyheads.schemas` writes them."""
+"""The JSON Schemas that ship with the project, generated from its models.
+
+`python -m manyheads.schemas` writes them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ SCHEMAS: dict[Path, type[BaseModel]] = {
 
 def schema_text(model: type[BaseModel]) -> str:
     """Return the text of the schema's file."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(),
+    }
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 

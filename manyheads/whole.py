@@ -11,14 +11,17 @@ from .errors import CourseFault
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Write the file, with its folder. Whatever stops this leaves the file as it was, and nothing beside it.
+    """Write the file, with its folder.
+
+    Whatever stops this leaves the file as it was, and nothing beside it.
 
     durable: a power cut is among what may stop it; then the disk is waited for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        partial.unlink(missing_ok=True)  # of a process that died with this number; a link would lead elsewhere
+        # of a process that died with this number; a link would lead elsewhere
+        partial.unlink(missing_ok=True)
         with naming(path), partial.open("xb") as file:
             file.write(content)
             if durable:
@@ -32,7 +35,9 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say where."""
+    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say
+    where.
+    """
     try:
         yield
     except OSError as error:
@@ -46,4 +51,6 @@ def told_where(path: Path, following: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
+        raise CourseFault(
+            f"{path} cannot be written ({error.strerror}). Next: {following}"
+        ) from None

@@ -20,17 +20,33 @@ def installed_browser() -> str | None:
 
 
 class Browser:
-    """Chromium without a window, spoken to over two pipes (the DevTools protocol). One page, opened again and again."""
+    """Chromium without a window, spoken to over two pipes (the DevTools protocol). One page, opened
+    again and again.
+    """
 
     def __init__(self, program: str, profile: Path) -> None:
         """Start it. `profile`: an empty folder of its own."""
         theirs_in, self._out = _high(os.pipe())
         self._in, theirs_out = _high(os.pipe())
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
-        command = [program, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ]
+        command = [
+            program,
+            *options,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
         pipes = [(os.POSIX_SPAWN_DUP2, theirs_in, 3), (os.POSIX_SPAWN_DUP2, theirs_out, 4)]
         silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
-        self._pid = os.posix_spawnp(program, command, os.environ, file_actions=[*pipes, silent], setsid=True)
+        self._pid = os.posix_spawnp(
+            program, command, os.environ, file_actions=[*pipes, silent], setsid=True
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self._buffer, self._last, self._session = b"", 0, ""
@@ -38,7 +54,9 @@ class Browser:
         self.complaints: list[object] = []
         self._loaded = False
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
@@ -53,12 +71,16 @@ class Browser:
 
     def js(self, expression: str) -> object:
         """The value of an expression in the page."""
-        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def until(self, expression: str, seconds: float = PATIENCE) -> object:
-        """The value of an expression in the page, once it is true; of an element, that it is there."""
+        """The value of an expression in the page, once it is true; of an element, that it is
+        there.
+        """
         deadline = time.monotonic() + seconds
         while not (value := self.js(f"(found => found instanceof Node || found)({expression})")):
             assert time.monotonic() < deadline, f"not within {seconds:g} s: {expression}"
@@ -74,10 +96,19 @@ class Browser:
         """Press a key and let it go."""
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
-            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
+            self.ask(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                **text,
+            )
 
     def press_until(self, key: str, code: int, expression: str) -> None:
-        """Press a key again and again until an expression of the page is true: a busy browser drops a key at times."""
+        """Press a key again and again until an expression of the page is true: a busy browser drops
+        a key at times.
+        """
         deadline = time.monotonic() + PATIENCE
         while not self.js(expression):
             assert time.monotonic() < deadline, f"{key} does not lead to {expression}"

@@ -1,4 +1,6 @@
-"""What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs it."""
+"""What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs
+it.
+"""
 
 import fcntl
 import os
@@ -14,7 +16,8 @@ from typing import Any
 import pytest
 import torch
 
-import manyheads.authoring.stub_notebook  # noqa: F401, before any test imports them in twice the time
+# before any test imports them in twice the time
+import manyheads.authoring.stub_notebook  # noqa: F401
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from tests.browser import Browser, installed_browser
@@ -28,9 +31,12 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is started for all."""
+    """Let the shell know the command `course`, let Ctrl-C reach what tests start, and share what is
+    started for all.
+    """
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as `make test &` begins: every child would inherit that
+    # as `make test &` begins: every child would inherit that
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if servers := getattr(config, "workerinput", {}).get("warm"):  # this is a worker
         use(servers)
@@ -38,13 +44,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Where workers run the whole suite, they share what takes seconds to import. It imports while they collect tests."""
+    """Where workers run the whole suite, they share what takes seconds to import. It imports while
+    they collect tests.
+    """
     if node.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         node.workerinput["warm"] = start_for_all()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file of journeys alone is left out before it is imported, where journeys are: some import nbgrader or dask."""
+    """A file of journeys alone is left out before it is imported, where journeys are: some import
+    nbgrader or dask.
+    """
     if not collection_path.match("test_*.py"):
         return None
     marked = OF_ONE_KIND.search(collection_path.read_text(encoding="utf-8"))
@@ -58,10 +68,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What needs a box is skipped where bubblewrap is not installed."""
     report = yield
-    if report.failed and shutil.which("bwrap") is None and NO_BOX in f"{report.longrepr}{report.sections}":
+    if (
+        report.failed
+        and shutil.which("bwrap") is None
+        and NO_BOX in f"{report.longrepr}{report.sections}"
+    ):
         report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1] or 0, NO_BOX)
     return report
 
@@ -111,7 +127,9 @@ def box(tiny: Course) -> Iterator[Box]:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
-    """Make a folder once, whichever of pytest-xdist's workers asks first. It is to be looked at, and never worked in."""
+    """Make a folder once, whichever of pytest-xdist's workers asks first. It is to be looked at,
+    and never worked in.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
 
@@ -128,10 +146,13 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
     return folder
 
 
-@pytest.fixture(scope="module")  # of its own for each: what a page left open goes on asking for is nobody else's
+# of its own for each: what a page left open goes on asking for is nobody else's
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real browser; without one, its tests are skipped and say so."""
-    program = installed_browser() or pytest.skip("no Chromium or Chrome is installed: no browser shows a page")
+    program = installed_browser() or pytest.skip(
+        "no Chromium or Chrome is installed: no browser shows a page"
+    )
     opened = Browser(program, tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
@@ -145,13 +166,26 @@ def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run_course(tmp_path: Path) -> Run:
-    """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
+    """Run `course` with these arguments, in a folder without a course unless `cwd` says
+    otherwise.
+    """
 
-    def run(*arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}
+    ) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
-        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **env}
-        if not any(name.startswith("PYTHON") for name in env):  # which an interpreter reads as it starts
+        environment = {
+            **os.environ,
+            "COLUMNS": "100",
+            "PYTHONPATH": str(REPOSITORY),
+            "NO_COLOR": "1",
+            **env,
+        }
+        # which an interpreter reads as it starts
+        if not any(name.startswith("PYTHON") for name in env):
             return run_warm("manyheads", command[3:], cwd, environment)
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run

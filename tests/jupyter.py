@@ -1,4 +1,6 @@
-"""A Jupyter server on this machine alone, as an instructor or a student has one: its own home, a folder, a token."""
+"""A Jupyter server on this machine alone, as an instructor or a student has one: its own home, a
+folder, a token.
+"""
 
 import os
 import signal
@@ -19,15 +21,35 @@ REPOSITORY = Path(__file__).parents[1]
 
 @contextmanager
 def jupyter(folder: Path, home: Path, engine: Path = REPOSITORY) -> Iterator[str]:
-    """The address of a server in this folder. `home`: an empty folder; `engine`: where its kernels find the engine."""
+    """The address of a server in this folder. `home`: an empty folder; `engine`: where its kernels
+    find the engine.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
-    command += ["--LabApp.expose_app_in_browser=True"]  # window.jupyterapp, whose commands a test can run
-    command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
-    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(engine), "OMP_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+    ]
+    # window.jupyterapp, whose commands a test can run
+    command += ["--LabApp.expose_app_in_browser=True"]
+    command += [
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={folder}",
+    ]
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "PYTHONPATH": str(engine),
+        "OMP_NUM_THREADS": "1",
+    }
     with (home / "server.log").open("w") as log:
         own = {"cwd": folder, "env": environment, "start_new_session": True}
         server = subprocess.Popen(command, stdout=log, stderr=log, **own)

@@ -1,4 +1,6 @@
-"""What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
+"""What tests are made of: copies of courses, attempts, and results with what a test does not ask
+about filled in.
+"""
 
 import io
 import json
@@ -25,7 +27,8 @@ TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 BY_SUMS = (
-    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n"
+    "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 )
 CLASS = {
     "ada": BY_SUMS,
@@ -47,18 +50,26 @@ def run(
     """Run a program that finds this repository, tell it this, and hear it out."""
     known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
     given = [*map(str, command)]
-    return subprocess.run(given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False
+    )
 
 
 def start(*command: object, **options: Any) -> subprocess.Popen[str]:
-    """Start a program that finds this repository, as the leader of a process group of its own; its words go one way."""
+    """Start a program that finds this repository, as the leader of a process group of its own; its
+    words go one way.
+    """
     known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen([*map(str, command)], env=known, start_new_session=True, **said, **options)
+    return subprocess.Popen(
+        [*map(str, command)], env=known, start_new_session=True, **said, **options
+    )
 
 
 def git(folder: Path, *arguments: str, at: str = "") -> str:
-    """What git says, with nobody's configuration. at: the time of a commit, which is now where it is not given."""
+    """What git says, with nobody's configuration. at: the time of a commit, which is now where it
+    is not given.
+    """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
     for who in ("AUTHOR", "COMMITTER"):
         own |= {
@@ -66,17 +77,30 @@ def git(folder: Path, *arguments: str, at: str = "") -> str:
             f"GIT_{who}_EMAIL": "school@example.org",
             **({f"GIT_{who}_DATE": at} if at else {}),
         }
-    command = ["git", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", *arguments]
+    command = [
+        "git",
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "protocol.file.allow=always",
+        *arguments,
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, env=own, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
 
 
-def replies(box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0) -> list[Reply]:
-    """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
+def replies(
+    box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0
+) -> list[Reply]:
+    """What an attempt in a process of its own answers to these calls; where there are none, to
+    being loaded.
+    """
     connection = box.attempt(limits)
     try:
-        loaded = connection.ask(Load(load, "attempt.py") if isinstance(load, str) else load, max(seconds, 20.0))
+        loaded = connection.ask(
+            Load(load, "attempt.py") if isinstance(load, str) else load, max(seconds, 20.0)
+        )
         assert loaded.raised is None, loaded.raised
         return [connection.ask(call, seconds) for call in calls] or [loaded]
     finally:
@@ -89,11 +113,19 @@ def copy_course(source: Path, target: Path) -> Path:
 
 
 def with_last_mean(folder: Path) -> Path:
-    """Add a second exercise to a copy of the tiny course: the first one under another name, not released."""
+    """Add a second exercise to a copy of the tiny course: the first one under another name, not
+    released.
+    """
     scripts = [f"{room}/averages/01_running_mean.py" for room in ("solutions", "exercises")]
-    for first in [*scripts, "grader/checks/test_running_mean.py", "grader/misconceptions/running_mean.py"]:
+    for first in [
+        *scripts,
+        "grader/checks/test_running_mean.py",
+        "grader/misconceptions/running_mean.py",
+    ]:
         text = (folder / first).read_text(encoding="utf-8").replace("running_mean", "last_mean")
-        (folder / first.replace("01_running", "02_last").replace("running", "last")).write_text(text, encoding="utf-8")
+        (folder / first.replace("01_running", "02_last").replace("running", "last")).write_text(
+            text, encoding="utf-8"
+        )
     course = folder / "course.yaml"
     text = course.read_text(encoding="utf-8")
     row = text[text.index("      - id: running_mean") :]
@@ -103,13 +135,19 @@ def with_last_mean(folder: Path) -> Path:
 
 def notebook(*sources: object) -> str:
     """A notebook's text with these code cells."""
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources
+    ]
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def content(folder: Path) -> dict[str, bytes]:
     """Every file of a folder, by its path there, without what git and Python keep."""
-    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and not {".git", "__pycache__"} & {*p.parts})
+    files = (
+        p
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and not {".git", "__pycache__"} & {*p.parts}
+    )
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
 
@@ -149,7 +187,9 @@ def add(name: str, text: str) -> Callable[[Path], object]:
 
 
 def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:
-    """A folder of submissions to the tiny course. Each says whose it is: the same text would be judged once."""
+    """A folder of submissions to the tiny course. Each says whose it is: the same text would be
+    judged once.
+    """
     for student, source in attempts.items():
         path = folder / student / "averages" / "01_running_mean.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,26 +198,46 @@ def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:
     return folder
 
 
-def check(id_: str, score: float = 0, most: float = 1, outcome: Outcome = "failed", **more: Any) -> CheckResult:
+def check(
+    id_: str, score: float = 0, most: float = 1, outcome: Outcome = "failed", **more: Any
+) -> CheckResult:
     """With all its points it passed, whatever `outcome` says. The title is its id."""
-    fields = {"id": id_, "title": id_, "outcome": "passed" if score == most else outcome, "score": score}
+    fields = {
+        "id": id_,
+        "title": id_,
+        "outcome": "passed" if score == most else outcome,
+        "score": score,
+    }
     return CheckResult(**{**fields, "max_score": most, **more})
 
 
 def exercise(id_: str, *checks: CheckResult, **more: Any) -> ExerciseResult:
     """Its points are those of its checks."""
     score, most = sum(check.score for check in checks), sum(check.max_score for check in checks)
-    return ExerciseResult(**{"id": id_, "score": score, "max_score": most, "checks": checks, **more})
+    return ExerciseResult(
+        **{"id": id_, "score": score, "max_score": most, "checks": checks, **more}
+    )
 
 
-def result(student: str, *exercises: ExerciseResult, assignment: str = "averages", **more: Any) -> Result:
+def result(
+    student: str, *exercises: ExerciseResult, assignment: str = "averages", **more: Any
+) -> Result:
     """Its points are those of its exercises."""
-    fields = {"student": student, "assignment": assignment, "score": 0, "max_score": 0, "device": "cpu", "seed": 0}
+    fields = {
+        "student": student,
+        "assignment": assignment,
+        "score": 0,
+        "max_score": 0,
+        "device": "cpu",
+        "seed": 0,
+    }
     empty = Result(**{**fields, "isolation": "namespaces", "versions": {}, "exercises": ()})
     return with_total(empty, exercises).model_copy(update=more)
 
 
-def printed(rendered: RenderableType, width: int = 100, soft_wrap: bool = False, **options: Any) -> list[str]:
+def printed(
+    rendered: RenderableType, width: int = 100, soft_wrap: bool = False, **options: Any
+) -> list[str]:
     """The lines that a terminal shows of this, without blanks at the ends."""
     said = io.StringIO()
     Console(file=said, width=width, highlight=False, **options).print(rendered, soft_wrap=soft_wrap)
@@ -185,5 +245,9 @@ def printed(rendered: RenderableType, width: int = 100, soft_wrap: bool = False,
 
 
 def besides_progress(stderr: str) -> str:
-    """What a command said on stderr besides its progress, of which a busy machine writes more lines."""
-    return "".join(line for line in stderr.splitlines(True) if not re.match(r"(grading|recording): \d+ ", line))
+    """What a command said on stderr besides its progress, of which a busy machine writes more
+    lines.
+    """
+    return "".join(
+        line for line in stderr.splitlines(True) if not re.match(r"(grading|recording): \d+ ", line)
+    )

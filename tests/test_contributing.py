@@ -1,4 +1,6 @@
-"""CONTRIBUTING's table names every place: whoever adds something and forgets one is told here, or by the tests of its row."""
+"""CONTRIBUTING's table names every place: whoever adds something and forgets one is told here, or
+by the tests of its row.
+"""
 
 import ast
 import re
@@ -19,14 +21,25 @@ ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
 
 def functions(folder: str) -> list[tuple[str, ast.FunctionDef]]:
     """The public functions of a room, each with its file."""
-    found = [(path.name, n) for path in (ENGINE / folder).glob("*.py") for n in ast.parse(path.read_text()).body]
-    return [(name, node) for name, node in found if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+    found = [
+        (path.name, n)
+        for path in (ENGINE / folder).glob("*.py")
+        for n in ast.parse(path.read_text()).body
+    ]
+    return [
+        (name, node)
+        for name, node in found
+        if isinstance(node, ast.FunctionDef) and node.name[0] != "_"
+    ]
 
 
 def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
     names = {*FORMATS, "gradescope"}
     assert {*get_args(command.Format)} == names
-    texts = {"the help of export": command.export.__doc__ or "", "docs/reports.md": (DOCS / "reports.md").read_text()}
+    texts = {
+        "the help of export": command.export.__doc__ or "",
+        "docs/reports.md": (DOCS / "reports.md").read_text(),
+    }
     missing = {where: names_missing_in(text, names) for where, text in texts.items()}
     assert not any(missing.values()), missing
 
@@ -39,9 +52,16 @@ def names_missing_in(text: str, names: set[str]) -> list[str]:
 def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
     platforms = [row.platform for row in ROWS]
     table = re.findall(r"^\| (\w+) ", (DOCS / "collect.md").read_text(), re.MULTILINE)
-    cases = "".join((ROOT / "tests" / "submission" / name).read_text() for name in ("conftest.py", "test_platforms.py"))
-    assert [name for name in platforms if name not in table] == [], "these have no row in docs/collect.md"
-    assert [name for name in platforms if f'"{name}"' not in cases] == [], "these have no case in tests/submission"
+    cases = "".join(
+        (ROOT / "tests" / "submission" / name).read_text()
+        for name in ("conftest.py", "test_platforms.py")
+    )
+    assert [name for name in platforms if name not in table] == [], (
+        "these have no row in docs/collect.md"
+    )
+    assert [name for name in platforms if f'"{name}"' not in cases] == [], (
+        "these have no case in tests/submission"
+    )
 
 
 def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_rule() -> None:
@@ -50,31 +70,56 @@ def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_r
 
 
 def test_every_rule_of_edits_is_tried() -> None:
-    rules = {node.name for _, node in functions("lines") if node.returns and ast.unparse(node.returns) == "Changes"}
-    assert rules - {"arguments"} == {rule.__name__ for rule in RULES}  # arguments: a part of `gates`
+    rules = {
+        node.name
+        for _, node in functions("lines")
+        if node.returns and ast.unparse(node.returns) == "Changes"
+    }
+    # arguments: a part of `gates`
+    assert rules - {"arguments"} == {rule.__name__ for rule in RULES}
 
 
 def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> None:
-    rules = [(file, node) for file, node in functions("diagnosis") if re.search(r"\bRow\b", ast.unparse(node.args))]
+    rules = [
+        (file, node)
+        for file, node in functions("diagnosis")
+        if re.search(r"\bRow\b", ast.unparse(node.args))
+    ]
     page, callers = (DOCS / "diagnosis.md").read_text(), ("diagnose.py", "explain_row.py")
     asked = "".join((ENGINE / "diagnosis" / name).read_text() for name in callers)
     assert rules
-    assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == [], "docs/diagnosis.md names no such file"
-    unasked = [file for file, _ in rules if file not in callers and f"from .{file[:-3]} import" not in asked]
+    assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == [], (
+        "docs/diagnosis.md names no such file"
+    )
+    unasked = [
+        file
+        for file, _ in rules
+        if file not in callers and f"from .{file[:-3]} import" not in asked
+    ]
     assert unasked == [], f"{' and '.join(callers)} import nothing of these"
 
 
 def test_the_worker_fills_every_field_of_a_reply() -> None:
     """One that is forgotten has its default for ever."""
     worker = ENGINE / "box" / "worker"
-    classes = [n for n in ast.parse((worker / "answers.py").read_text()).body if isinstance(n, ast.ClassDef)]
-    fields = {c.name: [n.target.id for n in c.body if isinstance(n, ast.AnnAssign)] for c in classes}  # type: ignore[union-attr]
+    classes = [
+        n
+        for n in ast.parse((worker / "answers.py").read_text()).body
+        if isinstance(n, ast.ClassDef)
+    ]
+    fields = {
+        c.name: [n.target.id for n in c.body if isinstance(n, ast.AnnAssign)] for c in classes
+    }  # type: ignore[union-attr]
     filled = {("Raised", "in_written")}  # which the judge reads from the text
-    for node in (node for path in worker.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))):
+    for node in (
+        node for path in worker.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+    ):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             names = fields.get(node.func.id, [])[: len(node.args)]
             for name in (*names, *(keyword.arg for keyword in node.keywords)):
-                filled |= {(each, name) for each in ([node.func.id] if node.func.id in fields else fields)}
+                filled |= {
+                    (each, name) for each in ([node.func.id] if node.func.id in fields else fields)
+                }
     wanted = {(name, field) for name, own in fields.items() for field in own if name != "Between"}
     assert wanted - filled == set()
 
@@ -83,5 +128,9 @@ def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     required = {re.split(r"[<>=]", requirement)[0] for requirement in needed}
-    assert [package for package in PACKAGES if package not in required] == [], "pyproject.toml does not need these"
-    assert [package for package in PACKAGES if package not in pinned] == [], "constraints.txt does not pin these"
+    assert [package for package in PACKAGES if package not in required] == [], (
+        "pyproject.toml does not need these"
+    )
+    assert [package for package in PACKAGES if package not in pinned] == [], (
+        "constraints.txt does not pin these"
+    )

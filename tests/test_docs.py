@@ -1,4 +1,6 @@
-"""The pages in docs/ and the README name what there is, and have short sentences. architecture.md misses no room."""
+"""The pages in docs/ and the README name what there is, and have short sentences. architecture.md
+misses no room.
+"""
 
 import ast
 import re
@@ -13,19 +15,24 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")  # pages name an engine's file by its room, too
-FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}  # of projects that a page cites
+# pages name an engine's file by its room, too
+ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")
+# of projects that a page cites
+FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SOURCE = re.compile(r"[\w-]+(/[\w-]+)*/[\w-]+\.(py|yml|json|css)")
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)+")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.(?!yaml|json|md)[A-Za-z_]\w*)?")
-_EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")  # the exercise that a page makes up
+# the exercise that a page makes up
+_EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def missing(page: Path, text: str) -> Iterator[str]:
-    """What this text of a page names and is not there: files, headings, and what architecture.md says of the file before it."""
+    """What this text of a page names and is not there: files, headings, and what architecture.md
+    says of the file before it.
+    """
     strict = page == ARCHITECTURE
     for line in text.splitlines():
         names, quoted = None, _QUOTED.findall(line)  # those of the file before, on the same line
@@ -49,13 +56,19 @@ def missing(page: Path, text: str) -> Iterator[str]:
 
 
 def defined_in(file: Path) -> set[str]:
-    """The functions, classes and constants at the top of a module, and the classes' methods as `Class.method`."""
+    """The functions, classes and constants at the top of a module, and the classes' methods as
+    `Class.method`.
+    """
     found: set[str] = set()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+            found |= {
+                f"{node.name}.{part.name}"
+                for part in node.body
+                if isinstance(part, ast.FunctionDef)
+            }
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found |= {target.id for target in targets if isinstance(target, ast.Name)}
@@ -73,29 +86,54 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert list(missing(page, page.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize(("page", "text", "name"), [
-    pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
-    pytest.param("faq", "run `python tests/none/test_it.py > x`", "tests/none/test_it.py", id="a file in a command"),
-    pytest.param("faq", "[more](nowhere.md)", "nowhere.md", id="a page"),
-    pytest.param("faq", "[more](threat-model.md#no-such-part)", "threat-model.md#no-such-part", id="a heading"),
-    pytest.param("architecture", "`manyheads/errors.py` `spell`", "spell", id="a function of no file"),
-    pytest.param("architecture", "`manyheads/result.py` `Result.go`", "Result.go", id="a method of none"),
-    pytest.param("architecture", "call `grade` first", "grade", id="a function without its file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "text", "name"),
+    [
+        pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
+        pytest.param(
+            "faq",
+            "run `python tests/none/test_it.py > x`",
+            "tests/none/test_it.py",
+            id="a file in a command",
+        ),
+        pytest.param("faq", "[more](nowhere.md)", "nowhere.md", id="a page"),
+        pytest.param(
+            "faq",
+            "[more](threat-model.md#no-such-part)",
+            "threat-model.md#no-such-part",
+            id="a heading",
+        ),
+        pytest.param(
+            "architecture", "`manyheads/errors.py` `spell`", "spell", id="a function of no file"
+        ),
+        pytest.param(
+            "architecture", "`manyheads/result.py` `Result.go`", "Result.go", id="a method of none"
+        ),
+        pytest.param(
+            "architecture", "call `grade` first", "grade", id="a function without its file"
+        ),
+    ],
+)
 def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
     assert list(missing(ROOT / "docs" / f"{page}.md", text)) == [name]
 
 
 MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten
-_NO_SENTENCE = re.compile(r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
+_NO_SENTENCE = re.compile(
+    r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL
+)
 _BLOCK = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) |\||^\|?[-| :]+$", re.MULTILINE)
 
 
 def lengths(text: str) -> list[int]:
-    """Return how many words each sentence of a page has; a cell of a table and an item of a list end one."""
+    """Return how many words each sentence of a page has; a cell of a table and an item of a list
+    end one.
+    """
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", _NO_SENTENCE.sub("\n\n", text))
     blocks = (re.sub(r"`[^`]*`", "code", " ".join(block.split())) for block in _BLOCK.split(text))
-    sentences = (sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block))
+    sentences = (
+        sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block)
+    )
     counts = (len(re.findall(r"[\w'’/√·-]+", sentence)) for sentence in sentences)
     return sorted(count for count in counts if count > 2)
 
@@ -108,7 +146,10 @@ def test_a_page_has_short_sentences(page: Path) -> None:
 
 
 def test_words_are_counted_by_sentence_cell_and_item() -> None:
-    text = "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n| a b c d | e |\n|---|---|\n"
+    text = (
+        "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n"
+        "| a b c d | e |\n|---|---|\n"
+    )
     assert lengths(text) == [3, 3, 4, 4]
 
 
@@ -117,10 +158,14 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
         assert len(page.read_text(encoding="utf-8").splitlines()) <= most
 
 
-def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> None:
-    rooms = re.findall(r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {*rooms} == {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")} | {
-        "box/worker"
-    }
+def test_every_room_of_the_engine_is_on_the_page_in_the_order_in_which_they_import_one_another() -> (  # noqa: E501
+    None
+):
+    rooms = re.findall(
+        r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {*rooms} == {
+        path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")
+    } | {"box/worker"}
     named = [room.replace("/", ".") for room in rooms]
     assert named == [room for room in ROOMS if room in named]

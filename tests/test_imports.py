@@ -11,9 +11,28 @@ import pytest
 ENGINE = Path(__file__).parents[1] / "manyheads"
 # Each room imports from rooms before it alone: data flows one way, and so do imports.
 ROOMS = (
-    "errors", "visible", "judges_python", "whole", "result", "box.worker", "box", "course", "submission", "checks", "diagnosis", "lines", "judge", "student",
-    "report", "schemas", "authoring", "platforms", "notebook", "cli", "__main__",
-)  # fmt: skip
+    "errors",
+    "visible",
+    "judges_python",
+    "whole",
+    "result",
+    "box.worker",
+    "box",
+    "course",
+    "submission",
+    "checks",
+    "diagnosis",
+    "lines",
+    "judge",
+    "student",
+    "report",
+    "schemas",
+    "authoring",
+    "platforms",
+    "notebook",
+    "cli",
+    "__main__",
+)
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -28,15 +47,22 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of `known` that this one imports, also within a function, where a cycle is only put off."""
+    """The modules of `known` that this one imports, also within a function, where a cycle is only
+    put off.
+    """
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
-            found.update(inner if (inner := f"{source}.{alias.name}") in known else source for alias in node.names)
+            source = resolve_name(
+                "." * node.level + (node.module or ""), package if node.level else None
+            )
+            found.update(
+                inner if (inner := f"{source}.{alias.name}") in known else source
+                for alias in node.names
+            )
     return found & known.keys() - {name}
 
 
@@ -44,7 +70,9 @@ def cycle_in(root: Path) -> list[str]:
     """A cycle of imports, each module before one that it imports; empty where there is none."""
     known = modules(root)
     try:
-        TopologicalSorter({name: imported(name, path, known) for name, path in known.items()}).prepare()
+        TopologicalSorter(
+            {name: imported(name, path, known) for name, path in known.items()}
+        ).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1]
         return cycle
@@ -76,11 +104,17 @@ def test_no_room_imports_from_a_later_one() -> None:
 
 def test_an_import_from_a_later_room_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "engine"
-    for name, text in {"box": "", "judge": "from ..box import a", "report": "from ..judge import a"}.items():
+    for name, text in {
+        "box": "",
+        "judge": "from ..box import a",
+        "report": "from ..judge import a",
+    }.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "a.py").write_text(text)
     assert upward_in(folder, ("box", "judge", "report")) == []
-    assert upward_in(folder, ("box", "report", "judge")) == ["engine.report.a imports engine.judge.a"]
+    assert upward_in(folder, ("box", "report", "judge")) == [
+        "engine.report.a imports engine.judge.a"
+    ]
 
 
 def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
@@ -88,10 +122,15 @@ def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
     assert cycle_in(ENGINE) == []
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    pytest.param("from .b import x", "from . import a", id="two modules"),
-    pytest.param("import engine.b", "def f():\n    from .a import y", id="one of them within a function"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("from .b import x", "from . import a", id="two modules"),
+        pytest.param(
+            "import engine.b", "def f():\n    from .a import y", id="one of them within a function"
+        ),
+    ],
+)
 def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
     folder = tmp_path / "engine"
     folder.mkdir()

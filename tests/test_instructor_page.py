@@ -8,7 +8,11 @@ import pytest
 
 from tests.make import REPOSITORY, TINY, copy_course
 
-FILLED = {"DOWNLOAD": "submissions.zip", "ASSIGNMENT/EXERCISE": "averages/running_median", "ASSIGNMENT": "averages"}
+FILLED = {
+    "DOWNLOAD": "submissions.zip",
+    "ASSIGNMENT/EXERCISE": "averages/running_median",
+    "ASSIGNMENT": "averages",
+}
 FILLED |= {"ada/EXERCISE": "lovelaceada_12345/running_mean"}
 _COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)
 
@@ -28,7 +32,9 @@ def course(tmp_path: Path) -> Path:
     right = (TINY / "solutions" / "averages" / "01_running_mean.py").read_text()
     with zipfile.ZipFile(folder / "submissions.zip", "w") as archive:
         archive.writestr("lovelaceada_12345_678901_01_running_mean.py", right)
-        archive.writestr("bartokbela_12346_678902_01_running_mean.py", "def running_mean(x):\n    return x\n")
+        archive.writestr(
+            "bartokbela_12346_678902_01_running_mean.py", "def running_mean(x):\n    return x\n"
+        )
     return folder
 
 
@@ -39,5 +45,10 @@ def test_every_command_for_an_instructor_runs_in_its_order(run_course, course):
             command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
         done = run_course(*command, cwd=course)
         assert done.returncode == 0, f"course {' '.join(command)}\n{done.stdout}{done.stderr}"
-    for made in ("results/report/index.html", "../class/course.yaml", "../autograder.zip", "../my-course/course.yaml"):
+    for made in (
+        "results/report/index.html",
+        "../class/course.yaml",
+        "../autograder.zip",
+        "../my-course/course.yaml",
+    ):
         assert (course / made).exists(), made

@@ -17,7 +17,9 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """The cells of every row, as a reader sees them, by the first; a misconception comes before a check of its name."""
+    """The cells of every row, as a reader sees them, by the first; a misconception comes before a
+    check of its name.
+    """
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     cells = [[plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return {row[0]: row[1:] for row in reversed(cells)}

@@ -18,15 +18,29 @@ from manyheads.whole import write_whole
 from tests import make
 from tests.make import content
 
-SCHEMA = json.loads(Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8")
+)
 
 
 def result(student: str = "ada", **changes: object) -> Result:
-    checks = make.check("shape", 1, title="gives as many"), make.check("values", 0, 2.5, evidence="→", hint="?")
-    named = (Diagnosed(id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)),)
+    checks = (
+        make.check("shape", 1, title="gives as many"),
+        make.check("values", 0, 2.5, evidence="→", hint="?"),
+    )
+    named = (
+        Diagnosed(
+            id="counts_all",
+            title="You divided by T.",
+            hint="How many?",
+            alternatives=("sum_not_mean",),
+        ),
+    )
     lines = (ProvedLine(line=7, edit="a → b"), ProvedLine(line=9, cell=2, line_in_cell=4))
     exercise = make.exercise("running_mean", *checks, diagnosis=named, lines=lines)
-    return Result(**{**dict(make.result(student, exercise, versions={"python": "3.11"})), **changes})
+    return Result(
+        **{**dict(make.result(student, exercise, versions={"python": "3.11"})), **changes}
+    )
 
 
 EXERCISE = result().model_dump(mode="json")["exercises"][0]
@@ -43,15 +57,25 @@ def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> No
     assert Result.model_validate_json(path.read_bytes()) == result()
 
 
-@pytest.mark.parametrize("change", [
-    pytest.param({"score": -1}, id="a negative score"),
-    pytest.param({"score": "many"}, id="a score in words"),
-    pytest.param({"seed": None}, id="no seed"),
-    pytest.param({"extra": 1}, id="an unknown entry"),
-    pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
-    pytest.param({"versions": ["3.11"]}, id="versions as a list"),
-    pytest.param({"exercises": [{**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}]}, id="an outcome that none is"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"score": -1}, id="a negative score"),
+        pytest.param({"score": "many"}, id="a score in words"),
+        pytest.param({"seed": None}, id="no seed"),
+        pytest.param({"extra": 1}, id="an unknown entry"),
+        pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
+        pytest.param({"versions": ["3.11"]}, id="versions as a list"),
+        pytest.param(
+            {
+                "exercises": [
+                    {**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}
+                ]
+            },
+            id="an outcome that none is",
+        ),
+    ],
+)
 def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
     assert errors({**result().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):
@@ -73,14 +97,18 @@ def of_score(score: int) -> Result:
 
 WRITERS: dict[str, Write] = {
     "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
-    "a durable one": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode(), durable=True),
+    "a durable one": lambda folder, number: write_whole(
+        folder / "deep" / "file", str(number).encode(), durable=True
+    ),
     "a result": lambda folder, number: write_result(of_score(number), folder),
     "pages": lambda folder, number: write_pages(ClassView([of_score(number)]), folder),
 }
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch, write):
+def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
+    tmp_path, monkeypatch, write
+):
     def stop(path: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
@@ -96,15 +124,28 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(tmp_pat
     assert content(tmp_path) != before
 
 
-@pytest.mark.parametrize(("write", "order"), [
-    pytest.param(partial(write_whole, content=b"x", durable=True), ["fsync", "replace"], id="a durable file"),
-    pytest.param(lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"),
-    pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
-])  # fmt: skip
-def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch, write, order):
+@pytest.mark.parametrize(
+    ("write", "order"),
+    [
+        pytest.param(
+            partial(write_whole, content=b"x", durable=True),
+            ["fsync", "replace"],
+            id="a durable file",
+        ),
+        pytest.param(
+            lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"
+        ),
+        pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
+    ],
+)
+def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
+    tmp_path, monkeypatch, write, order
+):
     done: list[str] = []
     replace = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync"))
-    monkeypatch.setattr(Path, "replace", lambda path, target: done.append("replace") or replace(path, target))
+    monkeypatch.setattr(
+        Path, "replace", lambda path, target: done.append("replace") or replace(path, target)
+    )
     write(tmp_path / "file")
     assert done == order

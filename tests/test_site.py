@@ -12,7 +12,9 @@ from tests.browser import Browser
 
 pytestmark = pytest.mark.journey
 
-PAGES = "index student commands course-yaml architecture faq performance misconceptions-causal_mask".split()
+PAGES = (
+    "index student commands course-yaml architecture faq performance misconceptions-causal_mask"
+).split()
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +33,18 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("page", "words"), [
-    ("commands", "course check"),
-    ("course-yaml", "not_handed_in"),
-    ("overrides-yaml", "Override"),
-    ("results", "max_score"),
-    ("checks", "assert_matches"),
-    ("misconceptions", "wrong_view"),
-    ("misconceptions-reshape_dance", "wrong_view"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("commands", "course check"),
+        ("course-yaml", "not_handed_in"),
+        ("overrides-yaml", "Override"),
+        ("results", "max_score"),
+        ("checks", "assert_matches"),
+        ("misconceptions", "wrong_view"),
+        ("misconceptions-reshape_dance", "wrong_view"),
+    ],
+)
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
 
@@ -48,11 +53,16 @@ def test_the_page_of_what_checks_ask_is_made_from_the_docstrings_of_today() -> N
     """Where it is not: python -m docs.site.checks > docs/checks.md."""
     page = checks_page()
     assert (build.DOCS / "checks.md").read_text(encoding="utf-8") == page
-    missing = [name for name in checks.__all__ if name.startswith("assert_") and f"### `{name}(" not in page]
+    missing = [
+        name
+        for name in checks.__all__
+        if name.startswith("assert_") and f"### `{name}(" not in page
+    ]
     assert missing == []
 
 
-CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => e.scrollWidth > e.clientWidth + 1)
+CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => \
+e.scrollWidth > e.clientWidth + 1)
     .map(e => e.textContent.slice(0, 60))"""
 
 
@@ -61,16 +71,29 @@ CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filte
 def test_a_page_can_be_read_by_everybody_and_nothing_is_out_of_sight(site, browser, page, width):
     browser.open(site / f"{page}.html", width=width)
     assert [each for scheme in SCHEMES for each in violations(browser, scheme)] == []
-    assert browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    assert (
+        browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        == 0
+    )
     assert browser.js(CUT) == []
     assert [request for request in browser.requests if request.startswith("http")] == []
 
 
-def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(site: Path, browser: Browser) -> None:
+def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(
+    site: Path, browser: Browser
+) -> None:
     browser.open(site / "student.html", width=390)
-    assert browser.js("Math.min(...[...document.querySelectorAll('.picture img')].map(e => e.clientWidth))") >= 600
+    assert (
+        browser.js(
+            "Math.min(...[...document.querySelectorAll('.picture img')].map(e => e.clientWidth))"
+        )
+        >= 600
+    )
     shown, linked = (
-        browser.js(f"[...document.querySelectorAll('.picture {part}')].map(e => e.{kind}.split('/').at(-1))")
+        browser.js(
+            f"[...document.querySelectorAll('.picture {part}')].map(e => "
+            f"e.{kind}.split('/').at(-1))"
+        )
         for part, kind in (("img", "src"), ("a", "href"))
     )
     assert shown == linked != []
@@ -82,7 +105,9 @@ def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("link", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "![x](nowhere.png)"])
-def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str) -> None:
+def test_a_link_that_leads_nowhere_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     for name, has in (("faq", link), ("architecture", "")):

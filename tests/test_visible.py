@@ -27,21 +27,28 @@ def test_names_stay_as_they_are(name):
     assert visible(name) == visible_line(name) == name
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    ("a\x1b[2Jb", "a [2Jb"),
-    ("\u202eada", "ada"),
-    ("a\u2066b\u2069c\u200f", "abc"),
-    ("a\u200bb\ufeffc\u00add", "abcd"),
-    ("a\r\nb\tc\x85d\u2028e", "a  b c d e"),
-    ("half a smiley \ud83d", "half a smiley  "),
-    ("\U000e0041tag", "tag"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\x1b[2Jb", "a [2Jb"),
+        ("\u202eada", "ada"),
+        ("a\u2066b\u2069c\u200f", "abc"),
+        ("a\u200bb\ufeffc\u00add", "abcd"),
+        ("a\r\nb\tc\x85d\u2028e", "a  b c d e"),
+        ("half a smiley \ud83d", "half a smiley  "),
+        ("\U000e0041tag", "tag"),
+    ],
+)
 def test_what_nobody_sees_goes(text, line):
     assert visible_line(text) == line
 
 
 def test_of_all_characters_none_can_move_a_cursor_or_turn_a_line_around():
     every = visible("".join(map(chr, range(sys.maxunicode + 1))))
-    left = {character for character in every if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    left = {
+        character
+        for character in every
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     assert left == {"\n", "\t", "\u200c", "\u200d"}
     assert visible(every) == every

@@ -1,6 +1,7 @@
 """A command in a process of its own that need not import anything first: forked from one that has.
 
-Most of what a test of a command takes are imports: torch and nbgrader a second or two each time, the engine half of one.
+Most of what a test of a command takes are imports: torch and nbgrader a second or two each time,
+the engine half of one.
 """
 
 import multiprocessing.context
@@ -21,18 +22,38 @@ import pytest
 Program = Literal["manyheads", "nbgrader"]
 
 LIBRARIES = ["manyheads.authoring.stub_notebook"]  # first, for others import jsonschema
-LIBRARIES += ["torch", "torch.fx.experimental.symbolic_shapes", "typer", "rich.console", "rich.table"]
+LIBRARIES += [
+    "torch",
+    "torch.fx.experimental.symbolic_shapes",
+    "typer",
+    "rich.console",
+    "rich.table",
+]
 LIBRARIES += ["safetensors.torch", "yaml", "jsonschema"]
 ENGINE = [
-    "manyheads.cli.app", "manyheads.judge.judge_process", "manyheads.judge.record_results", "manyheads.box.forked",
-    "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
-    "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.verify.plugin",
-]  # fmt: skip
-NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
+    "manyheads.cli.app",
+    "manyheads.judge.judge_process",
+    "manyheads.judge.record_results",
+    "manyheads.box.forked",
+    "manyheads.box.namespaces",
+    "manyheads.judge.isolation_proof",
+    "manyheads.judge.grade_submission",
+    "manyheads.report.pages",
+    "manyheads.authoring.class_repository",
+    "manyheads.authoring.verify.plugin",
+]
+NBGRADERS = [
+    "nbgrader.apps.nbgraderapp",
+    "nbgrader.apps.api",
+    "jupyter_client",
+    "nbclient",
+    "IPython",
+]
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
-# One for each program, started when it is first needed, if pytest-xdist's controller has not started it for all workers.
+# One for each program, started when it is first needed, if pytest-xdist's controller has not
+# started it for all workers.
 _servers: dict[str, forkserver.ForkServer] = {}
 
 
@@ -53,7 +74,10 @@ def start_for_all() -> dict[str, tuple[str, bytes | None]]:
     servers = {program: _server(program) for program in IMPORTED}
     for server in servers.values():
         server.ensure_running()
-    return {p: (s._forkserver_address, getattr(s, "_forkserver_authkey", None)) for p, s in servers.items()}
+    return {
+        p: (s._forkserver_address, getattr(s, "_forkserver_authkey", None))
+        for p, s in servers.items()
+    }
 
 
 def use(servers: Mapping[str, tuple[str, bytes | None]]) -> None:
@@ -64,13 +88,19 @@ def use(servers: Mapping[str, tuple[str, bytes | None]]) -> None:
 def run_warm(
     program: Program, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs it."""
+    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs
+    it.
+    """
     context = multiprocessing.get_context("forkserver")
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         # Paths, for a process of a fork server inherits no open file.
         said = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
-        process = context.Process(target=_become, args=(program, list(arguments), str(cwd), dict(env), *said))
-        with mock.patch.object(forkserver, "connect_to_new_process", _server(program).connect_to_new_process):
+        process = context.Process(
+            target=_become, args=(program, list(arguments), str(cwd), dict(env), *said)
+        )
+        with mock.patch.object(
+            forkserver, "connect_to_new_process", _server(program).connect_to_new_process
+        ):
             process.start()
         process.join()
         texts = []
@@ -83,8 +113,12 @@ def run_warm(
 def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judges that this process starts are forked from one that has imported all that they need."""
     context = multiprocessing.get_context("forkserver")
-    monkeypatch.setattr(forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process)
-    given = SimpleNamespace(get_context=lambda _: context, active_children=multiprocessing.active_children)
+    monkeypatch.setattr(
+        forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process
+    )
+    given = SimpleNamespace(
+        get_context=lambda _: context, active_children=multiprocessing.active_children
+    )
     monkeypatch.setattr("manyheads.judge.judge_process.multiprocessing", given)
 
 
@@ -95,7 +129,9 @@ def _server(program: str) -> forkserver.ForkServer:
     return _servers[program]
 
 
-def _become(program: Program, arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
+def _become(
+    program: Program, arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str
+) -> None:
     """Does not return."""
     for path, number in ((os.devnull, 0), (out, 1), (err, 2)):
         opened = os.open(path, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_APPEND)
@@ -104,7 +140,8 @@ def _become(program: Program, arguments: list[str], cwd: str, env: dict[str, str
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    # Judges of this command are forked from it, for the same reason. tests/batch has commands whose judges are spawned.
+    # Judges of this command are forked from it, for the same reason. tests/batch has commands whose
+    # judges are spawned.
     multiprocessing.context._concrete_contexts["spawn"] = multiprocessing.get_context("fork")
     sys.argv = [program, *arguments]
     sys.path[:] = [cwd, *(p for p in sys.path if p)]

@@ -1,6 +1,8 @@
-"""Run a command, and end as it did when everything that it ever started has ended. A script: witness.py COMMAND…
+"""Run a command, and end as it did when everything that it ever started has ended. A script:
+witness.py COMMAND…
 
-Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving whoever started it.
+Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving
+whoever started it.
 """
 
 import ctypes
@@ -20,8 +22,10 @@ from manyheads.box.procstat import pids, stat_of, state_and_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 REPOSITORY = Path(__file__).parents[1]
-PATIENCE = 120.0  # seconds: far above what it takes, because no verdict may depend on how busy a machine is
-STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")  # where a box's files are mounted, in a namespace of its own
+# seconds: far above what it takes, because no verdict may depend on how busy a machine is
+PATIENCE = 120.0
+# where a box's files are mounted, in a namespace of its own
+STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")
 
 
 @dataclass
@@ -46,13 +50,19 @@ class Witnessed:
             time.sleep(0.02)
 
     def left(self, seconds: float = PATIENCE) -> list[str]:
-        """Wait until the last process has ended. What is left then: cgroups, mounts, and processes that did not end."""
+        """Wait until the last process has ended. What is left then: cgroups, mounts, and processes
+        that did not end.
+        """
         judges = {str(pid) for pid in self.kin()}
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         running = below(self.process.pid) if self.process.poll() is None else []
         folders = [str(folder) for folder in cgroups() if folder.name.split("-")[1] in judges]
-        return [*(command_line(pid)[:80].strip() for pid in running), *folders, *sorted(mounts() - self.mounts)]
+        return [
+            *(command_line(pid)[:80].strip() for pid in running),
+            *folders,
+            *sorted(mounts() - self.mounts),
+        ]
 
 
 @contextmanager
@@ -60,7 +70,14 @@ def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witness
     """Start a command under a witness, beside its log; in the end kill what is left."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     with log.open("wb") as said:
-        own = {"env": env, "cwd": log.parent, "start_new_session": True, "stdout": said, "stderr": said, **options}
+        own = {
+            "env": env,
+            "cwd": log.parent,
+            "start_new_session": True,
+            "stdout": said,
+            "stderr": said,
+            **options,
+        }
         process = subprocess.Popen([sys.executable, __file__, *command], **own)
     run = Witnessed(process)
     try:
@@ -78,7 +95,9 @@ def named(processes: Iterable[int], text: str) -> list[int]:
 
 
 def loops(processes: Iterable[int]) -> bool:
-    """Whether an attempt among these has computed for half a second: more than anything but an endless loop takes."""
+    """Whether an attempt among these has computed for half a second: more than anything but an
+    endless loop takes.
+    """
     zygotes = named(processes, "manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
     return any(seconds_computed(pid) > 0.5 for pid in attempts)
@@ -114,13 +133,17 @@ def seconds_computed(pid: int) -> float:
 
 def command_line(pid: int) -> str:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
     return ""
 
 
 def cgroups() -> list[Path]:
     """The cgroups of all boxes on this machine."""
-    return [path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")]
+    return [
+        path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")
+    ]
 
 
 def mounts() -> set[str]:

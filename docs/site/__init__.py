@@ -1,1 +1,3 @@
-"""The site of the documentation: docs/*.md in four groups, and reference pages that are made from the code."""
+"""The site of the documentation: docs/*.md in four groups, and reference pages that are made from
+the code.
+"""

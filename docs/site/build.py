@@ -1,4 +1,6 @@
-"""Put pages together, and have Sphinx make a site of them. A link or an anchor that leads nowhere ends the build."""
+"""Put pages together, and have Sphinx make a site of them. A link or an anchor that leads nowhere
+ends the build.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,33 @@ ROOT = DOCS.parent
 GROUPS = {
     "Start": ["student", "instructor", "faq"],
     "How to": [
-        "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "writing-exercises",
+        "collect",
+        "decisions",
+        "reports",
+        "nbgrader",
+        "gradescope",
+        "pull-requests",
+        "cluster",
+        "writing-exercises",
         "contributing",
     ],
-    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
-    "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
-}  # fmt: skip
+    "Reference": [
+        "commands",
+        "course-yaml",
+        "overrides-yaml",
+        "results",
+        "checks",
+        "misconceptions",
+    ],
+    "Explanation": [
+        "diagnosis",
+        "architecture",
+        "threat-model",
+        "performance",
+        "attention",
+        "gallery",
+    ],
+}
 
 
 class SiteFault(Exception):
@@ -41,15 +64,21 @@ def build(target: Path) -> Path:
         source = Path(folder)
         write_pages(source)
         shutil.copy(HERE / "conf.py", source)
-        if build_main(["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", str(source), str(target)]):
-            raise SiteFault("the site has faults, which are named above. Next: mend the pages, then make docs")
+        if build_main(
+            ["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", str(source), str(target)]
+        ):
+            raise SiteFault(
+                "the site has faults, which are named above. Next: mend the pages, then make docs"
+            )
     for path in target.glob("*.html"):
         path.write_text(finished(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target / "index.html"
 
 
 def write_pages(source: Path) -> None:
-    """Write all pages into a folder: those of docs/, README.md as the first, and those that are made from the code."""
+    """Write all pages into a folder: those of docs/, README.md as the first, and those that are
+    made from the code.
+    """
     for path in (*DOCS.glob("*.md"), *DOCS.glob("*.png"), *DOCS.glob("*.svg")):
         shutil.copy(path, source)
     (source / "_static").mkdir()
@@ -59,7 +88,9 @@ def write_pages(source: Path) -> None:
     (source / "rooms.svg").write_text(rooms_picture(), encoding="utf-8")
     architecture = source / "architecture.md"
     picture = "![The rooms of the engine, and which imports which.](rooms.svg)\n\n"
-    architecture.write_text(architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1))
+    architecture.write_text(
+        architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1)
+    )
     for path in source.glob("*.md"):
         path.write_text(within(path.read_text(encoding="utf-8")), encoding="utf-8")
     first, contributing = (_of_docs(ROOT / name) for name in ("README.md", "CONTRIBUTING.md"))
@@ -75,12 +106,18 @@ def made_pages() -> dict[str, str]:
     """Return the reference pages, by name: each is made from what it is about."""
     return {
         "commands": commands_page(),
-        "course-yaml": schema_page("course", "course.yaml", "What stands in `course.yaml`, at the root of a course."),
+        "course-yaml": schema_page(
+            "course", "course.yaml", "What stands in `course.yaml`, at the root of a course."
+        ),
         "overrides-yaml": schema_page(
-            "overrides", "overrides.yaml", "What a human decides. [decisions.md](decisions.md) shows it at work."
+            "overrides",
+            "overrides.yaml",
+            "What a human decides. [decisions.md](decisions.md) shows it at work.",
         ),
         "results": schema_page(
-            "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
+            "result",
+            "A result",
+            "What `course grade` writes: `results/<student>/<assignment>.json`.",
         ),
         **misconception_pages(load_course(ROOT)),
     }
@@ -88,10 +125,18 @@ def made_pages() -> dict[str, str]:
 
 def _of_docs(path: Path) -> str:
     """Return a page of the repository's root as a page beside those of docs/."""
-    text = path.read_text(encoding="utf-8").replace("](docs/", "](").replace("](CONTRIBUTING.md", "](contributing.md")
+    text = (
+        path.read_text(encoding="utf-8")
+        .replace("](docs/", "](")
+        .replace("](CONTRIBUTING.md", "](contributing.md")
+    )
     return within(text)
 
 
 def within(text: str) -> str:
     """Return a page without its links to files that no page is made of: their words stay."""
-    return re.sub(r"\[([^\]]*)\]\((?!https?:|#|(?!CHANGELOG)[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)", r"\1", text)
+    return re.sub(
+        r"\[([^\]]*)\]\((?!https?:|#|(?!CHANGELOG)[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)",
+        r"\1",
+        text,
+    )

@@ -1,4 +1,6 @@
-"""Make the page of what checks ask and assert, from the docstrings. Run: python -m docs.site.checks > docs/checks.md."""
+"""Make the page of what checks ask and assert, from the docstrings. Run: python -m
+docs.site.checks > docs/checks.md.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ from manyheads.checks.implementation import CallSequence, Implementation, Module
 HEAD = """\
 # What checks ask and assert
 
-This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. [writing-exercises.md](writing-exercises.md)
-shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` and `draw`.
+This page is made from the docstrings: `python -m docs.site.checks > docs/checks.md`. \
+[writing-exercises.md](writing-exercises.md)
+shows all of it at work. A check is a function with some of the arguments `attempt`, `reference` \
+and `draw`.
 """
 # Fields of a call that the methods of an implementation set.
 NOT_ASKED = {"subject", "args", "kwargs", "only_build", "arrays", "returns", "then"}
@@ -30,8 +34,17 @@ OTHERS = ["check", "edit", "moved"]
 def checks_page() -> str:
     """Return the page."""
     parts = [HEAD, "## `attempt` and `reference`", "", _text(Implementation), ""]
-    parts += [*_methods("attempt", Implementation, ["call", "module", "sequence", "asking", "device"]), *_options()]
-    parts += ["## A module: `attempt.module(…)`", "", _text(Module), "", *_methods("module", Module)]
+    parts += [
+        *_methods("attempt", Implementation, ["call", "module", "sequence", "asking", "device"]),
+        *_options(),
+    ]
+    parts += [
+        "## A module: `attempt.module(…)`",
+        "",
+        _text(Module),
+        "",
+        *_methods("module", Module),
+    ]
     parts += ["## Several calls: `sequence()`", "", *_methods("calls", CallSequence)]
     parts += [
         "## An answer",
@@ -41,15 +54,25 @@ def checks_page() -> str:
         *_methods("answer", Answer, leave_out=("form", "of_another_kind", "place", "returned")),
     ]
     parts += ["## `draw`", "", _text(Draw), "", *_methods("draw", Draw)]
-    parts += ["## Asserts", "", *(line for name in ASSERTS for line in _function(name, getattr(checks, name)))]
-    parts += ["## Other names", "", *(line for name in OTHERS for line in _function(name, getattr(checks, name)))]
+    parts += [
+        "## Asserts",
+        "",
+        *(line for name in ASSERTS for line in _function(name, getattr(checks, name))),
+    ]
+    parts += [
+        "## Other names",
+        "",
+        *(line for name in OTHERS for line in _function(name, getattr(checks, name))),
+    ]
     layers = ", ".join(f"`Layer.{layer.name}`" for layer in Layer)
     parts += ["### `Layer`", "", f"{_text(Layer)} There are {layers}.", ""]
     return "\n".join(parts)
 
 
 def _options() -> Iterator[str]:
-    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments or of the docstring."""
+    """Yield the table of what `asking` sets: the fields of a call, with the words of their comments
+    or of the docstring.
+    """
     yield from ("| `asking(…=…)` | default | |", "|---|---|---|")
     source = inspect.getsource(Call)
     for field in fields(Call):
@@ -61,15 +84,22 @@ def _options() -> Iterator[str]:
 def _words_of(name: str, source: str) -> str:
     """Return what the source of a class says of a field. Raises LookupError if that is nothing."""
     comment = re.search(rf"^    {name}: .*?  # (.+)$", source, re.MULTILINE)
-    paragraph = re.search(rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL)
-    found = comment or paragraph
+    above = re.search(rf"((?:^    # .+\n)+)    {name}: ", source, re.MULTILINE)
+    paragraph = re.search(
+        rf"^    {name}: (.+?)(?=^    \w+: |^\s*$|^    \"\"\")", source, re.MULTILINE | re.DOTALL
+    )
+    found = comment or above or paragraph
     if found is None or " = " in found[1]:
         raise LookupError(f"nothing is said of {name}")
-    return " ".join(found[1].split()).replace("|", "\\|")
+    return " ".join(found[1].replace("    # ", "").split()).replace("|", "\\|")
 
 
-def _methods(variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the public methods and properties of a class, as a check that calls the object `variable` writes them."""
+def _methods(
+    variable: str, of: type, names: list[str] | None = None, leave_out: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """Yield the public methods and properties of a class, as a check that calls the object
+    `variable` writes them.
+    """
     for name in names or _public(of):
         member: Any = vars(of)[name]
         if name in leave_out or not getattr(member, "__doc__", None):
@@ -86,7 +116,11 @@ def _methods(variable: str, of: type, names: list[str] | None = None, leave_out:
 
 def _public(of: type) -> list[str]:
     wanted = ("__call__", "__getitem__")
-    members = {name: member for name, member in vars(of).items() if callable(member) or isinstance(member, property)}
+    members = {
+        name: member
+        for name, member in vars(of).items()
+        if callable(member) or isinstance(member, property)
+    }
     return [name for name in members if name in wanted or not name.startswith("_")]
 
 
@@ -97,7 +131,11 @@ def _function(name: str, function: Any) -> Iterator[str]:
 def _signature(function: Any) -> str:
     """Return the names of the arguments, with their defaults."""
     signature = inspect.signature(function)
-    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values() if each.name != "self"]
+    plain = [
+        each.replace(annotation=each.empty)
+        for each in signature.parameters.values()
+        if each.name != "self"
+    ]
     return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 

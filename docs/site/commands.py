@@ -16,7 +16,9 @@ def commands_page() -> str:
     parts = ["# Commands", "", "Each command has a `--help` of its own, with the same words.", ""]
     panels: dict[str, list[tuple[str, Any]]] = {}
     for name, command in main.commands.items():
-        panels.setdefault(command.rich_help_panel or "Others", []).append((f"course {name}", command))
+        panels.setdefault(command.rich_help_panel or "Others", []).append(
+            (f"course {name}", command)
+        )
     for panel, commands in panels.items():
         parts += [f"## {panel}", ""]
         for name, command in commands:

@@ -1,4 +1,6 @@
-"""What the theme leaves out of a page: levels of headings, code and tables for narrow screens, and the keyboard's way to both."""
+"""What the theme leaves out of a page: levels of headings, code and tables for narrow screens, and
+the keyboard's way to both.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import re
 from html import escape, unescape
 
 _PRE = re.compile(r"<pre>(?:<span></span>)?(.*?)</pre>", re.DOTALL)
-# A comment behind code, or on a line of its own that is so far in that it goes on with the one above.
+# A comment behind code, or on a line of its own that is so far in that it goes on with the one
+# above.
 _NOTE = re.compile(r'(|.*\S)((?:<span class="w">)? {2,}(?:</span>)?)((?:<span class="c1">)?# .*)')
 _FAR = 12
 _TAG = re.compile(r"<[^>]*>")
@@ -32,7 +35,9 @@ def _code(html: str) -> str:
 
 
 def _line(html: str) -> str:
-    """Return one line: where it is too long it goes on two columns further in, and in its comment below the comment."""
+    """Return one line: where it is too long it goes on two columns further in, and in its comment
+    below the comment.
+    """
     found = _NOTE.fullmatch(html)
     if found and (found[1] or len(found[2]) > _FAR):
         code, gap, note = found.groups()
@@ -45,8 +50,12 @@ def _line(html: str) -> str:
 
 
 def _table(html: str) -> str:
-    """Return a table whose paths may wrap, and whose cells know their columns' names, if these are more than two."""
-    html = re.sub(r'(?<=<span class="pre">)[^<]*', lambda found: found[0].replace("/", "/<wbr>"), html)
+    """Return a table whose paths may wrap, and whose cells know their columns' names, if these are
+    more than two.
+    """
+    html = re.sub(
+        r'(?<=<span class="pre">)[^<]*', lambda found: found[0].replace("/", "/<wbr>"), html
+    )
     names = [_words(name).strip() for name in re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)]
     if len(names) < 3:
         return html
@@ -54,7 +63,9 @@ def _table(html: str) -> str:
     def row(found: re.Match[str]) -> str:
         left = iter(["", *names[1:]])
         return re.sub(
-            r"<td\b", lambda _: f'<td data-column="{escape(name)}"' if (name := next(left)) else "<td", found[0]
+            r"<td\b",
+            lambda _: f'<td data-column="{escape(name)}"' if (name := next(left)) else "<td",
+            found[0],
         )
 
     return re.sub(r"<tr\b.*?</tr>", row, html, flags=re.DOTALL)

@@ -1,4 +1,6 @@
-"""Make the pages of the bank: one that leads to the others, and one for each exercise. The same bank gives the same pages."""
+"""Make the pages of the bank: one that leads to the others, and one for each exercise. The same
+bank gives the same pages.
+"""
 
 from __future__ import annotations
 
@@ -16,67 +18,125 @@ SHOWN = 4  # how many checks are listed for a misconception
 INTRODUCTION = """\
 # The bank of misconceptions
 
-For instructors: this page is in no class repository. It is made from the bank. The words are in `grader/texts.yaml`, the mutants
+For instructors: this page is in no class repository. It is made from the bank. The words are in \
+`grader/texts.yaml`, the mutants
 in the files beside it.
 
-Read a row of an exercise's page so: a student with this misconception reads the sentence and the hint; so many *mutants* (runnable
-wrong attempts) stand for it; and these checks fail them, those that fail most first. A number in brackets says how many of them, where
+Read a row of an exercise's page so: a student with this misconception reads the sentence and the \
+hint; so many *mutants* (runnable
+wrong attempts) stand for it; and these checks fail them, those that fail most first. A number in \
+brackets says how many of them, where
 it is not all. Behind each id: what it changes, the other two hints, and where else it can occur.
 """
-JUMPS = "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one changes](#what-each-one-changes)"
+JUMPS = (
+    "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one "
+    "changes](#what-each-one-changes)"
+)
 Banks = Mapping[str, Bank]
 
 
 def misconception_pages(course: Course) -> dict[str, str]:
-    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the mutants."""
-    catalogue, banks = Catalogue(course), {exercise.id: load_bank(exercise) for exercise in course.exercises}
-    pages = {_page(exercise.id): _of_exercise(catalogue, exercise, banks) for exercise in course.exercises}
+    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the
+    mutants.
+    """
+    catalogue, banks = (
+        Catalogue(course),
+        {exercise.id: load_bank(exercise) for exercise in course.exercises},
+    )
+    pages = {
+        _page(exercise.id): _of_exercise(catalogue, exercise, banks)
+        for exercise in course.exercises
+    }
     return pages | {"misconceptions": _first_page(banks)}
 
 
 def _first_page(banks: Banks) -> str:
-    homes = {id_: _homes(id_, banks) for bank in banks.values() for id_ in (*bank.texts, *_ids(bank))}
+    homes = {
+        id_: _homes(id_, banks) for bank in banks.values() for id_ in (*bank.texts, *_ids(bank))
+    }
     counts = [
-        (f"[{name}]({_page(name)}.md)", str(len(_ids(bank))), str(len(bank.mutants))) for name, bank in banks.items()
+        (f"[{name}]({_page(name)}.md)", str(len(_ids(bank))), str(len(bank.mutants)))
+        for name, bank in banks.items()
     ]
     mutants = str(sum(len(bank.mutants) for bank in banks.values()))
     counts.append(("together", f"{sum(map(bool, homes.values()))} different", mutants))
-    rows = [(f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_])) for id_ in sorted(homes) if homes[id_]]
+    rows = [
+        (f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_]))
+        for id_ in sorted(homes)
+        if homes[id_]
+    ]
     anywhere = [
-        f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself proves it.\n\n{_words(text)}"
+        (
+            f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself "
+            f"proves it.\n\n{_words(text)}"
+        )
         for id_, own in homes.items()
         for text in (dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not own else ())
     ]
-    return "\n".join([
-        INTRODUCTION, _table(("exercise", "misconceptions", "mutants"), counts),
-        "## By id\n", _table(("id", "what it changes, in"), rows),
-        "## In any exercise\n", *anywhere,
-        "```{toctree}\n:hidden:\n", *map(_page, banks), "```\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            INTRODUCTION,
+            _table(("exercise", "misconceptions", "mutants"), counts),
+            "## By id\n",
+            _table(("id", "what it changes, in"), rows),
+            "## In any exercise\n",
+            *anywhere,
+            "```{toctree}\n:hidden:\n",
+            *map(_page, banks),
+            "```\n",
+        ]
+    )
 
 
 def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
     recording, bank = current(exercise), banks[exercise.id]
     if recording is None:
-        raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
+        raise CourseError(
+            f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release"
+        )
     failed = [[*compress(recording.hidden, map(int, row))] for row in recording.kills]
     rows, changes = [], []
     for id_ in _ids(bank):
-        text, places = _text(bank, id_), [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]
+        text, places = (
+            _text(bank, id_),
+            [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_],
+        )
         caught = _checks(Counter(check for place in places for check in failed[place]), len(places))
-        rows.append((f"[`{id_}`](#{id_})", f"{_cell(text.title)} *{_cell(text.hints[0])}*", str(len(places)), caught))
-        alike = [home for home in _homes(id_, banks) if home != exercise.id and _text(banks[home], id_) == text]
-        changes.append(f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}")
+        rows.append(
+            (
+                f"[`{id_}`](#{id_})",
+                f"{_cell(text.title)} *{_cell(text.hints[0])}*",
+                str(len(places)),
+                caught,
+            )
+        )
+        alike = [
+            home
+            for home in _homes(id_, banks)
+            if home != exercise.id and _text(banks[home], id_) == text
+        ]
+        changes.append(
+            f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}"
+        )
     checks = [
-        (f"`{check.id}`", _cell(check.title), points(check.points), str(sum(check.id in each for each in failed)))
+        (
+            f"`{check.id}`",
+            _cell(check.title),
+            points(check.points),
+            str(sum(check.id in each for each in failed)),
+        )
         for check in catalogue.checks(exercise)
     ]
-    return "\n".join([
-        f"# {exercise.id}\n\n{JUMPS}\n",
-        _table(("id", "what the student reads, and the hint", "mutants", "caught by"), rows),
-        "## Its checks\n", _table(("check", "what the student reads", "points", "mutants caught"), checks),
-        "## What each one changes\n", *changes,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"# {exercise.id}\n\n{JUMPS}\n",
+            _table(("id", "what the student reads, and the hint", "mutants", "caught by"), rows),
+            "## Its checks\n",
+            _table(("check", "what the student reads", "points", "mutants caught"), checks),
+            "## What each one changes\n",
+            *changes,
+        ]
+    )
 
 
 def _ids(bank: Bank) -> list[str]:
@@ -84,7 +144,11 @@ def _ids(bank: Bank) -> list[str]:
 
 
 def _homes(id_: str, banks: Banks) -> list[str]:
-    return [exercise for exercise, bank in banks.items() if any(mutant.id == id_ for mutant in bank.mutants)]
+    return [
+        exercise
+        for exercise, bank in banks.items()
+        if any(mutant.id == id_ for mutant in bank.mutants)
+    ]
 
 
 def _page(exercise: str) -> str:
@@ -96,13 +160,18 @@ def _link(exercise: str, id_: str) -> str:
 
 
 def _checks(failed: Counter[str], mutants: int) -> str:
-    named = [f"`{check}`" + ("" if count == mutants else f" ({count})") for check, count in failed.most_common(SHOWN)]
+    named = [
+        f"`{check}`" + ("" if count == mutants else f" ({count})")
+        for check, count in failed.most_common(SHOWN)
+    ]
     more = len(failed) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def _words(text: MisconceptionText, alike: str = "") -> str:
-    """Return the texts of a misconception. alike: the other exercises where it has the same ones."""
+    """Return the texts of a misconception. alike: the other exercises where it has the same
+    ones.
+    """
     hints = "\n".join(f"{number}. {_cell(hint)}" for number, hint in enumerate(text.hints, 1))
     where = f" (also in {alike})" if alike else ""
     return f"**{_cell(text.title)}**{where} {_cell(text.explanation)}\n\n{hints}\n"
@@ -110,7 +179,9 @@ def _words(text: MisconceptionText, alike: str = "") -> str:
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:
     """Return the texts of a misconception; if it has none yet, its id is the title."""
-    return bank.texts.get(id_) or MisconceptionText(title=id_.replace("_", " "), explanation="", hints=("", "", ""))
+    return bank.texts.get(id_) or MisconceptionText(
+        title=id_.replace("_", " "), explanation="", hints=("", "", "")
+    )
 
 
 def _cell(text: str) -> str:

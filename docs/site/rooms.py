@@ -11,9 +11,19 @@ import manyheads
 
 ENGINE = Path(manyheads.__file__).parent
 ORDER = (
-    "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",
-    "course", "box",
-)  # fmt: skip
+    "cli",
+    "notebook",
+    "platforms",
+    "authoring",
+    "report",
+    "student",
+    "judge",
+    "diagnosis",
+    "checks",
+    "submission",
+    "course",
+    "box",
+)
 _WIDE, _HIGH, _GAP = 760, 44, 14
 
 
@@ -33,27 +43,39 @@ def rooms_picture() -> str:
         for other in sorted(imported_by(room) & set(ORDER[place + 1 :]), key=ORDER.index):
             start, end = y + _HIGH / 2, top[other] + _HIGH / 2
             bend = _WIDE - 205 + 15 * (ORDER.index(other) - place)
-            parts.append(f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} {_WIDE - 210},{end}"/>')
+            parts.append(
+                f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} '
+                f'{_WIDE - 210},{end}"/>'
+            )
     high = 10 + len(ORDER) * (_HIGH + _GAP)
     style = (
-        ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px sans-serif;fill:#333}"
-        ".size{font:11px sans-serif;fill:#555;text-anchor:end}path{fill:none;stroke:#888;stroke-width:1}"
+        ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px "
+        "sans-serif;fill:#333}.size{font:11px "
+        "sans-serif;fill:#555;text-anchor:end}path{fill:none;stroke:#888;stroke-width:1}"
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" height="{high}">'
-        f'<style>{style}</style><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" '
+        f'height="{high}"><style>{style}</style><rect width="100%" height="100%" '
+        f'fill="white"/>{"".join(parts)}</svg>\n'
     )
 
 
 def modules_of(room: str) -> list[Path]:
     """Return the modules of a room, without the templates of files that it writes."""
-    return [path for path in sorted((ENGINE / room).rglob("*.py")) if "templates" not in path.parts[:-1]]
+    return [
+        path for path in sorted((ENGINE / room).rglob("*.py")) if "templates" not in path.parts[:-1]
+    ]
 
 
 def door_of(room: str) -> str:
     """Return the first sentence of a room's docstring."""
-    text = ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
-    return text.split("\n")[0].partition(". ")[0].rstrip(".").replace("`", "")
+    text = (
+        ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8")))
+        or ""
+    )
+    return (
+        " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".").replace("`", "")
+    )
 
 
 def imported_by(room: str) -> set[str]:
@@ -63,7 +85,9 @@ def imported_by(room: str) -> set[str]:
 
 
 def imports_of(path: Path) -> set[str]:
-    """Return the names of what a module imports, also within a function: modules, and what may be modules."""
+    """Return the names of what a module imports, also within a function: modules, and what may be
+    modules.
+    """
     parts = path.relative_to(ENGINE.parent).with_suffix("").parts
     package = ".".join(parts[:-1])
     imports = set()
@@ -71,6 +95,8 @@ def imports_of(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
+            source = resolve_name(
+                "." * node.level + (node.module or ""), package if node.level else None
+            )
             imports |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
     return imports

@@ -28,7 +28,12 @@ def schema_page(name: str, title: str, about: str) -> str:
     path = next(each for each in SCHEMAS if each.name == f"{name}.schema.json")
     schema = json.loads(path.read_text(encoding="utf-8"))
     file = path.relative_to(ENGINE.parent).as_posix()
-    parts = [f"# {title}", "", f"{about} This page is made from `{file}`, which editors read, too.", ""]
+    parts = [
+        f"# {title}",
+        "",
+        f"{about} This page is made from `{file}`, which editors read, too.",
+        "",
+    ]
     parts += ["## At the top", "", *_entry(schema, SCHEMAS[path])]
     for kind, entry in schema.get("$defs", {}).items():
         model = getattr(sys.modules[SCHEMAS[path].__module__], kind, None)
@@ -52,13 +57,17 @@ def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[
     yield "| key | what stands there | default | meaning |\n|---|---|---|---|"
     for key, value in entry["properties"].items():
         default = "*needed*" if key in required else _json(value.get("default"))
-        words = " ".join((value.get("description") or said.get(key, "")).split()).replace("|", "\\|")
+        words = " ".join((value.get("description") or said.get(key, "")).split()).replace(
+            "|", "\\|"
+        )
         yield f"| `{key}` | {_type(value)} | {default} | {words} |"
     yield ""
 
 
 def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return what a docstring says of the whole, and what of each key: `key: words.`, or `key, other: words.`."""
+    """Return what a docstring says of the whole, and what of each key: `key: words.`, or
+    `key, other: words.`.
+    """
     name = "|".join(map(re.escape, keys)) or "(?!)"
     start = rf"(?:^|(?<=[.;:]\s)|(?<=\n))((?:{name})(?:, (?:{name}))*): "
     whole, *parts = re.split(start, re.sub(r"\s*\n\s*", "\n", inspect.cleandoc(docstring)))
@@ -70,7 +79,9 @@ def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str
 
 def _json(value: object) -> str:
     return (
-        "" if value in (None, "", [], {}) or isinstance(value, dict) else f"`{json.dumps(value, ensure_ascii=False)}`"
+        ""
+        if value in (None, "", [], {}) or isinstance(value, dict)
+        else f"`{json.dumps(value, ensure_ascii=False)}`"
     )
 
 

@@ -1,10 +1,12 @@
-"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of the hidden check.
+"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of
+the hidden check.
 
-Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix says which checks each
-mutant fails. An aspect is asked where it fails mutants that the hidden check fails, and of no call on which it would fail
-a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way is
-asked last, of attempts that pass all before it, if its verdict on those can be given: where values are wrong, recordings do
-not tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
+Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix
+says which checks each mutant fails. An aspect is asked where it fails mutants that the hidden check
+fails, and of no call on which it would fail a right attempt, or more than a few mutants that the
+hidden check passes. A check whose verdict cannot be given this way is asked last, of attempts that
+pass all before it, if its verdict on those can be given: where values are wrong, recordings do not
+tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
 """
 
 from __future__ import annotations
@@ -20,15 +22,28 @@ from ..diagnosis.recording import ASPECTS, Ask, Aspect
 
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
-OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+# for no hidden check passes without answers
+OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")
 TELLING: tuple[Aspect, ...] = (
-    "kind", "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
-    "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
-)  # may mean one misconception: wrong numbers have many causes  # fmt: skip
-OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
+    "kind",
+    "difference",
+    "struck",
+    "dtype",
+    "parameters",
+    "mutated",
+    "gradients_arrive",
+    "argument_gradients_arrive",
+    "fused",
+    "softmax",
+    "square",
+    "attributes",
+)  # may mean one misconception: wrong numbers have many causes
+# where no mutant says what a check asks
+OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")
 MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
-MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
+# of the mutants that fail the hidden check; above it, the visible one would say too little
+MISSED_SHARE = 0.15
 
 Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
 # The aspects, with the calls, in which a subject is not as the reference.
@@ -37,7 +52,10 @@ Broken = frozenset[tuple[Aspect, tuple[int, ...]]]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Trusted code whose verdicts are known; none equals another. id: its misconception, "" of a right attempt."""
+    """Trusted code whose verdicts are known; none equals another.
+
+    id: its misconception, "" of a right attempt.
+    """
 
     fails: frozenset[str]
     is_right: bool
@@ -51,22 +69,40 @@ def groups_of(
     copies: Set[int] = frozenset(),
     edits: Set[tuple[int, int]] = frozenset(),
 ) -> Groups:
-    """Return the calls to which each aspect can be put: one by one, or two whose answers are related.
+    """Return the calls to which each aspect can be put: one by one, or two whose answers are
+    related.
 
-    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
-    the other with an edit of an argument, which may move every number of the answer.
+    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two
+    calls of which one is the other with an edit of an argument, which may move every number of the
+    answer.
     """
     known = {i: answer.double() for i in calls if (answer := first_of(expected[i])) is not None}
-    answers = {i: answer for i, answer in known.items() if answer.dim() > 0 and bool(answer.isfinite().all())}
-    related = [pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))]
+    answers = {
+        i: answer
+        for i, answer in known.items()
+        if answer.dim() > 0 and bool(answer.isfinite().all())
+    }
+    related = [
+        pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))
+    ]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
-    calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
+    calm = [
+        (a, c)
+        for a in answers
+        for c in copies & answers.keys()
+        if answers[a].shape[1:] == answers[c].shape[1:]
+    ]
     groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
-    groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
+    groups["moves"] = [
+        pair for pair in combinations(answers, 2) if pair in edits or pair in related
+    ]
     pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
     numbers = [i for i, answer in known.items() if not answer.dim()]
-    # Two calls, and another, before or after them, whose answer is the largest difference of theirs.
-    groups["difference"] = [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
+    # Two calls, and another, before or after them, whose answer is the largest difference of
+    # theirs.
+    groups["difference"] = [
+        (a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])
+    ]
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     groups |= {aspect: [(c,) for c in sorted(copies & answers.keys())] for aspect in OF_COPIES}
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
@@ -74,20 +110,33 @@ def groups_of(
 
 def _are_related(first: Expected, second: Expected) -> bool:
     """Return whether an output of one call is related to that output of the other."""
-    both = [(a.double(), b.double()) for a, b in zip(first, second, strict=False) if a is not None and b is not None]
-    finite = [(a, b) for a, b in both if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())]
+    both = [
+        (a.double(), b.double())
+        for a, b in zip(first, second, strict=False)
+        if a is not None and b is not None
+    ]
+    finite = [
+        (a, b)
+        for a, b in both
+        if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())
+    ]
     return any(are_related(a, b) for a, b in finite)
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
     """Return the groups of these calls alone, but of relations.
 
-    They hold between answers that may themselves be others, and of what kind a difference is, it is asked, too.
+    They hold between answers that may themselves be others, and of what kind a difference is, it is
+    asked, too.
     """
     own = set(calls)
     of_kind = {*own, *(number for *_, number in groups["difference"])}
     return {
-        aspect: [g for g in found if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)]
+        aspect: [
+            g
+            for g in found
+            if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)
+        ]
         for aspect, found in groups.items()
     }
 
@@ -95,7 +144,9 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
 def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
     differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
-    asked = {(aspect, group) for each in groups for aspect, found in each.items() for group in found}
+    asked = {
+        (aspect, group) for each in groups for aspect, found in each.items() for group in found
+    }
     # Recordings say nothing of devices, and not all of values: an answer may be rounded.
     unsaid = ("device", "values", "values_of_a_kind")
     known = (each for each in asked if each[0] in unsaid or not differs.isdisjoint(each[1]))
@@ -104,7 +155,10 @@ def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Br
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a visible check asks. is_last: after those that are not, only of attempts that pass all before it."""
+    """What a visible check asks.
+
+    is_last: after those that are not, only of attempts that pass all before it.
+    """
 
     asks: tuple[Ask, ...] = ()
     is_last: bool = False
@@ -113,7 +167,10 @@ class Chosen:
 def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
     """Return what each visible check asks, by its id."""
     nothing: Groups = dict.fromkeys(OF_COPIES, ())
-    chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
+    chosen = {
+        check: Chosen(choose(check, {**found, **nothing}, subjects))
+        for check, found in groups.items()
+    }
     _ask_last(chosen, groups, subjects)
     for check, found in groups.items():
         others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
@@ -122,16 +179,27 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
             chosen[check] = Chosen((*asks, *more))
     alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
     # What the aspects mean; of a check that is asked last, to those that alone fail it then.
-    last = {check: [s for s in alone if s.fails == {check}] for check, each in chosen.items() if each.is_last}
-    meant = {check: _with_meanings(each.asks, last.get(check, subjects)) for check, each in chosen.items()}
+    last = {
+        check: [s for s in alone if s.fails == {check}]
+        for check, each in chosen.items()
+        if each.is_last
+    }
+    meant = {
+        check: _with_meanings(each.asks, last.get(check, subjects))
+        for check, each in chosen.items()
+    }
     return {check: replace(each, asks=meant[check]) for check, each in chosen.items()}
 
 
-def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
-    """Choose anew, to be asked last, where that shows so many more of the subjects that no other check sees.
+def _ask_last(
+    chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]
+) -> None:
+    """Choose anew, to be asked last, where that shows so many more of the subjects that no other
+    check sees.
 
-    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong elsewhere. What dropout
-    leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong
+    elsewhere. What dropout leaves is asked last at most: a check would else ask that little, and
+    miss dropouts that are elsewhere.
     """
     for check, found in groups.items():
         alone = _passing(subjects, *(each.asks for id_, each in chosen.items() if id_ != check))
@@ -143,12 +211,16 @@ def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects:
 
 
 def _asked_of_unseen(
-    check: str, groups: Groups, subjects: Sequence[Subject], alone: Sequence[Subject], asks: Sequence[Ask]
+    check: str,
+    groups: Groups,
+    subjects: Sequence[Subject],
+    alone: Sequence[Subject],
+    asks: Sequence[Ask],
 ) -> list[Ask]:
     """More aspects, for subjects that fail this check and that nothing sees.
 
-    Some who pass it may break them, fewer than those that fail it, as long as another check sees each of these. alone:
-    the subjects that no other check sees.
+    Some who pass it may break them, fewer than those that fail it, as long as another check sees
+    each of these. alone: the subjects that no other check sees.
     """
     unseen = {subject for subject in _passing(alone, asks) if check in subject.fails}
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
@@ -163,12 +235,17 @@ def _asked_of_unseen(
 
 
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
-    """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
-    found, before = [], set[Subject]()  # who breaks an aspect may break those that come after it for the same cause
+    """Return the aspects, each with the misconception of all subjects that break it: numbers that
+    no mutant gives prove it, too.
+    """
+    # who breaks an aspect may break those that come after it for the same cause
+    found, before = [], set[Subject]()
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
         others = set[Subject]().union(*(_breaking("kind", call, subjects) for call in of_calls))
-        every = set[Subject]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls))
+        every = set[Subject]().union(
+            *(_breaking(ask.aspect, group, subjects) for group in ask.calls)
+        )
         broken = every - before - others
         before |= broken
         names = {subject.id for subject in broken} if ask.aspect in TELLING else set()
@@ -183,10 +260,14 @@ def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]
 
 
 def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
-    """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
+    """Return what the visible check asks; nothing where recordings cannot give the hidden check's
+    verdict.
+    """
     failing = {subject for subject in subjects if check in subject.fails}
     if not failing:  # whatever nobody lacks
-        asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
+        asked = {
+            a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK
+        }
         return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
     left, wrongly, asks = failing, set[Subject](), []
     for aspect in ASPECTS:
@@ -200,7 +281,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         broken = set[Subject]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
-        is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
+        # more verdicts become right than wrong
+        is_needed = is_fair and len(broken & left) > len(mistakes)
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
             left, wrongly = left - broken, wrongly | mistakes

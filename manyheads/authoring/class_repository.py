@@ -1,4 +1,6 @@
-"""Make the students' class repository, try it, and write it into a folder: whole or not at all, and over nobody's work."""
+"""Make the students' class repository, try it, and write it into a folder: whole or not at all, and
+over nobody's work.
+"""
 
 from __future__ import annotations
 
@@ -36,26 +38,43 @@ from .stub import finished_modules, leaks
 from .templates import as_they_are, filled
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
-QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
+# of the course: what its students ask, for the class repository's README
+QUESTIONS = "grader/questions.md"
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
-    """Return every file of the class repository by its path, including the manifest. Raises CourseError.
+    """Return every file of the class repository by its path, including the manifest.
+
+    Raises CourseError.
 
     exercises: the paths of the files that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
         said = f"{owner!r} is not a login or team"
         raise CourseError(f"{said}. Next: course release --out DIR --owner @ada, or @school/team")
-    own = [*exercises, *linked_pages(course), course.root / "course.yaml", *course.root.glob("LICENSE")]
+    own = [
+        *exercises,
+        *linked_pages(course),
+        course.root / "course.yaml",
+        *course.root.glob("LICENSE"),
+    ]
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in own}
     files |= {name: text.encode() for name, text in finished_modules(course).items()}
     wheel = engine_wheel()
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
-    files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
+    files = dict(
+        sorted(
+            {
+                **files,
+                **wheel,
+                **dict(as_they_are("shared")),
+                **dict(filled("class", words)),
+            }.items()
+        )
+    )
     manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
@@ -69,8 +88,12 @@ def linked_pages(course: Course) -> set[Path]:
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
     first, questions = course.exercises[0], course.root / QUESTIONS
-    attempts = [file.relative_to(course.root) for e in course.exercises for file in (e.script, e.notebook)]
-    rows = [(e.script.relative_to(course.root), e.title, points(e.points)) for e in course.exercises]
+    attempts = [
+        file.relative_to(course.root) for e in course.exercises for file in (e.script, e.notebook)
+    ]
+    rows = [
+        (e.script.relative_to(course.root), e.title, points(e.points)) for e in course.exercises
+    ]
     return {
         "owner": owner,
         "wheel": wheel,
@@ -92,13 +115,21 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
 
 
 def _name_of(course: Course, exercise: Exercise) -> str:
-    """Return the shortest that a command takes for it: its number, or its id where another assignment has that number, too."""
+    """Return the shortest that a command takes for it: its number, or its id where another
+    assignment has that number, too.
+    """
     number = f"{exercise.number:02d}"
-    return number if sum(other.number == exercise.number for other in course.exercises) == 1 else exercise.id
+    return (
+        number
+        if sum(other.number == exercise.number for other in course.exercises) == 1
+        else exercise.id
+    )
 
 
 def _command_lines(course: Course, first: str) -> str:
-    """Return the README's table of what a student can ask for, as far as the course has something for it."""
+    """Return the README's table of what a student can ask for, as far as the course has something
+    for it.
+    """
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -107,19 +138,30 @@ def _command_lines(course: Course, first: str) -> str:
         f"plot {first}": "expected, yours and the difference, as a picture",
     }
     if able := [exercise for exercise in course.exercises if exercise.train is not None]:
-        lines[f"train {_name_of(course, able[0])}"] = "your own attention learns to write, in a minute"
-        lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
+        lines[f"train {_name_of(course, able[0])}"] = (
+            "your own attention learns to write, in a minute"
+        )
+        lines["bench --quick"] = (
+            "attention by hand against SDPA on your machine, beside the lesson's figures"
+        )
     lines["--help"] = "all of them"
     return "".join(f"| `course {command}` | {says} |\n" for command, says in lines.items())
 
 
 def try_out(
-    course: Course, catalogue: Catalogue, files: Mapping[str, bytes], jobs: int = 1, *, is_handed_over: bool = False
+    course: Course,
+    catalogue: Catalogue,
+    files: Mapping[str, bytes],
+    jobs: int = 1,
+    *,
+    is_handed_over: bool = False,
 ) -> None:
-    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class repository.
+    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class
+    repository.
 
-    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried and handed over before, with an
-    engine and recordings that are the same to the byte: then only the stubs are tried again, for hidden checks may have changed.
+    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried
+    and handed over before, with an engine and recordings that are the same to the byte: then only
+    the stubs are tried again, for hidden checks may have changed.
     """
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
         folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
@@ -132,10 +174,15 @@ def try_out(
             return
         for exercise, released in pairs:
             shutil.copy(exercise.solution, released.script)
-        patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}  # a busy machine fails no release
+        # a busy machine fails no release
+        patient = {"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS}
         file = course.file.model_copy(update={"limits": course.limits.model_copy(update=patient)})
-        (folder / "course.yaml").write_text(yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8")
-        with zipfile.ZipFile(io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))) as wheel:
+        (folder / "course.yaml").write_text(
+            yaml.safe_dump(file.model_dump(mode="json")), encoding="utf-8"
+        )
+        with zipfile.ZipFile(
+            io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))
+        ) as wheel:
             wheel.extractall(engine)
         shares = [[exercise.id for exercise in course.exercises[job::jobs]] for job in range(jobs)]
         with ThreadPoolExecutor(jobs) as pool:  # each thread waits for a process
@@ -143,9 +190,11 @@ def try_out(
 
 
 def standalone_command(folder: Path, *arguments: str) -> list[str]:
-    """Return the command `course` of the engine in this folder, without the engine that is installed here.
+    """Return the command `course` of the engine in this folder, without the engine that is
+    installed here.
 
-    Without the module `site`, an editable installation cannot provide modules that the folder lacks.
+    Without the module `site`, an editable installation cannot provide modules that the folder
+    lacks.
     """
     sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
     code = (
@@ -157,48 +206,82 @@ def standalone_command(folder: Path, *arguments: str) -> list[str]:
 
 def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> None:
     """`released`: the same exercise in the class repository, which has its stub."""
-    stub, reference = LocalRecordingRunner(namespace_of(released.script)), catalogue.reference(exercise)
+    stub, reference = (
+        LocalRecordingRunner(namespace_of(released.script)),
+        catalogue.reference(exercise),
+    )
     score = sum(o.score for o in catalogue.run(exercise, stub, reference, TRIAL, exercise.id))
     result = check_attempt(read(released.fingerprints), stub)
     passed = [check.id for check in result.checks if check.outcome == "passed"]
     if score or passed:
-        problem = f"its stub scores {score:g}" if score else f"its stub passes the visible checks {', '.join(passed)}"
-        raise CourseError(f"{exercise.id} cannot be released: {problem}. Next: course verify {exercise.id}")
+        problem = (
+            f"its stub scores {score:g}"
+            if score
+            else f"its stub passes the visible checks {', '.join(passed)}"
+        )
+        raise CourseError(
+            f"{exercise.id} cannot be released: {problem}. Next: course verify {exercise.id}"
+        )
 
 
 def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
-    """Run `course check` in the class repository, where solutions replace the stubs. All checks must pass."""
+    """Run `course check` in the class repository, where solutions replace the stubs.
+
+    All checks must pass.
+    """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
     if done.returncode:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("✗", "course:"))]
+        said = [
+            line
+            for line in (done.stdout + done.stderr).splitlines()
+            if line.startswith(("✗", "course:"))
+        ]
         said = said or done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-        raise CourseError(f"not every solution passes `course check` as it is released: {said[0]}. Next: course verify")
+        raise CourseError(
+            f"not every solution passes `course check` as it is released: {said[0]}. Next: course "
+            "verify"
+        )
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the digest of every file but the manifest, which holds them."""
-    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
+    return {
+        name: hashlib.sha256(content).hexdigest()
+        for name, content in files.items()
+        if name != MANIFEST
+    }
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
+    """What an earlier release wrote to a folder: the digest of every file, and the owner that it
+    named.
+    """
 
     files: Mapping[str, str]
     owner: str | None = None
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """Read the manifest of the folder's last release. Raises CourseFault if the folder contains anything else."""
+    """Read the manifest of the folder's last release.
+
+    Raises CourseFault if the folder contains anything else.
+    """
     if not folder.exists():
         return Earlier({})
     if not folder.is_dir() or folder.is_symlink():
-        raise CourseFault(f"{folder} is not a folder. Next: course release --out with a new folder's name")
+        raise CourseFault(
+            f"{folder} is not a folder. Next: course release --out with a new folder's name"
+        )
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return Earlier({str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"]))
+        return Earlier(
+            {str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"])
+        )
     except FileNotFoundError:
         if {path.name for path in folder.iterdir()} <= {".git"}:
             return Earlier({})
@@ -206,14 +289,18 @@ def earlier_release(folder: Path) -> Earlier:
         raise CourseFault(f"{said}. Next: course release --out with a new folder's name") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         following = f"git -C {quote(str(folder))} checkout {MANIFEST}"
-        raise CourseFault(f"{folder / MANIFEST} cannot be read: nothing is written. Next: {following}") from None
+        raise CourseFault(
+            f"{folder / MANIFEST} cannot be read: nothing is written. Next: {following}"
+        ) from None
 
 
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
+    """Write these files, and remove those that only an earlier release wrote.
 
-    Raises CourseFault, without having changed anything, if something hidden would be published, or if a file is no longer as it
-    was released: then it is somebody's work.
+    Returns the paths that changed.
+
+    Raises CourseFault, without having changed anything, if something hidden would be published, or
+    if a file is no longer as it was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
@@ -225,31 +312,48 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise CourseFault unless the file is absent, as it was released, or as it will be released."""
+    """Raise CourseFault unless the file is absent, as it was released, or as it will be
+    released.
+    """
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
-            raise CourseFault(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
+            raise CourseFault(
+                f"{folder / part} is a link: nothing is written. Next: rm "
+                f"{quote(str(folder / part))}"
+            )
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or _is_as_released(content, released)):
         return
-    said = f"{path} has changed since it was released: nothing is written, because it may be somebody's work"
-    raise CourseFault(f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}")
+    said = (
+        f"{path} has changed since it was released: nothing is written, because it may be "
+        "somebody's work"
+    )
+    raise CourseFault(
+        f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out "
+        f"{quote(str(folder))}"
+    )
 
 
 def _is_as_released(content: bytes, digest: str | None) -> bool:
-    """Return whether this content has the digest, or has it once git's Windows line endings are undone."""
+    """Return whether this content has the digest, or has it once git's Windows line endings are
+    undone.
+    """
     with_unix_endings = content.replace(b"\r\n", b"\n")
     return digest in {hashlib.sha256(text).hexdigest() for text in (content, with_unix_endings)}
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """Write the files, the manifest last, so that an interrupted release can be repeated; remove folders that become empty."""
+    """Write the files, the manifest last, so that an interrupted release can be repeated; remove
+    folders that become empty.
+    """
     others = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in others.items() if write_changed(folder / name, content)]
-    gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
+    gone = [
+        name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()
+    ]
     for name in gone:
         (folder / name).unlink()
         for parent in Path(name).parents[:-1]:

@@ -1,4 +1,6 @@
-"""Record how the reference and every mutant answer on public inputs: each recorded call is put to trusted code once."""
+"""Record how the reference and every mutant answer on public inputs: each recorded call is put to
+trusted code once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, has_no_numbers
+from ..diagnosis.fingerprint import (
+    FACETS,
+    Facet,
+    ReplyFingerprint,
+    fingerprint_beside,
+    has_no_numbers,
+)
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording
@@ -33,7 +41,8 @@ from .record_unlisted import recorded_curves, recorded_pairs
 from .stub import stub_of
 from .time_limit import must_end
 
-Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
+# for each call the different replies, the reference's first
+Every = Sequence[Sequence[ReplyFingerprint]]
 # An exception, a guard or an unreadable file may prove them.
 ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
 # Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
@@ -42,7 +51,10 @@ Place = int | ReplyFingerprint | None
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply as an attempt's. whole: of many copies all answers. call: in float32 where float64 raised."""
+    """A reply as an attempt's.
+
+    whole: of many copies all answers. call: in float32 where float64 raised.
+    """
 
     told: Observed
     whole: Reply
@@ -50,35 +62,51 @@ class Asked:
 
 
 class _Witness(LocalRecordingRunner):
-    """Trusted code that is asked what the hidden checks ask. It has answered the calls that are recorded."""
+    """Trusted code that is asked what the hidden checks ask.
+
+    It has answered the calls that are recorded.
+    """
 
     def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
         super().__init__(namespace)
         self._memory, self._known = memory, known  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
-        told = self._known.get(id(call)) or as_an_attempts(self._runner, call, self._runner.execute(call))
+        """Return the reply; of equal ones the same object, by which the memory knows what a check
+        does next.
+        """
+        told = self._known.get(id(call)) or as_an_attempts(
+            self._runner, call, self._runner.execute(call)
+        )
         read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
         self.transcript.append(Exchange(self.check, call, read))
         return read
 
 
 class Hearing:
-    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
+    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public
+    inputs.
+    """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
         self._catalogue, self._exercise, self._held = catalogue, exercise, recorded.calls
         self._reference = catalogue.remembering(exercise)
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
+        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did
+        not, else 0.
+        """
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
-        witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-            ends = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
+        witness = _Witness(
+            namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)}
+        )
+        # prints and warnings cost nothing
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            ends = self._catalogue.run(
+                self._exercise, witness, self._reference, PUBLIC, self._exercise.id
+            )
         return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
 
 
@@ -90,16 +118,23 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
             call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply, right = settled(call, whole), recorded.right[i]
-            told = Observed(call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply))
+            told = Observed(
+                call, right, recorded.expected[i], reply, fingerprint_beside(right, call, reply)
+            )
             answers.append(Asked(told, whole, asked if whole is first else asked.in_single()))
     return answers
 
 
-def places_of(known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
-    """Return for each call where the reply of this code is stored. Chance and rounding decide none that is.
+def places_of(
+    known: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
+) -> list[Place]:
+    """Return for each call where the reply of this code is stored.
 
-    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If nothing is left then by which
-    the code differs from the reference, it may be about equal numbers: they are kept.
+    Chance and rounding decide none that is.
+
+    To see what rounding decides, inputs are nudged, after which equal numbers are equal no more. If
+    nothing is left then by which the code differs from the reference, it may be about
+    equal numbers: they are kept.
 
     known: the different replies to every call, the reference's first, each stored once.
     """
@@ -119,7 +154,8 @@ def _places_if_nudged(
 ) -> list[Place]:
     places = list[Place]()
     for replies, asked in zip(known, answers, strict=True):
-        found, place = asked.told.found, replies.find(asked.told.found)  # the same as one that is known to be fixed
+        # the same as one that is known to be fixed
+        found, place = asked.told.found, replies.find(asked.told.found)
         if place is None and asked.call.is_fixed(namespace, found, asked.told.right, keep_equal):
             place = replies.add(found)
         places.append(found if place is None and not asked.call.is_drawn else place)
@@ -131,32 +167,47 @@ def without_rounding(
 ) -> tuple[tuple[int | None, ...], Broken]:
     """Return the places and the aspects that are sure, once all mutants have answered.
 
-    A reply that rounding may decide is none, unless another mutant gives it for sure: other processors compute
-    others. What chance decides is drawn from the call's seed, and is the same everywhere.
+    A reply that rounding may decide is none, unless another mutant gives it for sure: other
+    processors compute others. What chance decides is drawn from the call's seed, and is the same
+    everywhere.
     """
     pairs = zip(known, places, strict=True)
-    sure = tuple(each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs)
+    sure = tuple(
+        each.find(place) if isinstance(place, ReplyFingerprint) else place for each, place in pairs
+    )
     of_rounding = {i for i, place in enumerate(places) if place is not None and sure[i] is None}
     return sure, frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
-    """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
+    """Make the recording of an exercise.
+
+    Raises what a broken course raises (CourseError, BrokenReference, …).
+    """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
-    hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
+    hearing, hidden = (
+        Hearing(catalogue, exercise, recorded),
+        [outcome.id for outcome in recorded.outcomes],
+    )
     known, groups = [*map(Replies, recorded.right)], list(recorded.groups.values())
 
     def broken(answers: Sequence[Asked]) -> Broken:
         return broken_aspects([each.told for each in answers], groups)
 
     subjects = list[Subject]()
-    disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
+    # what no check compares: a right attempt differs in it from the reference
+    disputed = set[tuple[int, Facet]]()
     for path in exercise.right_attempts():
         with _must_end(exercise, f"the right attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace_of(path))
         told = [each.told for each in answers]
-        disputed |= {(i, f) for i, each in enumerate(told) for f in FACETS if not each.found.agrees(each.right, (f,))}
+        disputed |= {
+            (i, f)
+            for i, each in enumerate(told)
+            for f in FACETS
+            if not each.found.agrees(each.right, (f,))
+        }
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         namespace = namespace_of(path)
@@ -166,12 +217,18 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         subjects.append(Subject(failed, False, broken(answers)))
     heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
     for mutant in bank.mutants:
-        with _must_end(exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions):
+        with _must_end(
+            exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
+        ):
             answers = answers_of(recorded, mutant.namespace)
             seen = mutant.id, [each.told.found for each in answers]
             result = next((result for other, result in heard if other == seen), None)
-            if result is None or not any(result[1]):  # else what is known of the other one is known of this one
-                row, places = hearing.of(mutant.namespace, answers), places_of(known, mutant.namespace, answers)
+            # else what is known of the other one is known of this one
+            if result is None or not any(result[1]):
+                row, places = (
+                    hearing.of(mutant.namespace, answers),
+                    places_of(known, mutant.namespace, answers),
+                )
                 result = row, places, broken(answers)
         heard.append((seen, result))
     mutants = list[RecordedMutant]()
@@ -203,8 +260,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
     """Raise CourseError, with the attempt's file, if a right attempt fails a hidden check.
 
-    Visible checks compare only what all right attempts share. A wrong one among them makes these checks blind, and mutants lose
-    their names: so nothing is recorded.
+    Visible checks compare only what all right attempts share. A wrong one among them makes these
+    checks blind, and mutants lose their names: so nothing is recorded.
     """
     reference = catalogue.remembering(exercise)
     for path in exercise.right_attempts():
@@ -217,37 +274,57 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
             outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
         failed = next((outcome for outcome in outcomes if outcome.outcome != "passed"), None)
         if failed is not None:
-            problem = f"{path.relative_to(exercise.root)} fails {failed.id}: {evidence_for_author(failed, attempt.transcript, path)}"
-            mend = f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in {exercise.checks.name}"
+            problem = (
+                f"{path.relative_to(exercise.root)} fails {failed.id}: "
+                f"{evidence_for_author(failed, attempt.transcript, path)}"
+            )
+            mend = (
+                f"mend it, move it to grader/wrong/{exercise.id}/, or mend that check in "
+                f"{exercise.checks.name}"
+            )
             raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
 
 
-def _must_end(exercise: Exercise, who: str, compiled_as: Path, source: Path) -> AbstractContextManager[None]:
+def _must_end(
+    exercise: Exercise, who: str, compiled_as: Path, source: Path
+) -> AbstractContextManager[None]:
     next_step = f"mend it in {source.relative_to(exercise.root)}, then course release {exercise.id}"
     return must_end(who, compiled_as, next_step)
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
-    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an answer."""
+    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an
+    answer.
+    """
     return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 
 def words_of(bank: Bank) -> dict[str, MisconceptionText]:
-    """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
+    """Return what students may read about misconceptions: those of the mutants, and those that
+    speak for themselves.
+    """
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
     return {id_: bank.texts[id_] for id_ in sorted(wanted & bank.texts.keys())}
 
 
 def _checks(
-    recorded: RecordedCalls, replies: Every, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
+    recorded: RecordedCalls,
+    replies: Every,
+    disputed: set[tuple[int, Facet]],
+    subjects: Sequence[Subject],
 ) -> tuple[PublicCheck, ...]:
     """Return a public check for every hidden one that has recorded calls."""
     every = {outcome: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
-    asked = {outcome.id: tuple(i for i in found if (i, "outputs") not in disputed) for outcome, found in every.items()}
+    asked = {
+        outcome.id: tuple(i for i in found if (i, "outputs") not in disputed)
+        for outcome, found in every.items()
+    }
     # Who looks at numbers that are not there raises, and may.
     without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
     groups = {
-        outcome.id: within(recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)])
+        outcome.id: within(
+            recorded.groups[outcome.id], [*asked[outcome.id], *without_numbers.intersection(found)]
+        )
         for outcome, found in every.items()
     }
     chosen = choose_all(groups, subjects)
@@ -262,12 +339,20 @@ def _checks(
     )
 
 
-def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
-    """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
+def _facets(
+    calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]
+) -> tuple[Facet, ...]:
+    """Return "outputs", and the other facets that distinguish a mutant from the reference in these
+    calls if outputs do not.
+    """
     facets: list[Facet] = ["outputs"]
     others = [(other, replies[i][0]) for i in calls for other in replies[i][1:]]
     for facet in FACETS[1:]:
-        unseen = (o for o, right in others if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,)))
+        unseen = (
+            o
+            for o, right in others
+            if o.agrees(right, tuple(facets)) and not o.agrees(right, (facet,))
+        )
         if not any((i, facet) in disputed for i in calls) and any(unseen):
             facets.append(facet)
     return tuple(facets)

@@ -1,6 +1,7 @@
 """Pack the engine: as one wheel for a class repository, and as the zip that Gradescope runs.
 
-It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time. The wheel's
+It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes
+every time. The wheel's
 format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 """
 
@@ -32,23 +33,43 @@ _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag:
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     """Return the wheel and the file with its hash, by their file names.
 
-    templates: include what `course init`, `course new` and `course release --out` need. Students do not need them, and
-    they contain a whole course with its answers.
+    templates: include what `course init`, `course new` and `course release --out` need. Students do
+    not need them, and they contain a whole course with its answers.
 
     Raises CourseError if the engine is not installed.
     """
-    distribution = next((each for each in metadata.distributions(name=NAME) if each.read_text("METADATA")), None)
+    distribution = next(
+        (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA")), None
+    )
     if distribution is None:
         following = "pip install -e . in its repository, or pip install its wheel"
         raise CourseError(f"{NAME} is not installed here. Next: {following}")
     about = f"{NAME}-{distribution.version}.dist-info"
-    paths = [path for path in sorted(ENGINE.rglob("*")) if templates or HERE not in path.parents or path.parent == HERE]
-    own = (p for p in paths if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial"))
+    paths = [
+        path
+        for path in sorted(ENGINE.rglob("*"))
+        if templates or HERE not in path.parents or path.parent == HERE
+    ]
+    own = (
+        p
+        for p in paths
+        if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial")
+    )
     files = {f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in own}
-    files |= {f"{about}/{name}": text.encode() for name in _ABOUT if (text := distribution.read_text(name)) is not None}
+    files |= {
+        f"{about}/{name}": text.encode()
+        for name in _ABOUT
+        if (text := distribution.read_text(name)) is not None
+    }
     files[f"{about}/WHEEL"] = _WHEEL
-    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in files.items()}
-    record = [f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}" for name, digest in digests.items()]
+    digests = {
+        name: base64.urlsafe_b64encode(hashlib.sha256(content).digest())
+        for name, content in files.items()
+    }
+    record = [
+        f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}"
+        for name, digest in digests.items()
+    ]
     files[f"{about}/RECORD"] = "\n".join([*record, f"{about}/RECORD,,", ""]).encode()
     name = f"{NAME}-{distribution.version}-py3-none-any.whl"
     content = zipped(files)
@@ -56,7 +77,10 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
 
 def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
-    """Pack these files as one archive, the same bytes every time. programs: which of them can be run."""
+    """Pack these files as one archive, the same bytes every time.
+
+    programs: which of them can be run.
+    """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -66,14 +90,26 @@ def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
     return out.getvalue()
 
 
-def autograder_of(course: Course, assignment: Assignment, torch_index: str = "") -> dict[str, bytes]:
-    """Return every file of Gradescope's zip, by its path. torch_index: where to take torch from. Raises CourseError.
+def autograder_of(
+    course: Course, assignment: Assignment, torch_index: str = ""
+) -> dict[str, bytes]:
+    """Return every file of Gradescope's zip, by its path.
 
-    It holds the answers and the course's secret, and nothing of the class: no results, no decisions, no names.
+    torch_index: where to take torch from. Raises CourseError.
+
+    It holds the answers and the course's secret, and nothing of the class: no results, no
+    decisions, no names.
     """
     words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
-    shared = {name: text for name, text in as_they_are("shared") if name.startswith(TOOLS) or name == "constraints.txt"}
-    of_course = {f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes() for path in _needed(course)}
+    shared = {
+        name: text
+        for name, text in as_they_are("shared")
+        if name.startswith(TOOLS) or name == "constraints.txt"
+    }
+    of_course = {
+        f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes()
+        for path in _needed(course)
+    }
     secret = {f"course/{FOLDER}/secret": course_secret(course.root)}
     return {**dict(filled("gradescope", words)), **shared, **engine_wheel(), **of_course, **secret}
 
@@ -86,10 +122,16 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons' figures."""
+    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons'
+    figures.
+    """
     yield from (course.root / "course.yaml", course.texts)
     for exercise in course.exercises:
         needed = (exercise.script, exercise.fingerprints, *exercise.recorded_from())
         yield from (path for path in needed if path.exists())
-    for folder, name in (("checks", "__init__.py"), ("checks", "conftest.py"), ("misconceptions", "__init__.py")):
+    for folder, name in (
+        ("checks", "__init__.py"),
+        ("checks", "conftest.py"),
+        ("misconceptions", "__init__.py"),
+    ):
         yield from (course.root / "grader" / folder).glob(name)

@@ -1,4 +1,5 @@
-"""Choose the calls that an exercise's recording holds, and put them to trusted code: to the reference, to every mutant.
+"""Choose the calls that an exercise's recording holds, and put them to trusted code: to the
+reference, to every mutant.
 
 What chance or rounding decides is not recorded: every machine would record another.
 """
@@ -25,7 +26,14 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
+from ..diagnosis.fingerprint import (
+    FACETS,
+    Facet,
+    ReplyFingerprint,
+    fingerprint_beside,
+    fingerprint_of,
+    has_no_numbers,
+)
 from ..diagnosis.observe import Expected, is_of_copies, settled
 from ..diagnosis.recording import RecordedCondition
 from ..diagnosis.varying_answers import are_alike
@@ -37,8 +45,8 @@ from .time_limit import must_end
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies
 VALUES: tuple[Facet, ...] = ("outputs", "gradients")
-# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with a seed: up or down, a number
-# near the middle between two roundings is moved to the other side.
+# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with
+# a seed: up or down, a number near the middle between two roundings is moved to the other side.
 NUDGES = ((1e-9, 0),)
 NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
 
@@ -47,14 +55,19 @@ class RecordedCall:
     """A call that is put to trusted code. Whatever depends on the call alone is made once."""
 
     def __init__(self, call: Call) -> None:
-        self.call, self._cast, self._is_of_copies = call, cast(call, call.dtype or "float64"), is_of_copies(call)
+        self.call, self._cast, self._is_of_copies = (
+            call,
+            cast(call, call.dtype or "float64"),
+            is_of_copies(call),
+        )
         self._nudged, self._of = cache(self._nudge), cache(self._cut)
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
     def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the reply, about all copies.
 
-        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
+        Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask
+        sized by the batch takes 2 GiB.
         """
         if self._is_of_copies and self.call.cotangent is None:
             few = self._of(FEW).whole(namespace, only_values)
@@ -69,19 +82,28 @@ class RecordedCall:
     @property
     def is_drawn(self) -> bool:
         """Whether chance may decide a reply."""
-        return self.call.random or (isinstance(self.call.subject, Build) and self.call.subject.training)
+        return self.call.random or (
+            isinstance(self.call.subject, Build) and self.call.subject.training
+        )
 
     def is_deterministic(self, namespace: Namespace) -> bool:
         """Return whether the reply is the same for another random seed."""
         if not self.is_drawn:
             return True
         again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
-        return fingerprint_of(self.answer(namespace)).agrees(fingerprint_of(again.answer(namespace)), VALUES)
+        return fingerprint_of(self.answer(namespace)).agrees(
+            fingerprint_of(again.answer(namespace)), VALUES
+        )
 
     def is_fixed(
-        self, namespace: Namespace, found: ReplyFingerprint, right: ReplyFingerprint, keep_equal: bool = False
+        self,
+        namespace: Namespace,
+        found: ReplyFingerprint,
+        right: ReplyFingerprint,
+        keep_equal: bool = False,
     ) -> bool:
-        """Return whether neither chance nor rounding decides this reply, as in a division by a sum that cancels.
+        """Return whether neither chance nor rounding decides this reply, as in a division by a sum
+        that cancels.
 
         Another processor computes other numbers there.
 
@@ -100,12 +122,18 @@ class RecordedCall:
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(right)
         facets = VALUES if only_values else None
-        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {"float64", None}
+        is_wide = self.call.autocast is None and {self.call.dtype, *found.dtype} <= {
+            "float64",
+            None,
+        }
         nudges = NUDGES if is_wide else NARROW_NUDGES
         replies = (
-            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values) for by, seed in nudges
+            asked._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values)
+            for by, seed in nudges
         )
-        return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
+        return all(
+            found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies
+        )
 
     def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
         generator = torch.Generator().manual_seed(seed)
@@ -113,7 +141,9 @@ class RecordedCall:
         def change(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point() or tensor.device.type == "meta":
                 return tensor
-            nudged = tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+            nudged = tensor * (
+                1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
+            )
             return torch.where(has_exact_sums(tensor), tensor, nudged) if keep_equal else nudged
 
         another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
@@ -132,9 +162,11 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """The calls, in the order in which the checks ask them, and for each the check, and the reply's fingerprint.
+    """The calls, in the order in which the checks ask them, and for each the check, and the reply's
+    fingerprint.
 
-    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
+    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what
+        the checks drew.
     groups: of each check, the calls to which each aspect can be put.
     conditions: what each function must do before its checks count.
     """
@@ -162,13 +194,20 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [(e.check, RecordedCall(rounded(e.call))) for e in transcript if elements(e.call) <= ELEMENTS_LIMIT]
+    small = [
+        (e.check, RecordedCall(rounded(e.call)))
+        for e in transcript
+        if elements(e.call) <= ELEMENTS_LIMIT
+    ]
     asked = [(check, each) for check, each in small if each.is_deterministic(reference)]
     asked_by, every = tuple(check for check, _ in asked), tuple(each for _, each in asked)
     calls = [each.call for each in every]
     replies = tuple(each.answer(reference) for each in every)
     outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
-    expected = tuple(tuple(o.tensor for o in reply.outputs[:n]) for reply, n in zip(replies, outputs, strict=True))
+    expected = tuple(
+        tuple(o.tensor for o in reply.outputs[:n])
+        for reply, n in zip(replies, outputs, strict=True)
+    )
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
@@ -178,11 +217,14 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     right = tuple(map(fingerprint_of, replies))
     conditions = recorded_conditions(catalogue, exercise, transcript)
     drawn_once = tuple(sorted(drawn))
-    return RecordedCalls(tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions)
+    return RecordedCalls(
+        tuple(outcomes), asked_by, every, right, expected, groups, drawn_once, conditions
+    )
 
 
 def has_exact_sums(tensor: Tensor) -> Tensor:
-    """Return for each number whether it stands in the tensor more than once, and is as short as 4.0.
+    """Return for each number whether it stands in the tensor more than once, and is as short as
+    4.0.
 
     Sums and products of such numbers are exact, so every processor computes the same.
     """
@@ -193,12 +235,20 @@ def has_exact_sums(tensor: Tensor) -> Tensor:
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
-    """Return whether both ask the same once, but for some of the numbers in one tensor that is passed.
+    """Return whether both ask the same once, but for some of the numbers in one tensor that is
+    passed.
 
     A check of who hears whom asks such calls.
     """
-    has_more = first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args)
-    if has_more or not are_alike(first.subject, second.subject):  # first, for only then their arguments can be compared
+    has_more = (
+        first.then
+        or second.then
+        or first.kwargs
+        or second.kwargs
+        or len(first.args) != len(second.args)
+    )
+    # first, for only then their arguments can be compared
+    if has_more or not are_alike(first.subject, second.subject):
         return False
     match [(a, b) for a, b in zip(first.args, second.args, strict=True) if not are_alike(a, b)]:
         case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):
@@ -211,7 +261,8 @@ def right_answers(
 ) -> tuple[list[CheckOutcome], list[Exchange]]:
     """Return the outcomes of the reference on public inputs, and its answers.
 
-    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails its own checks.
+    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails
+        its own checks.
     """
     reference = catalogue.reference(exercise)
     subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
@@ -221,18 +272,28 @@ def right_answers(
         if failed.fault:
             said = f"a check of {exercise.id} raises an error of its own, {failed.fault}"
             raise CourseError(f"{said}. Next: mend it in {exercise.checks.name}, {again}")
-        said = f"the reference of {exercise.id} fails {failed.id}: {evidence_for_author(failed, subject.transcript, exercise.solution)}"
+        said = (
+            f"the reference of {exercise.id} fails {failed.id}: "
+            f"{evidence_for_author(failed, subject.transcript, exercise.solution)}"
+        )
         mend = f"mend it in {exercise.solution.name}, or that check in {exercise.checks.name}"
         raise CourseError(f"{said}. Next: {mend}, {again}")
     asked = dict.fromkeys(target_of(exchange.call) for exchange in subject.transcript)
-    if unknown := next((name for name in catalogue.conditions(exercise) if name not in asked), None):
-        said = f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask {', '.join(asked)}"
+    if unknown := next(
+        (name for name in catalogue.conditions(exercise) if name not in asked), None
+    ):
+        said = (
+            f"{CONDITIONS} in {exercise.checks.name} names {unknown}, and its checks ask "
+            f"{', '.join(asked)}"
+        )
         raise CourseError(f"{said}. Next: mend that name, {again}")
     return outcomes, subject.transcript
 
 
 def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
-    """Return why trusted code fails a check. Its author may read what students may not: Python's message, with the line.
+    """Return why trusted code fails a check.
+
+    Its author may read what students may not: Python's message, with the line.
 
     path: the file of the code.
     """
@@ -263,8 +324,13 @@ class Replies:
         self._facets, self.every = facets, [*first]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
-        """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
-        return next((i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)), None)
+        """Return the index of the first reply that is the same, numbers to rounding; None if there
+        is none.
+        """
+        return next(
+            (i for i, each in enumerate(self.every) if each.is_same(fingerprint, self._facets)),
+            None,
+        )
 
     def add(self, reply: ReplyFingerprint) -> int:
         """Add a reply. Returns its index."""

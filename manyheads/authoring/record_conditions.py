@@ -1,4 +1,6 @@
-"""Record what each function must do before its checks count, as calls with the reference's answers."""
+"""Record what each function must do before its checks count, as calls with the reference's
+answers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the 
 def recorded_conditions(
     catalogue: Catalogue, exercise: Exercise, transcript: Sequence[Exchange]
 ) -> tuple[RecordedCondition, ...]:
-    """Return the conditions of an exercise's functions. transcript: what its checks asked the reference."""
+    """Return the conditions of an exercise's functions.
+
+    transcript: what its checks asked the reference.
+    """
     reference = catalogue.reference(exercise)
     implementation = Implementation(reference, forms=exercise.forms)
     functions = dict.fromkeys(target_of(exchange.call) for exchange in transcript)
@@ -49,7 +54,13 @@ def _of_function(
         call = rounded(condition.answer.call)
         expected = first_tensor(reference.runner.execute(call))
         yield RecordedCondition(
-            function, condition.rule, (call,), (expected,), condition.message, condition.left_out, condition.least
+            function,
+            condition.rule,
+            (call,),
+            (expected,),
+            condition.message,
+            condition.left_out,
+            condition.least,
         )
 
 

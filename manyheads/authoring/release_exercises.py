@@ -1,7 +1,9 @@
-"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small models that the references train.
+"""Make exercises/ from solutions/: stubs, notebooks, figures, recordings of the answers, and small
+models that the references train.
 
-Text is made every time, the same bytes. A recording says what it was made from (`recording_file.key_of`): where that is
-another now, the exercise is recorded anew, whole, which takes a minute.
+Text is made every time, the same bytes. A recording says what it was made from
+(`recording_file.key_of`): where that is another now, the exercise is recorded anew, whole, which
+takes a minute.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ from .stub_notebook import stub_notebook
 Files = Mapping[Path, bytes]
 # Of how many exercises there are, to be called after each.
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
-# Objects between two searches for garbage, which else take a sixth of the time: most of what is made stays.
+# Objects between two searches for garbage, which else take a sixth of the time: most of what is
+# made stays.
 GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 
@@ -54,16 +57,24 @@ def write_release(
     jobs: int = 1,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> dict[Path, bool]:
-    """Write exercises/, and remove files that no longer belong there. Returns for each file whether it was written.
+    """Write exercises/, and remove files that no longer belong there.
 
-    exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
+    Returns for each file whether it was written.
+
+    exercises: write only the files of these, and remove nothing. jobs: how many processes make
+        them.
     """
     named = exercises or course.exercises
-    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}  # all, before anything is written
+    # all, before anything is written
+    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}
     stale = [exercise for exercise in named if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
-    written = {path: False for exercise in named for path in (*texts[exercise.id], *recorded_files(exercise))}
+    written = {
+        path: False
+        for exercise in named
+        for path in (*texts[exercise.id], *recorded_files(exercise))
+    }
 
     def write(files: Files) -> None:
         written.update((path, write_changed(path, content)) for path, content in files.items())
@@ -101,24 +112,35 @@ def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
-    """Return the files in exercises/ that have no source: neither in solutions/ nor, for another nbgrader assignment, in source/."""
+    """Return the files in exercises/ that have no source: neither in solutions/ nor, for another
+    nbgrader assignment, in source/.
+    """
     known, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
     found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
+    return [
+        path
+        for path in found
+        if path not in known and path.relative_to(root).parts[0] not in others
+    ]
 
 
 def recorded_files(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that are computed."""
-    return (exercise.fingerprints,) if exercise.train is None else (exercise.fingerprints, exercise.trained)
+    return (
+        (exercise.fingerprints,)
+        if exercise.train is None
+        else (exercise.fingerprints, exercise.trained)
+    )
 
 
 def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
     """Raise what is wrong with an exercise's bank, or with the reference that it edits."""
     try:
         bank = load_bank(exercise)
-    except CourseError:  # where the reference is broken, that is what to say, not which edits no longer fit it
+    # where the reference is broken, that is what to say, not which edits no longer fit it
+    except CourseError:
         right_answers(catalogue, exercise)
         raise
     if not bank.mutants:
@@ -127,7 +149,10 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
-    """Return the files of an exercise that are computed. What was trained is kept: to make it takes twenty seconds."""
+    """Return the files of an exercise that are computed.
+
+    What was trained is kept: to make it takes twenty seconds.
+    """
     made = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():
         made[exercise.trained] = trained_blocks(exercise, exercise.train)
@@ -135,12 +160,15 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
-    """Return what `course plot` shows of a sentence: what each block's attention does with it, after some twenty seconds of training.
+    """Return what `course plot` shows of a sentence: what each block's attention does with it,
+    after some twenty seconds of training.
 
     Raises CourseError.
     """
     trainer, namespace = Trainer(), namespace_of(exercise.solution)
-    run = TrainingRun(lambda message: trainer.answer(namespace, message, "the reference"), read_text())
+    run = TrainingRun(
+        lambda message: trainer.answer(namespace, message, "the reference"), read_text()
+    )
     try:
         run.build(attention_of(trainable))
         for step in range(1, steps + 1):
@@ -160,7 +188,10 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
             )
         trainer.model.eval()(run.numbers(SENTENCE).long()[None])
     shown_with = trainable.shown_with
-    blocks = [replace(block, shares=shares_of(module, block.taken, shown_with)) for module, block in [*seen]]
+    blocks = [
+        replace(block, shares=shares_of(module, block.taken, shown_with))
+        for module, block in [*seen]
+    ]
     return save_blocks(blocks)
 
 
@@ -169,15 +200,21 @@ def _record_all(
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield exercises as they are recorded, in `jobs` processes if there are several.
 
-    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to start.
+    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to
+    start.
     """
     jobs = min(jobs, len(exercises))
     if jobs <= 1:
         yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
         return
     longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start) as pool:
-        at_work = {pool.submit(_record_there, course.root, exercise.id): exercise for exercise in longest_first}
+    with ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=_start
+    ) as pool:
+        at_work = {
+            pool.submit(_record_there, course.root, exercise.id): exercise
+            for exercise in longest_first
+        }
         try:
             for future in as_completed(at_work):
                 yield at_work[future], future.result()
@@ -191,15 +228,19 @@ def _record_all(
 def _start() -> None:
     end_with_parent()
     gc.set_threshold(GARBAGE)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react
+    # Ctrl-C reaches the whole process group; only the caller should react
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-_catalogue = cache(Catalogue)  # what prevents it is raised by the first exercise, whose caller can handle it
+# what prevents it is raised by the first exercise, whose caller can handle it
+_catalogue = cache(Catalogue)
 
 
 def _record_there(root: Path, id_: str) -> Files:
     course = load_course(root)
-    return record(_catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_))
+    return record(
+        _catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_)
+    )
 
 
 def write_changed(path: Path, content: bytes) -> bool:

@@ -1,7 +1,8 @@
-"""Find out how a reference's heads share out their attention, for `course plot`, which draws that beside a student's.
+"""Find out how a reference's heads share out their attention, for `course plot`, which draws that
+beside a student's.
 
-A module gives only its output. Its weights are recognised among what torch's functions return: one table of (T, T) for each
-head, whose rows are shares.
+A module gives only its output. Its weights are recognised among what torch's functions return: one
+table of (T, T) for each head, whose rows are shares.
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ class _Shares(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.is_floating_point() and result.shape[-2:] == self._sides:
+        if (
+            isinstance(result, Tensor)
+            and result.is_floating_point()
+            and result.shape[-2:] == self._sides
+        ):
             with torch._C.DisableTorchFunction():
-                is_shared_out = bool((result >= 0).all()) and bool(((result.sum(-1) - 1).abs() < _ROUNDING).all())
+                is_shared_out = bool((result >= 0).all()) and bool(
+                    ((result.sum(-1) - 1).abs() < _ROUNDING).all()
+                )
             if is_shared_out:
                 self.last = result
         return result

@@ -1,7 +1,8 @@
 """Make the student's starting point from the solution, and find what is hidden in released files.
 
-What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's ClearSolutions, which ignores a stray END
-SOLUTION. If both accept a source, both give the same text. Hidden are also the course's secret and instructors' files.
+What stands between BEGIN and END SOLUTION is stripped. This is stricter than nbgrader's
+ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give the same
+text. Hidden are also the course's secret and instructors' files.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from ..course.load import FOLDER
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # nbgrader's, with a message
+# nbgrader's, with a message
+STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
 # How lines begin that reveal nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
 
-TAGS = ("setup", "solution", "check", "predict")  # of a lesson's cells; others mean nothing here, and are kept
+# of a lesson's cells; others mean nothing here, and are kept
+TAGS = ("setup", "solution", "check", "predict")
 _TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
 
 Lines = Mapping[str, tuple[str, str]]  # each as it is written, with its file, by its tokens
@@ -47,7 +50,9 @@ def stub_of(exercise: Exercise) -> str:
 
 
 def _demand_tags(source: str, name: str) -> None:
-    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that means something."""
+    """Raise CourseFault where jupytext would lose a cell's tags, or where one is nearly a tag that
+    means something.
+    """
     for number, line in enumerate(source.splitlines(), 1):
         written = _TAGS.match(line)
         if written is None:
@@ -60,16 +65,24 @@ def _demand_tags(source: str, name: str) -> None:
         for tag in tags:
             near = get_close_matches(str(tag), TAGS, 1)
             if near and tag not in TAGS:
-                raise _fault(name, number, f'the tag "{tag}" means nothing: "{near[0]}" may be meant')
+                raise _fault(
+                    name, number, f'the tag "{tag}" means nothing: "{near[0]}" may be meant'
+                )
 
 
 def strip(source: str, name: str) -> str:
-    """Replace every solution part of the source by the stub, in scripts and notebooks alike. Raises CourseFault."""
+    """Replace every solution part of the source by the stub, in scripts and notebooks alike.
+
+    Raises CourseFault.
+    """
     return "\n".join(_parts_of(source, name)[0]) + "\n"
 
 
 def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the stub, and those of the solution without indentation. Raises CourseFault."""
+    """Return the lines of the stub, and those of the solution without indentation.
+
+    Raises CourseFault.
+    """
     kept, hidden, opened = list[str](), list[str](), 0
     for number, line in enumerate(source.splitlines(), 1):
         marker = line.strip()
@@ -81,7 +94,9 @@ def _parts_of(source: str, name: str) -> tuple[list[str], list[str]]:
         elif "BEGIN SOLUTION" in line or "END SOLUTION" in line:
             begun = f"{BEGIN} inside the part that began on line {opened}"
             problems = {BEGIN: begun, END: f"{END} without {BEGIN}"}
-            raise _fault(name, number, problems.get(marker, "a marker that is not alone on its line"))
+            raise _fault(
+                name, number, problems.get(marker, "a marker that is not alone on its line")
+            )
         elif opened:
             hidden.append(marker)
         else:
@@ -98,24 +113,43 @@ def _fault(name: str, line: int, problem: str) -> CourseFault:
 
 
 def finished_modules(course: Course) -> dict[str, str]:
-    """Return the solutions that students may read now, by their paths in the class repository: `show_solutions` says so."""
+    """Return the solutions that students may read now, by their paths in the class repository:
+    `show_solutions` says so.
+    """
     dates, now = dates_of(course), datetime.now(UTC)
-    shown = (a for a in course.assignments if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now))
-    solutions = [(f"model-solutions/{a.id}/{e.solution.name}", e.solution) for a in shown for e in a.exercises]
-    lines = {name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions}
-    return {name: "".join(line for line in text if line.strip() not in (BEGIN, END)) for name, text in lines.items()}
+    shown = (
+        a
+        for a in course.assignments
+        if a.row.show_solutions and (a.id not in dates or dates[a.id].due < now)
+    )
+    solutions = [
+        (f"model-solutions/{a.id}/{e.solution.name}", e.solution)
+        for a in shown
+        for e in a.exercises
+    ]
+    lines = {
+        name: path.read_text(encoding="utf-8").splitlines(keepends=True) for name, path in solutions
+    }
+    return {
+        name: "".join(line for line in text if line.strip() not in (BEGIN, END))
+        for name, text in lines.items()
+    }
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return a sentence for every released file that contains something hidden."""
     path = course.root / FOLDER / "secret"
     lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
-    found = (next(_sentences(name, content, lines, secret), None) for name, content in files.items())
+    found = (
+        next(_sentences(name, content, lines, secret), None) for name, content in files.items()
+    )
     return tuple(filter(None, found))
 
 
 def hidden_lines(course: Course) -> Lines:
-    """Return the lines of solutions that reveal something, without those that a stub or a finished module has, too."""
+    """Return the lines of solutions that reveal something, without those that a stub or a finished
+    module has, too.
+    """
     public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
     for exercise in course.exercises:
         name = str(exercise.solution.relative_to(course.root))
@@ -123,13 +157,19 @@ def hidden_lines(course: Course) -> Lines:
         public.append("\n".join(kept))
         forms |= {_normalised(line.split("#")[0]): (line, name) for line in hidden}
     shown = "".join(map(_normalised, public))
-    telling = (f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING))
+    telling = (
+        f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING)
+    )
     return {form: forms[form] for form in telling if form not in shown}
 
 
 def _normalised(text: str) -> str:
-    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the kind of quotes mean nothing."""
-    return f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
+    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the
+    kind of quotes mean nothing.
+    """
+    return (
+        f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
+    )
 
 
 def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) -> Iterator[str]:

@@ -16,13 +16,15 @@ from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.
 #
-# Both import jsonschema, which imports `rfc3987_syntax` where that is installed (Jupyter installs it). That builds the
-# grammar of internationalised web addresses as it is imported: one to two seconds of every process. No notebook's
-# schema has such an address, so here it counts as not installed, which jsonschema allows.
+# Both import jsonschema, which imports `rfc3987_syntax` where that is installed (Jupyter installs
+# it). That builds the grammar of internationalised web addresses as it is imported: one to two
+# seconds of every process. No notebook's schema has such an address, so here it counts as not
+# installed, which jsonschema allows.
 
 GRAMMAR = "rfc3987_syntax"
 
-sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type] # what Python itself writes there to refuse an import
+# what Python itself writes there to refuse an import
+sys.modules.setdefault(GRAMMAR, None)  # type: ignore[arg-type]
 try:
     import jupytext
     import nbformat
@@ -39,8 +41,8 @@ CHECK = "check"  # tags a cell that shows a student whether a function is right
 LOCKED = frozenset((CHECK, PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
-# One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/read.py`). Short,
-# because Validate shows it above what it says.
+# One statement, so that a grader recognises it whole where the cell's metadata is lost
+# (`submission/read.py`). Short, because Validate shows it above what it says.
 _VISIBLE = """\
 # What your answers show, before anybody grades them. In a terminal: course check EXERCISE
 try:
@@ -53,9 +55,11 @@ else:
     check_notebook("EXERCISE")"""
 
 MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
-# The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.
+# The same here: a grader recognises the statement. Where the engine is missing, every other cell
+# runs all the same.
 _FIRST = """\
-# Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, %course trace or %ask
+# Run this first. Then, in any cell: %check; once the notebook is saved, also %course hint, \
+%course trace or %ask
 try:
     from manyheads.notebook import load_magics
 except ModuleNotFoundError:
@@ -65,22 +69,32 @@ else:
 
 
 def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> str:
-    """Return the notebook of a stub as text, the same for the same stub; of a solution's source, for nbgrader to strip.
+    """Return the notebook of a stub as text, the same for the same stub; of a solution's source,
+    for nbgrader to strip.
 
     hidden: the checks of the exercise. Those of a layer share one autograded cell.
     """
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = {*cell.metadata.get("tags", [])}
-        _finish(cell, f"{exercise}-{index}", "solution" if "solution" in tags else "locked" if tags & LOCKED else "")
+        _finish(
+            cell,
+            f"{exercise}-{index}",
+            "solution" if "solution" in tags else "locked" if tags & LOCKED else "",
+        )
     # It loads the magics, and tells them which exercise this notebook is.
-    first = _finish(new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked")
-    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is missing it says so on
+    first = _finish(
+        new_code_cell(_FIRST.replace("EXERCISE", exercise)), f"{exercise}-{MAGICS}", "locked"
+    )
+    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is
+    # missing it says so on
     # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
     last = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
     visible = _finish(last, f"{exercise}-visible", "locked", 0, visible=True)
     by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
-    graded = [_graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer]
+    graded = [
+        _graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer
+    ]
     notebook.cells = [first, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -90,23 +104,40 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
 def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
     points = sum(check.points for check in checks)
     head = f"# Graded, {points:g} points. `course grade` runs these checks on this notebook's code:"
-    cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {check.title}" for check in checks)]))
+    cell: NotebookNode = new_code_cell(
+        "\n".join([head, *(f"#   {check.title}" for check in checks)])
+    )
     return _finish(cell, id_, "locked", points, checks=[check.id for check in checks])
 
 
-def _finish(cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object) -> NotebookNode:
+def _finish(
+    cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **about: object
+) -> NotebookNode:
     """Give a cell its id, and nbgrader's metadata (schema 3).
 
-    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded cell. about: what a
-    grader reads of it. The checksum, by which nbgrader sees edits, is computed here, so a release needs no nbgrader.
+    role: students write in a "solution"; what is "locked" is read-only. points: of an autograded
+    cell. about: what a grader reads of it. The checksum, by which nbgrader sees edits, is computed
+    here, so a release needs no nbgrader.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()
     if role:
-        marks = {"grade": points is not None, "solution": role == "solution", "locked": role == "locked"}
+        marks = {
+            "grade": points is not None,
+            "solution": role == "solution",
+            "locked": role == "locked",
+        }
         worth = {} if points is None else {"points": points}
         parts = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
         checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
-        known = {"grade_id": id_, "checksum": checksum, "cell_type": cell.cell_type, "task": False, "schema_version": 3}
+        known = {
+            "grade_id": id_,
+            "checksum": checksum,
+            "cell_type": cell.cell_type,
+            "task": False,
+            "schema_version": 3,
+        }
         cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
-        cell.metadata |= ({"editable": False} if role == "locked" else {}) | ({METADATA_KEY: about} if about else {})
+        cell.metadata |= ({"editable": False} if role == "locked" else {}) | (
+            {METADATA_KEY: about} if about else {}
+        )
     return cell

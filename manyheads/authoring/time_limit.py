@@ -1,6 +1,8 @@
-"""A limit for trusted code that does not end: a mutant, a reference or a lesson's cell with an endless loop.
+"""A limit for trusted code that does not end: a mutant, a reference or a lesson's cell with an
+endless loop.
 
-Only the process's own CPU time counts, so a busy machine stops nobody. Whatever the code catches, the limit is told.
+Only the process's own CPU time counts, so a busy machine stops nobody. Whatever the code catches,
+the limit is told.
 """
 
 from __future__ import annotations
@@ -13,12 +15,17 @@ from types import FrameType
 
 from ..errors import CourseFault
 
-SECONDS = 30.0  # of CPU time: the slowest of 266 mutants of this repository's course needs 1.9, with its checks
-_AGAIN = 0.01  # seconds between further interruptions: each call that follows may have the same loop
+# of CPU time: the slowest of 266 mutants of this repository's course needs 1.9, with its checks
+SECONDS = 30.0
+# seconds between further interruptions: each call that follows may have the same loop
+_AGAIN = 0.01
 
 
 class DoesNotEnd(CourseFault):
-    """Trusted code computes for longer than the limit. observation: that, as the end of a sentence about the code."""
+    """Trusted code computes for longer than the limit.
+
+    observation: that, as the end of a sentence about the code.
+    """
 
     def __init__(self, who: str, observation: str, next_step: str) -> None:
         super().__init__(f"{who} {observation}. Next: {next_step}")
@@ -27,7 +34,8 @@ class DoesNotEnd(CourseFault):
 
 @contextmanager
 def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
-    """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on Windows, there is no limit.
+    """Raise DoesNotEnd if the block computes for more than SECONDS. Without such timers, as on
+    Windows, there is no limit.
 
     Args:
         who: runs in the block; the beginning of a sentence.
@@ -43,7 +51,8 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
         while frame is not None and frame.f_code.co_filename != str(path):
             frame = frame.f_back
         stopped_at.append(0 if frame is None else frame.f_lineno)
-        raise TimeoutError  # the engine takes it for an answer of the code, which is why it is noted, too
+        # the engine takes it for an answer of the code, which is why it is noted, too
+        raise TimeoutError
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, _AGAIN)
@@ -58,4 +67,6 @@ def must_end(who: str, path: Path, next_step: str) -> Iterator[None]:
     if stopped_at:
         line = stopped_at[0]
         place = f" on line {line} of {path.name}" if line else ""
-        raise DoesNotEnd(who, f"does not end: it still computes{place} after {SECONDS:g} s", next_step)
+        raise DoesNotEnd(
+            who, f"does not end: it still computes{place} after {SECONDS:g} s", next_step
+        )

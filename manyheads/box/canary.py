@@ -29,7 +29,10 @@ PLANTED = "MANYHEADS_CANARY"  # an environment variable of the judge
 
 @dataclass(frozen=True)
 class CanaryReport:
-    """leaks: one phrase for each trick that worked. error, end: why the canary could not be heard, if it could not."""
+    """leaks: one phrase for each trick that worked.
+
+    error, end: why the canary could not be heard, if it could not.
+    """
 
     leaks: tuple[str, ...]
     error: str = ""
@@ -44,12 +47,16 @@ class CanaryReport:
 def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
     """Let the canary loose in a fresh attempt of this box.
 
-    `root`: the course's folder; `hidden`: the files of the course that no attempt may find, wherever copies of them
-    stand.
+    `root`: the course's folder; `hidden`: the files of the course that no attempt may find,
+    wherever copies of them stand.
     """
     source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
     described = "\n".join(_described(path) for path in hidden)
-    own: dict[str, object] = {"course_files": described, "processes": limits.processes, "files_mib": limits.files_mib}
+    own: dict[str, object] = {
+        "course_files": described,
+        "processes": limits.processes,
+        "files_mib": limits.files_mib,
+    }
     with _planted(root) as bait:
         connection = box.attempt(limits)
         try:
@@ -91,14 +98,18 @@ _TRICKS = (
 def _described(path: Path) -> str:
     """Return a file as `canary_tricks._finds` reads it."""
     content = path.read_bytes()
-    return "\t".join([hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name])
+    return "\t".join(
+        [hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name]
+    )
 
 
 @contextlib.contextmanager
 def _planted(root: Path) -> Iterator[dict[str, object]]:
-    """Plant secrets in files that anybody may read, listeners on this host, a variable in our environment.
+    """Plant secrets in files that anybody may read, listeners on this host, a variable in our
+    environment.
 
-    Yields arguments of `canary_tricks.escapes`: where each would be reached from inside, and the name of a daemon.
+    Yields arguments of `canary_tricks.escapes`: where each would be reached from inside, and the
+    name of a daemon.
     """
     token = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,5 @@
-"""Code that runs in the box as an attempt: each function tries one way out and returns whether it worked.
+"""Code that runs in the box as an attempt: each function tries one way out and returns whether it
+worked.
 
 The judge never imports this file; it sends the text into the box.
 """
@@ -28,11 +29,15 @@ def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_
         lambda: _opens("/proc/sys/kernel/core_pattern"),
         lambda: _starts_more_than(processes),
         lambda: any(entry.isdigit() and int(entry) != os.getpid() for entry in os.listdir("/proc")),
-        lambda: any(_creates(f) for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")),
+        lambda: any(
+            _creates(f)
+            for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")
+        ),
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,
-        lambda: os.getpgrp() != os.getpid(),  # a signal to the group would reach its other processes
+        # a signal to the group would reach its other processes
+        lambda: os.getpgrp() != os.getpid(),
     )
     return torch.tensor([float(_works(trick)) for trick in tricks])
 
@@ -70,14 +75,17 @@ def _reads(path):
 
 
 def _finds(course_files):
-    """Return whether a file of the course stands anywhere: one of the same content, or one of the same name in such a folder.
+    """Return whether a file of the course stands anywhere: one of the same content, or one of the
+    same name in such a folder.
 
     Each line names a file: its SHA-256, its size, its folder's name and its own.
     """
     described = [line.split("\t") for line in course_files.split("\n") if line]
     digests = {digest for digest, *_ in described}
     sizes = {int(size) for _, size, *_ in described}
-    names = {tuple(name) for _, _, *name in described if name[-1] not in ("__init__.py", "conftest.py")}
+    names = {
+        tuple(name) for _, _, *name in described if name[-1] not in ("__init__.py", "conftest.py")
+    }
     for entry in _files("/"):
         if entry.stat(follow_symlinks=False).st_size in sizes and _digest(entry.path) in digests:
             return True
@@ -95,7 +103,11 @@ def _files(*folders):
                 for entry in entries:
                     if entry.is_file(follow_symlinks=False):
                         yield entry
-                    elif entry.is_dir(follow_symlinks=False) and entry.path not in ("/proc", "/sys", "/dev"):
+                    elif entry.is_dir(follow_symlinks=False) and entry.path not in (
+                        "/proc",
+                        "/sys",
+                        "/dev",
+                    ):
                         folders.append(entry.path)
         except OSError:  # may not be read by anybody here
             continue
@@ -154,7 +166,8 @@ def _creates(folder):
 def _fills(files_mib):
     """Write four files of nearly the limit each.
 
-    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many through.
+    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many
+    through.
     """
     block = b"x" * (1 << 20)
     for folder in ("/tmp", "/dev/shm"):

@@ -1,4 +1,5 @@
-"""A control group for one box, where this machine allows it: bounds memory and processes of an attempt and its forks.
+"""A control group for one box, where this machine allows it: bounds memory and processes of an
+attempt and its forks.
 
 RLIMIT_AS bounds each process by itself; only a cgroup bounds all of them together.
 """
@@ -19,7 +20,8 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
 ZYGOTE_PROCESSES = 8
-REMOVAL_SECONDS = 10.0  # for the kernel to free an attempt's memory, after which it lets go of the cgroup
+# for the kernel to free an attempt's memory, after which it lets go of the cgroup
+REMOVAL_SECONDS = 10.0
 
 Plan = Mapping[str, Mapping[str, str]]  # folders to make, and what to write to the files of each
 
@@ -37,7 +39,10 @@ class Cgroup:
                 (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self) -> None:
-        """Remove the cgroup. Its processes must have ended; the kernel may need a moment to notice."""
+        """Remove the cgroup.
+
+        Its processes must have ended; the kernel may need a moment to notice.
+        """
         deadline = time.monotonic() + REMOVAL_SECONDS
         for folder in self.folders:
             while not _removed(folder) and time.monotonic() < deadline:
@@ -45,12 +50,24 @@ class Cgroup:
 
 
 def plan_cgroup(limits: Limits) -> Plan:
-    """Return the cgroup that a box with these limits should have. What earlier judges left is removed first."""
+    """Return the cgroup that a box with these limits should have.
+
+    What earlier judges left is removed first.
+    """
     remove_abandoned()
-    memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
+    memory, pids = (
+        str((limits.memory_mib + ZYGOTE_MIB) * MIB),
+        str(limits.processes + ZYGOTE_PROCESSES),
+    )
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
-        return {str(_parent_v2() / name): {"memory.max": memory, "memory.swap.max": "0", "pids.max": pids}}
+        return {
+            str(_parent_v2() / name): {
+                "memory.max": memory,
+                "memory.swap.max": "0",
+                "pids.max": pids,
+            }
+        }
     return {
         str(ROOT / "memory" / name): {"memory.limit_in_bytes": memory},
         str(ROOT / "pids" / name): {"pids.max": pids},
@@ -72,14 +89,20 @@ def remove_abandoned() -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove the folder, and return whether it is gone. The kernel refuses while a process is left in it."""
+    """Remove the folder, and return whether it is gone.
+
+    The kernel refuses while a process is left in it.
+    """
     with contextlib.suppress(OSError):
         folder.rmdir()
     return not folder.exists()
 
 
 def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
-    """Make the folder with these settings; None if that fails. Settings that this kernel lacks are skipped."""
+    """Make the folder with these settings; None if that fails.
+
+    Settings that this kernel lacks are skipped.
+    """
     try:
         folder.mkdir()
     except OSError:
@@ -96,7 +119,9 @@ def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
 
 
 def _parent_v2() -> Path:
-    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to them."""
+    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to
+    them.
+    """
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             (ROOT / "cgroup.subtree_control").write_text("+memory +pids")

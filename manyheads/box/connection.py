@@ -1,7 +1,7 @@
 """The judge's end of one attempt's connection: every read has a deadline, and every length a cap.
 
-A deadline counts the attempt's own time: what it ran or slept, not what it waited for a processor. So a busy machine costs
-no points. The clock on the wall bounds the rest, at ten times as much.
+A deadline counts the attempt's own time: what it ran or slept, not what it waited for a processor.
+So a busy machine costs no points. The clock on the wall bounds the rest, at ten times as much.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from .worker.messages import Batch, Message
 Answer = TypeVar("Answer")
 
 WALL = 10  # how many times its own time an attempt may take by the clock on the wall
-# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
-# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
-# They count as the judge compares them, in float64: 30 MiB of bools are 240, of which several copies took it to 1.1 GiB.
+# All replies of an attempt together are at most so many times the largest allowed one. They are
+# kept for the diagnosis: without a bound, one student's replies of 30 MiB took the judge to 5 GiB
+# and 85 s. They count as the judge compares them, in float64: 30 MiB of bools are 240, of which
+# several copies took it to 1.1 GiB.
 ALL_REPLIES = 4
 WIDE = 8  # bytes of a number in float64
 GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
@@ -53,11 +54,17 @@ class Channel:
         self._receives, self._sends = receives, sends
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Send what can be sent within `seconds`, and return how many bytes that was. Raises OSError."""
+        """Send what can be sent within `seconds`, and return how many bytes that was.
+
+        Raises OSError.
+        """
         return self._sends.write(data) or 0 if _is_ready(self._sends, True, seconds) else 0
 
     def receive(self, count: int, seconds: float) -> bytes:
-        """Return at most `count` bytes; none where none come within `seconds`. Raises OSError, also at the end."""
+        """Return at most `count` bytes; none where none come within `seconds`.
+
+        Raises OSError, also at the end.
+        """
         data = self._receives.read(count) if _is_ready(self._receives, False, seconds) else None
         if data == b"":
             raise ConnectionResetError
@@ -72,7 +79,9 @@ class Channel:
 def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
     """Wait until the file can be read, or written to, or its other side has closed."""
     if not hasattr(select, "poll"):  # on Windows
-        return any(select.select([] if to_write else [file], [file] if to_write else [], [], seconds))
+        return any(
+            select.select([] if to_write else [file], [file] if to_write else [], [], seconds)
+        )
     poll = select.poll()
     poll.register(file, select.POLLOUT if to_write else select.POLLIN)
     return bool(poll.poll(seconds * 1000))
@@ -81,8 +90,8 @@ def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
 class OwnTime:
     """What an attempt ran or slept, of the seconds that an answer takes.
 
-    The kernel tells how long its main thread waited for a processor (schedstat). Other threads of its own, and children, can
-    keep that one waiting, so what all of them ran counts, too (stat).
+    The kernel tells how long its main thread waited for a processor (schedstat). Other threads of
+    its own, and children, can keep that one waiting, so what all of them ran counts, too (stat).
     """
 
     def __init__(self, files: Sequence[int] = ()) -> None:
@@ -115,7 +124,9 @@ class OwnTime:
 
 
 class _Deadline:
-    """Seconds of an attempt's own for one answer, and WALL times as many by the clock on the wall."""
+    """Seconds of an attempt's own for one answer, and WALL times as many by the clock on the
+    wall.
+    """
 
     def __init__(self, own_time: OwnTime, seconds: float) -> None:
         self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
@@ -126,7 +137,10 @@ class _Deadline:
         return time.monotonic() - self._started
 
     def left(self) -> float:
-        """Return how long to wait before this is asked again. Raises TimeoutError, which says what limit was met."""
+        """Return how long to wait before this is asked again.
+
+        Raises TimeoutError, which says what limit was met.
+        """
         seconds, passed = self._seconds, self.passed
         if passed < seconds:
             return seconds - passed
@@ -140,7 +154,9 @@ class _Deadline:
 
 @dataclass
 class Spent:
-    """What all processes of one attempt have taken so far: seconds of their own, and bytes of replies."""
+    """What all processes of one attempt have taken so far: seconds of their own, and bytes of
+    replies.
+    """
 
     seconds: float = 0.0
     received: int = 0
@@ -163,12 +179,20 @@ class AttemptEnded(Exception):
 
 
 class Connection:
-    """Sends messages to one attempt's process and reads its replies. Unusable after AttemptEnded."""
+    """Sends messages to one attempt's process and reads its replies.
+
+    Unusable after AttemptEnded.
+    """
 
     def __init__(
-        self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None], time_files: Sequence[int] = ()
+        self,
+        data: Channel,
+        limits: Limits,
+        exit_code: Callable[[float], int | None],
+        time_files: Sequence[int] = (),
     ) -> None:
-        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown.
+        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as
+        Popen has it, None if unknown.
 
         time_files: see OwnTime.
         """
@@ -180,16 +204,24 @@ class Connection:
         """Send a message and read its reply. Raises AttemptEnded."""
         return self.ask_for(read_reply, message, seconds)
 
-    def ask_all(self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float) -> list[Answer]:
-        """Send packed messages together and read the answer to each with `read`, which may raise BadReply.
+    def ask_all(
+        self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float
+    ) -> list[Answer]:
+        """Send packed messages together and read the answer to each with `read`, which may raise
+        BadReply.
 
         `seconds` is for all of them. Raises AttemptEnded.
         """
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
-        return self._exchange(lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds)
+        return self._exchange(
+            lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds
+        )
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
-        """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
+        """Send a message and read its answer with `read`, which may raise BadReply.
+
+        Raises AttemptEnded.
+        """
         return self._exchange(read, wire.encode(message), seconds)
 
     def close(self) -> None:
@@ -205,7 +237,9 @@ class Connection:
             return answer
         except BadReply as error:
             self.close()
-            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
+            raise AttemptEnded(
+                End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}."
+            ) from None
         except TimeoutError as error:
             self.close()
             raise AttemptEnded(End.TIMEOUT, str(error)) from None
@@ -213,8 +247,15 @@ class Connection:
             raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
 
     def _answer(self, data: bytes, seconds: float) -> bytes:
-        """Send the data and return the bytes of the answer. Raises BadReply, TimeoutError, OSError."""
-        deadline, view, most = _Deadline(self._own_time, seconds), memoryview(data), self._limits.reply_mib
+        """Send the data and return the bytes of the answer.
+
+        Raises BadReply, TimeoutError, OSError.
+        """
+        deadline, view, most = (
+            _Deadline(self._own_time, seconds),
+            memoryview(data),
+            self._limits.reply_mib,
+        )
         try:
             if self._data.receive(1, 0.0):
                 raise BadReply("it answered before it was asked")
@@ -230,16 +271,26 @@ class Connection:
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:
-        """Count what the numbers of an answer take in float64 beyond what came. Raises BadReply if that is too much."""
+        """Count what the numbers of an answer take in float64 beyond what came.
+
+        Raises BadReply if that is too much.
+        """
         for message in answer if isinstance(answer, list) else [answer]:
             reply = message.reply if isinstance(message, Traced) else message
             tensors = tensors_of(reply) if isinstance(reply, Reply) else []
             if WIDE * sum(tensor.numel() for tensor in tensors) > self._limits.reply_mib * MIB:
-                raise BadReply(f"its numbers are larger than {self._limits.reply_mib} MiB in float64")
-            self._count_received(sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors))
+                raise BadReply(
+                    f"its numbers are larger than {self._limits.reply_mib} MiB in float64"
+                )
+            self._count_received(
+                sum((WIDE - tensor.itemsize) * tensor.numel() for tensor in tensors)
+            )
 
     def _count_received(self, length: int) -> None:
-        """Count bytes of replies. Raises BadReply if all replies of the attempt are too large together."""
+        """Count bytes of replies.
+
+        Raises BadReply if all replies of the attempt are too large together.
+        """
         most = ALL_REPLIES * self._limits.reply_mib
         self.spent.received += length
         if self.spent.received > most * MIB:
@@ -258,10 +309,15 @@ class Connection:
         if code is None:
             return "The attempt's process ended in the middle of a call."
         if code < 0:
-            name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            name = (
+                signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            )
             return f"The attempt's process was ended by {name}{_SIGNAL_REASONS.get(name, '')}."
         if code >> 28 == _WINDOWS_ERROR:
-            return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+            return (
+                "The attempt's process was ended by Windows, with "
+                f"0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+            )
         return f"The attempt ended its own process (exit status {code}) in place of answering."
 
 
@@ -276,5 +332,8 @@ class Box(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
     ) -> None: ...

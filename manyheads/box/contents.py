@@ -1,4 +1,7 @@
-"""What stands in the box: an interpreter, the packages an attempt may import, and the worker. Nothing else."""
+"""What stands in the box: an interpreter, the packages an attempt may import, and the worker.
+
+Nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("torch", "safetensors", "numpy", "einops")  # what an attempt may import besides the standard library
+# what an attempt may import besides the standard library
+PACKAGES = ("torch", "safetensors", "numpy", "einops")
 SYSTEM_FILES = (
     "/etc/ld.so.cache",
     "/etc/alternatives",
-    "/sys/kernel/mm/transparent_hugepage/enabled",  # glibc looks here before it asks for huge pages:
+    # glibc looks here before it asks for huge pages:
+    "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",  # half of an attempt's page faults
 )
 SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
@@ -36,7 +41,9 @@ class Bind:
 
 @dataclass(frozen=True)
 class Contents:
-    """The binds of a box, and the interpreter's path inside it, with the folder of its own library where it has one."""
+    """The binds of a box, and the interpreter's path inside it, with the folder of its own library
+    where it has one.
+    """
 
     binds: tuple[Bind, ...]
     emptied: tuple[str, ...]  # folders below a bind that are empty in the box
@@ -46,7 +53,9 @@ class Contents:
 
 
 def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
-    """Return every path in the box at which these binds show a path of the host, whatever links lead there."""
+    """Return every path in the box at which these binds show a path of the host, whatever links
+    lead there.
+    """
     real = path.resolve()
     found: dict[str, None] = {}
     for bind in binds:
@@ -63,17 +72,22 @@ def contents() -> Contents:
     libraries = system_library_folders()
     binds = [Bind(folder, folder) for folder in libraries]
     symlinks = []
-    for folder in ("/lib", "/lib64", "/usr/lib64"):  # the path of the dynamic linker, which every program names
+    # the path of the dynamic linker, which every program names
+    for folder in ("/lib", "/lib64", "/usr/lib64"):
         if os.path.islink(folder):
             symlinks.append((os.readlink(folder), folder))
         elif os.path.isdir(folder) and folder not in libraries and folder.endswith("64"):
             binds.append(Bind(folder, folder))
     binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
     if base is None:
-        binds += [Bind(path, path) for path in (python, os.path.dirname(os.path.realpath(os.__file__)))]
+        binds += [
+            Bind(path, path) for path in (python, os.path.dirname(os.path.realpath(os.__file__)))
+        ]
     else:
         binds.append(Bind(base, _PYTHON))
-    emptied = tuple(place for folder in _installed_packages(base) for place in places_in_box(folder, binds))
+    emptied = tuple(
+        place for folder in _installed_packages(base) for place in places_in_box(folder, binds)
+    )
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
     binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
@@ -81,19 +95,25 @@ def contents() -> Contents:
 
 
 def system_library_folders() -> tuple[str, ...]:
-    """Real paths of the folders that hold the C and C++ libraries, which the interpreter and torch need."""
+    """Real paths of the folders that hold the C and C++ libraries, which the interpreter and torch
+    need.
+    """
     for name in ("libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"):
         with contextlib.suppress(OSError):
             ctypes.CDLL(name)
-    loaded = re.findall(r" (/\S*/lib(?:c|stdc\+\+|gcc_s)\.so\.\S+)$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    loaded = re.findall(
+        r" (/\S*/lib(?:c|stdc\+\+|gcc_s)\.so\.\S+)$",
+        Path("/proc/self/maps").read_text(),
+        re.MULTILINE,
+    )
     return tuple(dict.fromkeys(os.path.dirname(os.path.realpath(path)) for path in loaded))
 
 
 def _installed_packages(base: str | None) -> Iterator[Path]:
     """Yield where the base installation keeps packages.
 
-    The box has those that it needs elsewhere, so these folders are empty in it: an installed package may hold anything, a
-    course too.
+    The box has those that it needs elsewhere, so these folders are empty in it: an installed
+    package may hold anything, a course too.
     """
     folder = Path(base) / "lib" if base else Path("/usr/lib")
     for pattern in ("python3*/site-packages", "python3*/dist-packages", "python3/dist-packages"):
@@ -101,7 +121,9 @@ def _installed_packages(base: str | None) -> Iterator[Path]:
 
 
 def _interpreter() -> tuple[str | None, str]:
-    """Return the base installation to bind (None where /usr holds it) and the interpreter's path in the box."""
+    """Return the base installation to bind (None where /usr holds it) and the interpreter's path in
+    the box.
+    """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     base = os.path.realpath(sys.base_prefix)
     if base == "/usr":
@@ -112,8 +134,8 @@ def _interpreter() -> tuple[str | None, str]:
 def _library(base: str | None) -> str:
     """Return where libpython stands in the box.
 
-    An interpreter that is built with one (pyenv's, a hosted runner's) names it by the path at which it was installed,
-    which the box does not have.
+    An interpreter that is built with one (pyenv's, a hosted runner's) names it by the path at which
+    it was installed, which the box does not have.
     """
     if base is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         return ""
@@ -153,8 +175,8 @@ def _package_paths(names: tuple[str, ...]) -> list[Path]:
 def _top_names(distribution: metadata.Distribution) -> set[str]:
     """Return the first part of each path that it installed.
 
-    Read from RECORD where there is one, because `files` makes an object of each of torch's 10,000 paths, which takes a
-    fifth of a second.
+    Read from RECORD where there is one, because `files` makes an object of each of torch's 10,000
+    paths, which takes a fifth of a second.
     """
     record = distribution.read_text("RECORD")
     if record is None:

@@ -1,4 +1,6 @@
-"""The `namespaces` level on a GPU, which one box uses at a time, and the start of CUDA in an attempt's process."""
+"""The `namespaces` level on a GPU, which one box uses at a time, and the start of CUDA in an
+attempt's process.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class GpuLock:
 
 
 class GpuBox(NamespaceBox):
-    """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt starts it anew."""
+    """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt
+    starts it anew.
+    """
 
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
         """Raise BoxUnavailable if something is missing or another box has the GPU."""
@@ -68,25 +72,48 @@ class GpuBox(NamespaceBox):
             raise
 
     def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process in which CUDA has started. Raises BoxUnavailable if it does not start."""
+        """Return a connection to a new process in which CUDA has started.
+
+        Raises BoxUnavailable if it does not start.
+        """
         connection = super().attempt(limits)
         start_cuda(connection)
         return connection
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         super().__exit__(kind, error, tb)
         self._lock.release()
 
 
 def start_cuda(connection: Connection) -> None:
-    """Start CUDA before student code is loaded, so that its time does not count as the attempt's, and compute something. Raises BoxUnavailable, with CUDA's message, if that fails."""
+    """Start CUDA before student code is loaded, so that its time does not count as the attempt's,
+    and compute something. Raises BoxUnavailable, with CUDA's message, if that fails.
+    """
     try:
         connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)
         reply = connection.ask(Call("starts"), CUDA_SECONDS)
     except AttemptEnded as ended:
-        raise BoxUnavailable(f"CUDA does not start in the box ({ended}). Next: course doctor") from None
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({ended}). Next: course doctor"
+        ) from None
     answer = reply.outputs[0] if reply.outputs else None
-    if answer is None or answer.device != "cuda" or answer.tensor is None or answer.tensor.item() != _ANSWER:
+    if (
+        answer is None
+        or answer.device != "cuda"
+        or answer.tensor is None
+        or answer.tensor.item() != _ANSWER
+    ):
         connection.close()
-        said = (reply.raised.message.strip() or reply.raised.type) if reply.raised else "it computed something else"
-        raise BoxUnavailable(f"CUDA does not start in the box ({said.splitlines()[0]}). Next: course doctor")
+        said = (
+            (reply.raised.message.strip() or reply.raised.type)
+            if reply.raised
+            else "it computed something else"
+        )
+        raise BoxUnavailable(
+            f"CUDA does not start in the box ({said.splitlines()[0]}). Next: course doctor"
+        )

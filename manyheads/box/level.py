@@ -12,7 +12,10 @@ __all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
 
 
 def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
-    """Open a box of this level. `hidden`: the course's folder, which is not visible inside. Raises BoxUnavailable."""
+    """Open a box of this level.
+
+    `hidden`: the course's folder, which is not visible inside. Raises BoxUnavailable.
+    """
     if level is Level.NAMESPACES and limits.device == CUDA:
         from .gpu import GpuBox
 

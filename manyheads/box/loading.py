@@ -1,7 +1,9 @@
-"""Load a source into a process of a box, part by part: what raises, takes too long or ends the process is left out.
+"""Load a source into a process of a box, part by part: what raises, takes too long or ends the
+process is left out.
 
-All parts are run by one message. Where that does not come back, they are run again in another process, one message each:
-the part that ends that process, too, is known by its number, and left out of the next one.
+All parts are run by one message. Where that does not come back, they are run again in another
+process, one message each: the part that ends that process, too, is known by its number, and left
+out of the next one.
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ from .worker.limits import Limits
 from .worker.messages import Load, Part
 
 MOST_SKIPPED = 8  # parts of one file that may end a process
-SHORTER = 2  # each such part divides the time of the next one by this, so that all together take twice the first's
+# each such part divides the time of the next one by this, so that all together take twice the
+# first's
+SHORTER = 2
 SHORTEST = 0.5  # seconds for a part, below which a busy machine would decide
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """A part that did not run to its end: the line at which it begins, and why. ended: it ended the process, in this way."""
+    """A part that did not run to its end: the line at which it begins, and why.
+
+    ended: it ended the process, in this way.
+    """
 
     line: int
     raised: Raised | None = None
@@ -33,7 +40,10 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A process that has loaded a source. raised: what its text raised that cannot be parsed. skipped: see Load."""
+    """A process that has loaded a source.
+
+    raised: what its text raised that cannot be parsed. skipped: see Load.
+    """
 
     connection: Connection
     raised: Raised | None = None
@@ -42,9 +52,15 @@ class Loaded:
 
 
 def load(
-    box: Box, limits: Limits, message: Load, connection: Connection | None = None, spent: Spent | None = None
+    box: Box,
+    limits: Limits,
+    message: Load,
+    connection: Connection | None = None,
+    spent: Spent | None = None,
 ) -> Loaded:
-    """Load a source into a process. Raises AttemptEnded where that cannot be done without the parts that end it.
+    """Load a source into a process.
+
+    Raises AttemptEnded where that cannot be done without the parts that end it.
 
     All parts together may take the time of a call, and all processes together an attempt's.
 
@@ -69,7 +85,9 @@ def load(
 
 
 def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
-    """Return a connection to another process of the attempt, which pays for its start: on a GPU that takes seconds."""
+    """Return a connection to another process of the attempt, which pays for its start: on a GPU
+    that takes seconds.
+    """
     started = time.monotonic()
     connection = box.attempt(limits)
     spent.seconds += time.monotonic() - started
@@ -96,7 +114,9 @@ def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent, lines:
                 break
         else:
             stopped += filter(None, skipped.values())
-            return Loaded(connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped))
+            return Loaded(
+                connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped)
+            )
 
 
 def _ask(connection: Connection, message: Load | Part, seconds: float, lines: int) -> Reply:

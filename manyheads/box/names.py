@@ -1,4 +1,7 @@
-"""The names of isolation levels and devices. It imports almost nothing, so that commands start fast."""
+"""The names of isolation levels and devices.
+
+It imports almost nothing, so that commands start fast.
+"""
 
 from enum import StrEnum
 
@@ -8,7 +11,8 @@ from ..errors import CourseFault
 class Level(StrEnum):
     """How well student code is isolated. Written in every result."""
 
-    NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    NAMESPACES = "namespaces"
     USER = "user"  # processes of an unprivileged uid: for a container that makes no namespaces
     PROCESS = "process"  # a separate process, rlimits and a deadline: for a student's own check
 
@@ -21,4 +25,7 @@ class Device(StrEnum):
 
 
 class BoxUnavailable(CourseFault):
-    """This machine cannot provide the level that was asked for. The text ends with the command to run next."""
+    """This machine cannot provide the level that was asked for.
+
+    The text ends with the command to run next.
+    """

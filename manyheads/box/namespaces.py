@@ -1,4 +1,6 @@
-"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks attempts."""
+"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks
+attempts.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,15 @@ from .nvidia import Equipment
 from .warm import WarmBox, refuse_alone, uid_for_box
 from .worker.limits import Limits
 
-_UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
-# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
-_BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv --hostname box".split()
+_UNSHARE = (
+    "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try"
+).split()
+# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up
+# with their user namespace.
+_BOUND = (
+    "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv "
+    "--hostname box"
+).split()
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -30,12 +38,18 @@ _ENVIRONMENT = {
 
 
 class NamespaceBox(WarmBox):
-    """A warm box. `attempt` forks a fresh process with namespaces of its own in a few milliseconds."""
+    """A warm box.
+
+    `attempt` forks a fresh process with namespaces of its own in a few milliseconds.
+    """
 
     level = Level.NAMESPACES
 
     def __init__(self, limits: Limits, hidden: Path, equipment: Equipment | None = None) -> None:
-        """Start it. `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds besides.
+        """Start it.
+
+        `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds
+            besides.
 
         Raises BoxUnavailable, with the command that would help.
         """
@@ -52,7 +66,9 @@ class NamespaceBox(WarmBox):
         self._cgroup = Cgroup(tuple(map(Path, planned)))
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
-            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given)
+            request = launch_request(
+                bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given
+            )
             self._reaper = subprocess.Popen(
                 reaper.command(request),
                 pass_fds=[theirs.fileno()],
@@ -65,8 +81,13 @@ class NamespaceBox(WarmBox):
             if not self._has_started():
                 self._close()
                 errors.seek(0)
-                said = errors.read(2000).decode(errors="replace").strip().splitlines() or ["no message"]
-                raise BoxUnavailable(f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor")
+                said = errors.read(2000).decode(errors="replace").strip().splitlines() or [
+                    "no message"
+                ]
+                raise BoxUnavailable(
+                    f"a box of level namespaces does not start here ({said[-1]}). Next: course "
+                    "doctor"
+                )
 
     def _is_there(self) -> bool:
         return self._reaper.poll() is None
@@ -88,8 +109,11 @@ def launch_request(
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    empty = (*inside.emptied, *places_in_box(hidden, binds))  # read-only: or attempts leave files there for others
-    arguments += [part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)]
+    # read-only: or attempts leave files there for others
+    empty = (*inside.emptied, *places_in_box(hidden, binds))
+    arguments += [
+        part for does in ("--tmpfs", "--remount-ro") for place in empty for part in (does, place)
+    ]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
@@ -99,12 +123,15 @@ def launch_request(
         arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
     variables = {**_ENVIRONMENT, **dict(equipment.environment)}
-    folders = [folder for folder in (inside.python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
+    folders = [
+        folder for folder in (inside.python_library, variables.get("LD_LIBRARY_PATH", "")) if folder
+    ]
     if folders:
         variables["LD_LIBRARY_PATH"] = ":".join(folders)
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
-    start = (  # without collections while it imports: they would find nothing, and take a fifth of its time
+    # without collections while it imports: they would find nothing, and take a fifth of its time
+    start = (
         f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
         f"from {WORKER}.zygote import main; main({control_fd}, '{Level.NAMESPACES}')"
     )

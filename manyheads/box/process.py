@@ -1,6 +1,9 @@
-"""The `process` level: a fresh interpreter with rlimits and a deadline. It is for a student's own check, not for grading.
+"""The `process` level: a fresh interpreter with rlimits and a deadline.
 
-It connects over the loopback, with a password from its standard input, for Windows lets no process inherit a descriptor.
+It is for a student's own check, not for grading.
+
+It connects over the loopback, with a password from its standard input, for Windows lets no process
+inherit a descriptor.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from .contents import box_modules
 from .names import BoxUnavailable, Level
 from .worker.limits import CUDA, Limits, time_files
 
-# torch.compile gives back what it is given: its compiler needs programs and folders that no box has.
+# torch.compile gives back what it is given: its compiler needs programs and folders that no box
+# has.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"}
 _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 _PATIENCE = 60.0  # seconds for an interpreter to start, and as many for it to import torch
@@ -48,7 +52,10 @@ class ProcessBox:
         no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
         alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
         with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
-            environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
+            environment = {
+                **ENVIRONMENT,
+                **{name: os.environ[name] for name in passed if name in os.environ},
+            }
             process = start(_code(limits), folder.name, environment, stdin=subprocess.PIPE, **alone)
             assert process.stdin is not None
             with process.stdin as stdin:
@@ -57,7 +64,9 @@ class ProcessBox:
                 connected = _caller(server, password, time.monotonic() + _PATIENCE)
             except TimeoutError:
                 process.kill()
-                raise BoxUnavailable(f"{sys.executable} does not start. Next: install the course again") from None
+                raise BoxUnavailable(
+                    f"{sys.executable} does not start. Next: install the course again"
+                ) from None
         with connected:
             connected.settimeout(_PATIENCE)
             with contextlib.suppress(OSError):  # its end is told at the first message
@@ -75,11 +84,18 @@ class ProcessBox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         return
 
 
-def start(code: str, folder: str, environment: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
+def start(
+    code: str, folder: str, environment: Mapping[str, str], **options: Any
+) -> subprocess.Popen[bytes]:
     """Start a fresh interpreter that runs this code, and whose output nobody sees."""
     command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
     options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -109,15 +125,23 @@ def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.s
 
 
 def _code(limits: Limits) -> str:
-    root, fields = str(Path(__file__).parents[2]), {**dataclasses.asdict(limits), "device": str(limits.device)}
+    root, fields = (
+        str(Path(__file__).parents[2]),
+        {**dataclasses.asdict(limits), "device": str(limits.device)},
+    )
     return (
-        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
-        f"from manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
+        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; from "
+        f"manyheads.box.worker.standalone import main; main({fields!r}, {sorted(box_modules())!r})"
     )
 
 
-def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float) -> int | None:
-    """End the process. Returns its exit code as Popen has it, None on Windows, where killing decides the code."""
+def _end(
+    process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
+) -> int | None:
+    """End the process.
+
+    Returns its exit code as Popen has it, None on Windows, where killing decides the code.
+    """
     code: int | None = None
     try:
         code = process.wait(0.05)

@@ -1,4 +1,7 @@
-"""What /proc says of any process of this machine. Imports the standard library only, for the reaper."""
+"""What /proc says of any process of this machine.
+
+Imports the standard library only, for the reaper.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from pathlib import Path
 
 
 def stat_of(pid: int | str) -> list[str]:
-    """Return the fields of a process's status that follow its name. Raises OSError if there is no process. Source: proc(5)."""
+    """Return the fields of a process's status that follow its name.
+
+    Raises OSError if there is no process. Source: proc(5).
+    """
     fields = fields_of(Path("/proc", str(pid), "stat").read_text(errors="replace"))
     if not fields:  # it ended while it was read
         raise ProcessLookupError(pid)
@@ -21,7 +27,9 @@ def fields_of(stat: str) -> list[str]:
 
 
 def ran(stat: str) -> float:
-    """Return the seconds that all threads of a process have run, and all children that it has waited for."""
+    """Return the seconds that all threads of a process have run, and all children that it has
+    waited for.
+    """
     return sum(map(int, fields_of(stat)[11:15])) / os.sysconf("SC_CLK_TCK")
 
 

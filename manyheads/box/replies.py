@@ -1,6 +1,8 @@
-"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its bounds, or BadReply is raised.
+"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its
+bounds, or BadReply is raised.
 
-A message is read in one pass, and refused unless it is written just as the worker writes what was read of it.
+A message is read in one pass, and refused unless it is written just as the worker writes what was
+read of it.
 """
 
 from __future__ import annotations
@@ -19,15 +21,22 @@ from .worker import wire
 from .worker.answers import TENSOR_LIMIT, Between, Raised, Reply, Traced
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
-_Read = Callable[[Any, Sequence[Tensor]], Any]  # reads a part of a body, given the message's tensors
+# reads a part of a body, given the message's tensors
+_Read = Callable[[Any, Sequence[Tensor]], Any]
 
 
 class BadReply(Exception):
-    """The bytes are not a reply. The text completes "it sent something that is not an answer: …"."""
+    """The bytes are not a reply.
+
+    The text completes "it sent something that is not an answer: …".
+    """
 
 
 class _NotAsAgreed(Exception):
-    """A value is not what its annotation says. args: the fields that lead to it, which are words of ours."""
+    """A value is not what its annotation says.
+
+    args: the fields that lead to it, which are words of ours.
+    """
 
 
 def read_reply(payload: bytes) -> Reply:
@@ -54,7 +63,10 @@ def _consistent(reply: Reply) -> Reply:
 
 
 def split(payload: bytes, count: int) -> list[bytes]:
-    """Return the bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
+    """Return the bytes of `count` replies, each preceded by its length.
+
+    Raises BadReply, and nothing else, for anything else.
+    """
     replies, at = [], 0
     for _ in range(count):
         begin = at + wire.LENGTH.size
@@ -69,16 +81,27 @@ def split(payload: bytes, count: int) -> list[bytes]:
 
 
 def within_file(reply: Reply, lines: int) -> Reply:
-    """Leave out line numbers beyond the file's last line, by which an attempt could carry out information."""
+    """Leave out line numbers beyond the file's last line, by which an attempt could carry out
+    information.
+    """
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
 
     def within(raised: Raised) -> Raised:
-        kept = {name: n for name in ("line", "part") if (n := getattr(raised, name)) is not None and n <= lines}
+        kept = {
+            name: n
+            for name in ("line", "part")
+            if (n := getattr(raised, name)) is not None and n <= lines
+        }
         return dataclasses.replace(raised, line=kept.get("line"), part=kept.get("part"))
 
-    stopped, parts = tuple(map(within, reply.stopped)), tuple(min(line, lines) for line in reply.parts)
-    return dataclasses.replace(reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts)
+    stopped, parts = (
+        tuple(map(within, reply.stopped)),
+        tuple(min(line, lines) for line in reply.parts),
+    )
+    return dataclasses.replace(
+        reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts
+    )
 
 
 def _read(kind: type, payload: bytes) -> object:
@@ -89,7 +112,9 @@ def _read(kind: type, payload: bytes) -> object:
         if len(tensors) > TENSOR_LIMIT:
             raise BadReply("it has more tensors than agreed")
         head = wire.header(body, tensors)
-        if len(payload) != len(head) + sum(t.nbytes for t in tensors) or not payload.startswith(head):
+        if len(payload) != len(head) + sum(t.nbytes for t in tensors) or not payload.startswith(
+            head
+        ):
             raise BadReply("it is not written as agreed")
         return _reader(kind)(body, tensors)
     except BadReply:
@@ -109,7 +134,8 @@ def _reader(kind: Any) -> _Read:
         unbounded, bound = parts
         return _bounded(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
-        none_first = sorted(parts, key=lambda part: part is not types.NoneType)  # what is wrong is told of the last
+        # what is wrong is told of the last
+        none_first = sorted(parts, key=lambda part: part is not types.NoneType)
         return _either([_reader(part) for part in none_first])
     if origin is tuple:
         return _list(_reader(parts[0]))
@@ -144,7 +170,13 @@ def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[s
         elif isinstance(bound, re.Pattern):
             is_within = bound.fullmatch(found) is not None
         else:
-            size = found if type(found) is int else found.numel() if type(found) is Tensor else len(found)
+            size = (
+                found
+                if type(found) is int
+                else found.numel()
+                if type(found) is Tensor
+                else len(found)
+            )
             is_within = bound.least <= size <= bound.most
         if not is_within:
             raise _NotAsAgreed

@@ -1,4 +1,6 @@
-"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and ended."""
+"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and
+ended.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,13 @@ from .worker.limits import CUDA, Limits
 from .worker.wire import READY
 
 START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
-SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
+# for the kernel to take down what an attempt has left, after the grace that it always has
+SLOW_END_SECONDS = 30.0
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
-_FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
-_PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
+# systemd's range for users that exist for the length of one service
+_FIRST_UID, _UIDS = 61184, 4096
+# as large as a socket's buffer, so that a message of usual size is sent in one piece
+_PIPE_BYTES = 1 << 18
 _F_SETPIPE_SZ = 1031
 
 
@@ -50,7 +55,12 @@ class WarmBox(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self._close()
 
     @abstractmethod
@@ -91,25 +101,33 @@ class WarmBox(ABC):
             raise ConnectionResetError
         lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
         self._last = lifeline
-        return Connection(data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files)
+        return Connection(
+            data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files
+        )
 
 
 class Lifeline:
-    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has ended."""
+    """A socket to the supervisor for one attempt: it ends the attempt and tells when it has
+    ended.
+    """
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._is_ending = False
 
     def end(self, seconds: float) -> int | None:
-        """Have the supervisor end the attempt, and wait for the exit status that it reports; None if it is not known."""
+        """Have the supervisor end the attempt, and wait for the exit status that it reports; None
+        if it is not known.
+        """
         self._is_ending = True
         with contextlib.suppress(OSError):
             self._ours.shutdown(socket.SHUT_WR)
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Return whether the attempt was to end, and its process or what it started is still there after so many seconds."""
+        """Return whether the attempt was to end, and its process or what it started is still there
+        after so many seconds.
+        """
         if self._is_ending:
             self._wait(seconds)
         return self._is_ending
@@ -122,7 +140,8 @@ class Lifeline:
         except (OSError, ValueError):  # it was closed before
             word = b""
         self._ours.close()
-        self._is_ending = False  # the supervisor has reported its end, or is gone itself and all attempts with it
+        # the supervisor has reported its end, or is gone itself and all attempts with it
+        self._is_ending = False
         return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
 
 
@@ -137,14 +156,20 @@ def _file(pipe: int, mode: str) -> io.FileIO:
 
 
 def uid_for_box() -> int | None:
-    """Return an unprivileged uid for this process's box; None where we are not root and need none."""
+    """Return an unprivileged uid for this process's box; None where we are not root and need
+    none.
+    """
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
 def refuse_alone() -> None:
-    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
+    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after
+    `unshare -r`.
+    """
     try:
-        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
+        mapped = sum(
+            int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines()
+        )
     except (OSError, ValueError, IndexError):
         return
     if os.geteuid() == 0 and mapped == 1:

@@ -1,6 +1,7 @@
 """What authors of checks and mutants import: `check`, the asserts, `edit`, and what they need.
 
-The other modules of this room define how an implementation is asked and how its answers are compared.
+The other modules of this room define how an implementation is asked and how its answers are
+compared.
 """
 
 from ..box.worker.messages import StandIn

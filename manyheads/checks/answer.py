@@ -14,7 +14,8 @@ from ..box.worker.messages import Call
 from .outcome import AttemptRaised, CheckFailed
 from .sanitize import form_name, kind_name
 
-TABLES = frozenset({"ndarray", "list", "tuple", "str"})  # kinds that hold numbers, and are no tensor
+# kinds that hold numbers, and are no tensor
+TABLES = frozenset({"ndarray", "list", "tuple", "str"})
 HUGE = 1e6  # from here on a number is as good as infinite
 
 
@@ -22,7 +23,8 @@ HUGE = 1e6  # from here on a number is as good as infinite
 class Answer:
     """A call and its reply, with accessors for checks.
 
-    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several; `mean, count = answer` works.
+    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several;
+    `mean, count = answer` works.
     step: whose answer this is, of a call with several steps. path: which part of it.
     """
 
@@ -54,7 +56,9 @@ class Answer:
 
     @property
     def output(self) -> Tensor:
-        """The output of the first run, in float64 unless it is bool or integer. Raises CheckFailed."""
+        """The output of the first run, in float64 unless it is bool or integer. Raises
+        CheckFailed.
+        """
         return self.outputs[0]
 
     @property
@@ -68,7 +72,9 @@ class Answer:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the output as the attempt returned it, for example "float32". Raises CheckFailed if it has none."""
+        """The dtype of the output as the attempt returned it, for example "float32". Raises
+        CheckFailed if it has none.
+        """
         found = self._found()[0]
         if found.dtype is None:
             raise self._no_tensor(found)
@@ -85,10 +91,15 @@ class Answer:
         return self._found()[0].kind
 
     def of_another_kind(self, due: str, came: str) -> CheckFailed:
-        """Return the failure of an answer that is not of the kind that is due, or holds no numbers where it has to."""
+        """Return the failure of an answer that is not of the kind that is due, or holds no numbers
+        where it has to.
+        """
         asked, yours = "None" if due == "NoneType" else kind_name(due), kind_name(came)
         if due == came:
-            asked, yours = f"{asked} of numbers", f"{yours} of other things, or of rows of different lengths"
+            asked, yours = (
+                f"{asked} of numbers",
+                f"{yours} of other things, or of rows of different lengths",
+            )
         return CheckFailed(f"{asked} was expected{self._where()}; yours returned {yours}")
 
     @property
@@ -98,7 +109,9 @@ class Answer:
 
     @property
     def module(self) -> ModuleFacts:
-        """The facts of the first module that the call built. Raises CheckFailed if it built none."""
+        """The facts of the first module that the call built. Raises CheckFailed if it built
+        none.
+        """
         if not self.reply.modules:
             self.must_return()
             raise CheckFailed("no module was built")
@@ -121,7 +134,9 @@ class Answer:
         return None if found is None else wide(found)
 
     def must_return(self) -> None:
-        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure than is asked."""
+        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure
+        than is asked.
+        """
         if self.reply.raised is not None:
             raise AttemptRaised(self.reply.raised)
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
@@ -130,12 +145,16 @@ class Answer:
                 part = replace(leaf, path=leaf.path[:depth])
                 asked = form_name(part.form)
                 alone = " alone" if came == "tensor" else ""
-                raise CheckFailed(f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}")
+                raise CheckFailed(
+                    f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}"
+                )
 
     def _found(self) -> list[Output]:
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
-            raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
+            raise TypeError(
+                f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts"
+            )
         return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
 
     def _no_tensor(self, out: Output) -> CheckFailed:
@@ -151,12 +170,22 @@ class Answer:
         return self.step * len(leaves) + leaves.index(self.path)
 
     def _where(self) -> str:
-        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
-        return f" as {self.label}" if self.path else f" of call {self.step + 1}" if self.call.then else ""
+        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as
+        mean of call 2".
+        """
+        return (
+            f" as {self.label}"
+            if self.path
+            else f" of call {self.step + 1}"
+            if self.call.then
+            else ""
+        )
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
-    """Yield the answer that each output of the reply is: for each run, for each step, for each leaf."""
+    """Yield the answer that each output of the reply is: for each run, for each step, for each
+    leaf.
+    """
     for _ in range(call.runs):
         for step in range(len(call.steps)):
             for path, _ in call.form.leaves():
@@ -175,7 +204,11 @@ def has_numbers(reply: Reply) -> bool:
 
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
-    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
-    rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
+    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite
+    or NaN.
+    """
+    rows = [
+        out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None
+    ]
     row = torch.cat(rows) + 0.0  # no number is −0
     return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row

@@ -26,7 +26,8 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
 
     Args:
         condition: anything, of which Python's truth counts.
-        evidence: the sentence that the student reads. It says where and what kind, never an expected value.
+        evidence: the sentence that the student reads. It says where and what kind, never an
+            expected value.
         suspect: the id of a misconception that this failure alone proves.
     """
     if not condition:
@@ -40,7 +41,8 @@ def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
 
     Args:
         got: an answer of the attempt.
-        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of numbers, a text, a number.
+        want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of
+            numbers, a text, a number.
         what: what a student calls the answer; by default "the output", or the name of the part.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
@@ -55,7 +57,10 @@ def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
     error = difference(mine, expected)
     if error > TOLERANCE:
         where, count = _where(mine, expected)
-        told = f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}{_by(error)}"
+        told = (
+            f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most "
+            f"at {where}{_by(error)}"
+        )
         if not mine.dim():
             told = f"{what} is a single number, and not the one that is due{_by(error)}"
         raise CheckFailed(told, expected=(*expected.shape, expected.numel()))
@@ -90,7 +95,8 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what
     what = what or _label_of(got)
     if tuple(mine.shape) != tuple(shape):
         evidence = f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}"
-        raise CheckFailed(evidence, expected=shape)  # in grading, sizes that a student chose are withheld from it
+        # in grading, sizes that a student chose are withheld from it
+        raise CheckFailed(evidence, expected=shape)
 
 
 def assert_finite(got: Answer | Tensor, what: str = "") -> None:
@@ -106,24 +112,29 @@ def assert_finite(got: Answer | Tensor, what: str = "") -> None:
     if bad.any():
         kind = "NaN" if mine.isnan().any() else "infinite"
         first = tuple(int(i) for i in bad.nonzero()[0])
-        raise CheckFailed(f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}")
+        raise CheckFailed(
+            f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}"
+        )
 
 
-def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
+def assert_gradients_match(
+    got: Answer, want: Answer, *names: str, suspect_if_cut: str = ""
+) -> None:
     """Assert that the gradients of these names exist and agree.
 
-    Differences are relative to the largest of all these gradients, so that a gradient that is zero in exact arithmetic (a
-    key bias's) is compared absolutely.
+    Differences are relative to the largest of all these gradients, so that a gradient that is zero
+    in exact arithmetic (a key bias's) is compared absolutely.
 
     Args:
         got: an answer of the attempt, which was asked for gradients: `attempt.asking(cotangent=g)`.
         want: the answer of the reference to the same call.
-        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's, "then.0.args.0" that of the second call's
-            first argument.
+        *names: at least one: "args.0" is the first argument's, "proj.weight" a parameter's,
+            "then.0.args.0" that of the second call's first argument.
         suspect_if_cut: the id of a misconception that is proved where no gradient arrives at all.
 
     Raises:
-        ValueError: if no name is given, or the reference has no gradient of it. The check's author reads it.
+        ValueError: if no name is given, or the reference has no gradient of it. The check's author
+            reads it.
     """
     _demand_gradients(want, names)
     for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
@@ -135,8 +146,12 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
         mine = got.gradient(name)
         which = label(name)
         if mine is None:
-            raise CheckFailed(f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut)
-        assert_shape(mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}")
+            raise CheckFailed(
+                f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut
+            )
+        assert_shape(
+            mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}"
+        )
         target = torch.zeros_like(mine) if expected is None else expected
         error = difference(mine, target, scale)
         if error > TOLERANCE:
@@ -144,29 +159,43 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
-    """Raise ValueError, which the author of the check reads, unless the reference was asked for gradients of these names."""
+    """Raise ValueError, which the author of the check reads, unless the reference was asked for
+    gradients of these names.
+    """
     want.must_return()
     if not names:
-        raise ValueError('assert_gradients_match compares no gradient: name some, such as "args.0" or "proj.weight"')
+        raise ValueError(
+            'assert_gradients_match compares no gradient: name some, such as "args.0" or '
+            '"proj.weight"'
+        )
     if not any(cotangent is not None for cotangent in want.call.cotangents):
-        raise ValueError("the reference was asked for no gradient: ask both of them with asking(cotangent=…)")
+        raise ValueError(
+            "the reference was asked for no gradient: ask both of them with asking(cotangent=…)"
+        )
     known = want.reply.gradients
     if known and (unknown := [name for name in names if name not in known]):
-        raise ValueError(f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}')
+        raise ValueError(
+            f'the reference has no gradient called "{unknown[0]}"; it has: {", ".join(known)}'
+        )
 
 
-def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
+def assert_refused(
+    got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = ""
+) -> None:
     """Assert that the attempt raised ValueError or AssertionError.
 
     Args:
         got: an answer of the attempt to what it should refuse.
-        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in silence".
+        what: what that was, as the beginning of a sentence: "T = 0" gives "T = 0 is accepted in
+            silence".
         also: names of further exceptions that will do, such as `("RuntimeError",)`.
         suspect: the id of a misconception that is proved if nothing is raised.
     """
     raised = got.raised
     if raised is None:
-        raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
+        raise CheckFailed(
+            f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect
+        )
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
         raise AttemptRaised(raised, REFUSAL_DUE)
 
@@ -181,13 +210,17 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
     got.must_return()
     if got.reply.mutated:
         names = " and ".join(label(name) for name in got.reply.mutated)
-        raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new one", suspect)
+        raise CheckFailed(
+            f"{names} changed: the caller still needs it, so compute a new one", suspect
+        )
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
-    """Return the largest difference as a fraction of `scale`, by default the largest finite expected value.
+    """Return the largest difference as a fraction of `scale`, by default the largest finite
+    expected value.
 
-    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity or a NaN.
+    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity
+    or a NaN.
     """
     if got.numel() == 0:
         return 0.0
@@ -203,7 +236,9 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
 
 
 def moved(before: Tensor, after: Tensor) -> Tensor:
-    """Return how much the output of each token changed, (B, T, C) → (B, T), as a fraction of the largest output."""
+    """Return how much the output of each token changed, (B, T, C) → (B, T), as a fraction of the
+    largest output.
+    """
     before, after = before.double().nan_to_num(), after.double().nan_to_num()
     return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
 
@@ -216,11 +251,15 @@ def _label_of(value: Answer | Tensor) -> str:
 def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    return value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))
+    return (
+        value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))
+    )
 
 
 def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
-    error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(float("inf"))
+    error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(
+        float("inf")
+    )
     scale = float(want.double().abs().nan_to_num(0.0, 0.0, 0.0).max())
     flat = int(error.argmax())
     return tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), error.shape)), int(
@@ -238,7 +277,9 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
 
     Sizes and numbers of axes beyond any that a check uses are cut, because a student chose them.
     """
-    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (len(shape) > _AXES_SHOWN)
+    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (
+        len(shape) > _AXES_SHOWN
+    )
     return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 
@@ -258,15 +299,17 @@ def label(name: str) -> str:
     return name
 
 
-# Half precision: how closely an attempt under autocast must agree with the reference in float64: fractions of the
-# largest expected value. On a CPU, right attempts at modules differ by at most 0.0013 in float16 and
-# 0.0115 in bfloat16, depending on where they round.
+# Half precision: how closely an attempt under autocast must agree with the reference in float64:
+# fractions of the largest expected value. On a CPU, right attempts at modules differ by at most
+# 0.0013 in float16 and 0.0115 in bfloat16, depending on where they round.
 TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)
 
 
 def assert_near(got: Answer, want: Answer, what: str = "the output") -> None:
-    """Assert that an answer under autocast is finite, and differs by no more than rounding in that precision explains."""
+    """Assert that an answer under autocast is finite, and differs by no more than rounding in that
+    precision explains.
+    """
     dtype = got.call.autocast
     assert dtype is not None
     label = f"under autocast in {dtype}, {what}"

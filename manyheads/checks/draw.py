@@ -21,7 +21,8 @@ def input_seed(secret: bytes, *parts: str) -> int:
 
 
 class Drawn(NamedTuple):
-    """A tensor that was drawn, so briefly that it can be drawn again: the `place`-th of a seed, flat.
+    """A tensor that was drawn, so briefly that it can be drawn again: the `place`-th of a seed,
+    flat.
 
     length: of its numbers. scale: their standard deviation.
     """
@@ -32,10 +33,12 @@ class Drawn(NamedTuple):
     scale: float
 
     def numbers(self) -> Tensor:
-        """Return the (length,) numbers in float64: the same on every processor, with every version of torch.
+        """Return the (length,) numbers in float64: the same on every processor, with every version
+        of torch.
 
-        Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the numbers are bell-shaped, and
-        none is larger than 2√3 standard deviations. float32 holds each of them, as files store them and attempts may ask.
+        Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the
+        numbers are bell-shaped, and none is larger than 2√3 standard deviations. float32 holds each
+        of them, as files store them and attempts may ask.
         """
         return _numbers(self).clone()  # a check may change them
 
@@ -66,7 +69,9 @@ class Draw:
         return drawn.numbers().view(shape)
 
     def weights(self, *shape: int) -> Tensor:
-        """Return a weight (out, in) with standard deviation 1/√in, so that activations keep their scale."""
+        """Return a weight (out, in) with standard deviation 1/√in, so that activations keep their
+        scale.
+        """
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
@@ -75,7 +80,8 @@ class Draw:
         A tuple is a range with both ends included; a list contains the integers to choose from.
         """
         allowed = {
-            name: each if isinstance(each, list) else range(each[0], each[1] + 1) for name, each in choices.items()
+            name: each if isinstance(each, list) else range(each[0], each[1] + 1)
+            for name, each in choices.items()
         }
         while True:
             picked = {name: self._random.choice(numbers) for name, numbers in allowed.items()}

@@ -20,7 +20,9 @@ class Edit:
     changes: Mapping[str, str]
 
     def apply(self, source: str) -> str:
-        """Return the edited source. Raises EditError if a text occurs exactly once neither there nor between the solution's marks."""
+        """Return the edited source. Raises EditError if a text occurs exactly once neither there
+        nor between the solution's marks.
+        """
         for old, new in self.changes.items():
             place = _place(source, old)
             source = source[:place] + new + source[place + len(old) :]
@@ -28,7 +30,9 @@ class Edit:
 
 
 def _place(source: str, old: str) -> int:
-    """Return where the text stands. A text of the lesson may have it, too: then the one between the solution's marks counts."""
+    """Return where the text stands. A text of the lesson may have it, too: then the one between the
+    solution's marks counts.
+    """
     spans = [(0, len(source)), *(found.span() for found in _SOLUTIONS.finditer(source))]
     counts = [source.count(old, *span) for span in spans]
     if counts[0] == 1:
@@ -44,7 +48,8 @@ def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
     Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
 
     Args:
-        old: a text of the solution file, with its blanks. It must occur exactly once, in the file or between the solution's marks.
+        old: a text of the solution file, with its blanks. It must occur exactly once, in the file
+            or between the solution's marks.
         new: its replacement in the mutant.
         more: further replacements of the same fault.
     """

@@ -1,7 +1,7 @@
 """Explain a student's exception in one sentence.
 
-The exception's own message could reveal hidden inputs, so in grading it is not shown. It is matched against the kinds of
-exceptions of kinds.yaml, and the kind is explained.
+The exception's own message could reveal hidden inputs, so in grading it is not shown. It is matched
+against the kinds of exceptions of kinds.yaml, and the kind is explained.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from .sanitize import joined, sanitize
 
 # Type names that may be shown. Any other becomes "an exception of its own".
 _KNOWN = frozenset(
-    """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception FileNotFoundError
-    FloatingPointError ImportError IndentationError IndexError KeyError KeyboardInterrupt LookupError MemoryError
-    ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError RecursionError RuntimeError
-    StopIteration SyntaxError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
+    """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception
+    FileNotFoundError FloatingPointError ImportError IndentationError IndexError KeyError
+    KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError NotImplementedError
+    OSError OverflowError PermissionError RecursionError RuntimeError StopIteration SyntaxError
+    SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
     ZeroDivisionError""".split()
 )
-# Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their names.
+# Layers that a student may have forgotten to call: what stands in kinds.yaml for any of their
+# names.
 _LAYER = "LAYER", "(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 _OVERLOADS = ", but expected one of:"  # behind it PyTorch lists all signatures, on many lines
@@ -33,7 +35,9 @@ _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of exception: how to recognise it, what it means, and the misconception that causes it, if any."""
+    """A kind of exception: how to recognise it, what it means, and the misconception that causes
+    it, if any.
+    """
 
     type: str
     pattern: re.Pattern[str]
@@ -78,22 +82,34 @@ def _is_one_of(raised: Raised | None, *ids: str) -> bool:
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
+    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch
+    raises by itself.
+    """
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def says_unwritten(raised: Raised | None) -> bool:
-    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
-    return raised is not None and raised.type == "NotImplementedError" and _is_one_of(raised, "unwritten")
+    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions
+    of the same type.
+    """
+    return (
+        raised is not None
+        and raised.type == "NotImplementedError"
+        and _is_one_of(raised, "unwritten")
+    )
 
 
 def is_unfinished(raised: Raised) -> bool:
-    """Return whether what was called is not written or not there yet, which says nothing of the functions that are."""
+    """Return whether what was called is not written or not there yet, which says nothing of the
+    functions that are.
+    """
     return _is_one_of(raised, "unwritten", "left_open", "undefined")
 
 
 def is_left_open(raised: Raised | None) -> bool:
-    """Return whether a function that has something in it says that a part of it is not written yet."""
+    """Return whether a function that has something in it says that a part of it is not written
+    yet.
+    """
     return _is_one_of(raised, "left_open")
 
 
@@ -103,8 +119,14 @@ def is_undefined(raised: Raised) -> bool:
 
 
 def missing_name(raised: Raised | None) -> str:
-    """Return the name for want of which a call raised; "" where it raised for another reason, or not at all."""
-    named = _MISSING.match(raised.message) if raised and raised.type in ("NameError", "AttributeError") else None
+    """Return the name for want of which a call raised; "" where it raised for another reason, or
+    not at all.
+    """
+    named = (
+        _MISSING.match(raised.message)
+        if raised and raised.type in ("NameError", "AttributeError")
+        else None
+    )
     return (named[1] or named[2]) if named else ""
 
 
@@ -114,7 +136,9 @@ def is_shape_fault(raised: Raised) -> bool:
 
 
 def is_dtype_fault(raised: Raised) -> bool:
-    """Return whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
+    """Return whether an operation got tensors of different dtypes. Then the answer in the other
+    dtype says more.
+    """
     kind = kind_of(raised)
     return kind is not None and kind.misconception == "hard_coded_dtype"
 
@@ -123,19 +147,25 @@ def explain(raised: Raised) -> str:
     """Return one sentence: what was raised, where, and what that means."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     kind = kind_of(raised)
-    misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)  # not what the kind means
-    meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    # not what the kind means
+    misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)
+    meaning = (
+        f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    )
     if meaning and kind and kind.type == "SyntaxError":
-        meaning += f" {PYTHON}"  # a newer version may read it, and recordings depend on what stands in kinds.yaml
+        # a newer version may read it, and recordings depend on what stands in kinds.yaml
+        meaning += f" {PYTHON}"
     return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"
 
 
 def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) -> str:
-    """Return one sentence, with the exception's message where it is shown: to its student alone, where nothing is hidden.
+    """Return one sentence, with the exception's message where it is shown: to its student alone,
+    where nothing is hidden.
 
     due: a sentence about what is due in its place.
     """
-    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
+    # whose message is a number, or None
+    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"
     message, *_ = raised.message.split(_OVERLOADS)
     own = sanitize(message) if is_shown and not says_nothing else ""
     return joined(explain(raised), own and f"Python says: {own}".removesuffix("."), due)

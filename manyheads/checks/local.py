@@ -1,4 +1,6 @@
-"""Import trusted code (references and mutants) in the judge's process, and run it in place of an attempt."""
+"""Import trusted code (references and mutants) in the judge's process, and run it in place of an
+attempt.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from .transcript import Exchange, Question
 
 
 def changes_in(reply: Reply) -> int:
-    """Return how often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""
+    """Return how often the reply's tensors have been changed in place: where this number grows, a
+    check has altered the reply.
+    """
     return sum(tensor._version for tensor in tensors_of(reply))
 
 
@@ -31,7 +35,9 @@ def bytes_of(reply: Reply) -> int:
 
 
 class LocalRecordingRunner:
-    """Runs the reference or a mutant in the judge's process as if it were an attempt, and records the exchanges."""
+    """Runs the reference or a mutant in the judge's process as if it were an attempt, and records
+    the exchanges.
+    """
 
     def __init__(self, namespace: Mapping[str, object], device: str = "cpu") -> None:
         self.check = ""
@@ -42,7 +48,9 @@ class LocalRecordingRunner:
         self._runner = LocalRunner(namespace, device)
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply, which is recorded. Like an attempt's, it is computed in float32 if float64 raises."""
+        """Return the reply, which is recorded. Like an attempt's, it is computed in float32 if
+        float64 raises.
+        """
         reply = as_an_attempts(self._runner, call, self._runner.execute(call))
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
@@ -57,10 +65,17 @@ class LocalRecordingRunner:
 
 
 def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
-    """Return the reply as an attempt's would be: computed in float32 if float64 raises, unless it is known to raise, too."""
+    """Return the reply as an attempt's would be: computed in float32 if float64 raises, unless it
+    is known to raise, too.
+    """
     raised = reply.raised
     kind = kind_of(raised) if raised else None
-    if call.dtype is None and raised and not is_refusal(raised) and (kind is None or "dtype" in kind.meaning):
+    if (
+        call.dtype is None
+        and raised
+        and not is_refusal(raised)
+        and (kind is None or "dtype" in kind.meaning)
+    ):
         in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
         if in_single.raised is None or is_dtype_fault(raised):
             return in_single
@@ -81,7 +96,9 @@ def namespace_of(path: Path) -> Mapping[str, object]:
 
 
 def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
-    """Return the names that this source defines if it were the file at `path`. Raises BrokenReference."""
+    """Return the names that this source defines if it were the file at `path`. Raises
+    BrokenReference.
+    """
     module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
     module.__file__ = str(path)
     module.__package__ = module.__name__.rpartition(".")[0]
@@ -94,7 +111,8 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
 
 
 def _why_broken(path: Path, error: Exception) -> str:
-    place = place_of(error, lambda file: file.parent == path.parent)  # a neighbour that it imports may be what fails
+    # a neighbour that it imports may be what fails
+    place = place_of(error, lambda file: file.parent == path.parent)
     if place is None:
         return f"{path}: {described(error)}. Next: python {quote(str(path))}"
     file, line = place
@@ -102,7 +120,9 @@ def _why_broken(path: Path, error: Exception) -> str:
 
 
 def _package_of(folder: Path) -> str:
-    """Return the name of a package whose modules are the files of this folder. Each course has its own packages."""
+    """Return the name of a package whose modules are the files of this folder. Each course has its
+    own packages.
+    """
     name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         package = types.ModuleType(name)

@@ -23,7 +23,8 @@ class CheckOutcome:
     suspect: the misconception that this failure proves by itself.
     fault: the error of the grader itself; empty if there is none.
     place: the function that it asks; of several the one that is to blame, as far as that is known.
-    unmet: whether the check itself passed, and its function compares nothing, or does not meet a condition (COUNTS_IF).
+    unmet: whether the check itself passed, and its function compares nothing, or does not meet a
+        condition (COUNTS_IF).
     """
 
     id: str
@@ -48,7 +49,8 @@ class CheckOutcome:
 class CheckFailed(AssertionError):
     """The attempt does not do what the check asks. `str()` is the evidence.
 
-    suspect: the misconception that this failure proves by itself, whatever else is wrong with the attempt.
+    suspect: the misconception that this failure proves by itself, whatever else is wrong with the
+        attempt.
     expected: sizes that the evidence states as right.
     """
 

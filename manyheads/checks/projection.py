@@ -1,4 +1,6 @@
-"""A few random projections of a tensor. They suffice to recognise the same values to rounding, and reveal little else."""
+"""A few random projections of a tensor. They suffice to recognise the same values to rounding, and
+reveal little else.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,20 @@ import torch
 from torch import Tensor
 
 PROJECTIONS = 3
-LARGEST = 1 << 20  # elements: more than any right answer has; bounds what a wrong answer costs the judge
-# By length: how many directions of at most that length are cached. The longest take 25 MB each, and 0.1 s to draw.
+# elements: more than any right answer has; bounds what a wrong answer costs the judge
+LARGEST = 1 << 20
+# By length: how many directions of at most that length are cached. The longest take 25 MB each, and
+# 0.1 s to draw.
 _CACHED = {1 << 14: 512, 1 << 16: 16, LARGEST: 3}
 FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
-CEILING = 1e30  # anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+# anything above counts as inf: near the limit of float32, and sums of squares must not overflow
+CEILING = 1e30
 
 
 @dataclass(frozen=True)
 class Projection:
-    """extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR; "" if there are none.
+    """extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR;
+    "" if there are none.
 
     Numbers: projections of the other values. norm: their Euclidean norm.
     """
@@ -30,7 +36,9 @@ class Projection:
 
 
 def project(tensor: Tensor) -> Projection:
-    """Return the projection of a tensor of any dtype. For a tensor that is too large for any right answer: only its size."""
+    """Return the projection of a tensor of any dtype. For a tensor that is too large for any
+    right answer: only its size.
+    """
     if tensor.numel() > LARGEST:
         return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
     values = tensor.double().flatten()
@@ -41,17 +49,23 @@ def project(tensor: Tensor) -> Projection:
         extremes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
         values = torch.where(ordinary, values, torch.zeros_like(values))
     numbers = (values @ _directions(values.numel())).tolist()
-    return Projection(extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values))))
+    return Projection(
+        extremes, tuple(map(_rounded, numbers)), _rounded(float(torch.linalg.vector_norm(values)))
+    )
 
 
 def with_extremes(tensor: Tensor) -> Tensor:
-    """Return the tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection takes it."""
+    """Return the tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection
+    takes it.
+    """
     infinite = tensor.double().masked_fill(tensor <= FLOOR, -torch.inf)
     return infinite.masked_fill(tensor >= CEILING, torch.inf)
 
 
 def _rounded(number: float) -> float:
-    """Six digits, and 0 for tiny numbers: machines add in different orders, and all should record the same."""
+    """Six digits, and 0 for tiny numbers: machines add in different orders, and all should record
+    the same.
+    """
     return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")
 
 

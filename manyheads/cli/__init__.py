@@ -1,4 +1,6 @@
-"""The command `course`: a file for each group of commands. Each imports what it needs when it runs."""
+"""The command `course`: a file for each group of commands. Each imports what it needs when it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,23 @@ TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled 
 if TYPE_CHECKING:
     from types import FrameType
 
-INTERRUPTED, NOBODY_READS = 130, 141  # the exit statuses that shells expect after Ctrl-C and SIGPIPE
+# the exit statuses that shells expect after Ctrl-C and SIGPIPE
+INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def main() -> None:
-    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C, 141 SIGPIPE."""
+    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the
+    grader, 130 Ctrl-C, 141 SIGPIPE.
+    """
     try:
         _handle_ctrl_c()
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        for stream in (sys.stdout, sys.stderr):  # on Windows, files and pipes have another encoding, which lacks ✓
+        # on Windows, files and pipes have another encoding, which lacks ✓
+        for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no text
+                # names of files may be no text
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             following = "the same command, with its output to a file or to /dev/null"
@@ -34,19 +41,23 @@ def main() -> None:
 
 
 def _handle_ctrl_c() -> None:
-    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their import, and by a `__del__`."""
+    """End the process at Ctrl-C also where KeyboardInterrupt is swallowed: by modules at their
+    import, and by a `__del__`.
+    """
     import signal
 
     def end(number: int, frame: FrameType | None) -> None:
         while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
             frame = frame.f_back
         children = sys.modules.get("multiprocessing")
-        if frame is not None and not (children and children.active_children()):  # children have to be ended first
+        # children have to be ended first
+        if frame is not None and not (children and children.active_children()):
             os._exit(INTERRUPTED)
         raise KeyboardInterrupt
 
     def end_later(lost: sys.UnraisableHookArgs) -> None:
-        if isinstance(lost.exc_value, KeyboardInterrupt):  # raised in a __del__, as dask has them: nobody can catch it
+        # raised in a __del__, as dask has them: nobody can catch it
+        if isinstance(lost.exc_value, KeyboardInterrupt):
             from threading import Timer  # here, for the start has no time for it
 
             Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -54,12 +65,15 @@ def _handle_ctrl_c() -> None:
             sys.__unraisablehook__(lost)
 
     sys.unraisablehook = end_later
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored: `course … &`
+    # not if it is ignored: `course … &`
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end)
 
 
 def _flushed(status: int) -> int:
-    """Write what is left to be written. Returns the status; 2 where standard output takes nothing more, 141 where nobody reads it."""
+    """Write what is left to be written. Returns the status; 2 where standard output takes nothing
+    more, 141 where nobody reads it.
+    """
     from contextlib import suppress
 
     if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # click's, after EPIPE
@@ -91,21 +105,33 @@ def _run() -> int:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
-        said = f"this Python ({sys.executable}) has no {name}, which course needs and make check installs"
+        said = (
+            f"this Python ({sys.executable}) has no {name}, which course needs and make check "
+            "installs"
+        )
         return _say(f"course: {said}. Next: make check")
     except OSError as error:
-        following, where = _next_after(error), error.filename2 or error.filename or "standard output"
-        return _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
+        following, where = (
+            _next_after(error),
+            error.filename2 or error.filename or "standard output",
+        )
+        return (
+            _say(f"course: {where}: {error.strerror}: {following}") if following else _fault(error)
+        )
     except Exception as error:
         return _fault(error)
     return 0
 
 
 def _next_after(error: OSError) -> str | None:
-    """Return what to do where the machine did not let a file be read or written; None where the fault may be our own."""
+    """Return what to do where the machine did not let a file be read or written; None where the
+    fault may be our own.
+    """
     import errno
 
-    full = "make room there, and run the same command again: what is written is whole. Next: df -h ."
+    full = (
+        "make room there, and run the same command again: what is written is whole. Next: df -h ."
+    )
     closed = "let this user read and write there, or name another place. Next: id"
     taken = "move it elsewhere, or name another place. Next: ls -l"
     return {
@@ -127,9 +153,14 @@ def _say(sentence: str) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Show the traceback of a fault of the grader's own, and do not exit with the status of a failed check."""
+    """Show the traceback of a fault of the grader's own, and do not exit with the status of a
+    failed check.
+    """
     import traceback
 
     traceback.print_exception(error)
-    print(f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above", file=sys.stderr)
+    print(
+        f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above",
+        file=sys.stderr,
+    )
     return 2

@@ -1,4 +1,6 @@
-"""The commands, put together, in panels: who looks into a student's repository sees what is for students."""
+"""The commands, put together, in panels: who looks into a student's repository sees what is for
+students.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,14 @@ from .release import release
 from .report import export, feedback, overrides, report
 
 EACH = "Every command has a `--help` of its own."
-STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"
+STUDENTS = (
+    "Build what a course asks for, stub by stub.\n\n"
+    f"Example: `course status`, then `course check`. {EACH}"
+)
 INSTRUCTORS = (
     "Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
-    f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
+    "Example: `course status` (students), `course collect DOWNLOAD`, then\n"
+    f"`course grade submitted` (instructors). {EACH}"
 )
 FOR_STUDENTS = "For students"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -33,8 +39,11 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 try:  # hidden from the help alone: every command works everywhere
     _root = find_course(Path.cwd())
     _hidden = not (_root / "solutions").is_dir()
-    _of_attention = () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
-except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
+    _of_attention = (
+        () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
+    )
+# no course, or a folder that is gone: the command itself will say so
+except (CourseError, OSError):
     _hidden, _of_attention = False, ()
 app = typer.Typer(
     name="course",

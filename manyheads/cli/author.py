@@ -13,28 +13,46 @@ from ..course import CourseError
 from ..judge.judge_process import usable
 from ..report.called import as_called
 from ..report.words import counted
-from .options import AssignmentOption, CourseOption, course_of, exercises_named, instructors_course_of, open_console
+from .options import (
+    AssignmentOption,
+    CourseOption,
+    course_of,
+    exercises_named,
+    instructors_course_of,
+    open_console,
+)
 
 
 def init(
     folder: Annotated[Path, Argument(help="A new folder, or an empty one.")],
     title: Annotated[str, Option(help="The title of the course.")] = "Averages",
 ) -> None:
-    """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
+    """Make a small complete course of your own: one exercise worked out, a class to grade, a
+    Makefile, a workflow.
 
     Example: `course init ../my-course`
     """
     from ..authoring.skeletons import init_course
 
     made = init_course(folder, title)
-    open_console().say(f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}")
+    open_console().say(
+        f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}"
+    )
 
 
 def new(
-    name: Annotated[str, Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
-    numpy: Annotated[bool, Option("--numpy", help="With NumPy's arrays in place of torch's tensors.")] = False,
+    name: Annotated[
+        str, Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")
+    ],
+    numpy: Annotated[
+        bool, Option("--numpy", help="With NumPy's arrays in place of torch's tensors.")
+    ] = False,
     instead: Annotated[
-        str | None, Option(metavar="ASSIGNMENT", help="Take this assignment out, such as the example of `course init`.")
+        str | None,
+        Option(
+            metavar="ASSIGNMENT",
+            help="Take this assignment out, such as the example of `course init`.",
+        ),
     ] = None,
     course: CourseOption = None,
 ) -> None:
@@ -48,12 +66,16 @@ def new(
     assignment, _, exercise = name.partition("/")
     there = [other.id for other in loaded.assignments]
     if not exercise and assignment in there:
-        raise CourseError(f"{name} is an assignment: what is the exercise called? Next: course new {name}/NAME")
+        raise CourseError(
+            f"{name} is an assignment: what is the exercise called? Next: course new {name}/NAME"
+        )
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
     gone = next((other for other in loaded.assignments if other.id == instead), None)
     if instead is not None and (gone is None or instead == assignment):
-        raise CourseError(f"{instead} is no other assignment that is there. Next: course new --help")
+        raise CourseError(
+            f"{instead} is no other assignment that is there. Next: course new --help"
+        )
     written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
     if gone:
         remove_assignment(loaded, gone)
@@ -61,17 +83,25 @@ def new(
     if assignment not in there and others:  # which may be meant, or a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(others)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
-    console.say(f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}")
+    console.say(
+        f"Next: fill what says {FILL} there, then: course release {exercise} && course verify "
+        f"{exercise}"
+    )
 
 
 def verify(
     exercises: Annotated[list[str] | None, Argument(help="Ids [default: all].")] = None,
-    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 5,
-    pairs: Annotated[int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
+    seeds: Annotated[
+        int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")
+    ] = 5,
+    pairs: Annotated[
+        int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")
+    ] = 40,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
+    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing
+    hidden is released.
 
     Example: `course verify 01 --seeds 20`
     """
@@ -83,7 +113,9 @@ def verify(
 
     def show(line: Line) -> None:
         mark, style = marks[line.kept]
-        console.say(f"{mark} {line.about:<18} {as_called(line.says):<72} {line.figures:>5}", style=style)
+        console.say(
+            f"{mark} {line.about:<18} {as_called(line.says):<72} {line.figures:>5}", style=style
+        )
         console.say(*(f"    {each}" for each in line.lines))
 
     lines = verify_course(loaded, named, show, seeds=seeds, pairs=pairs, jobs=usable())
@@ -95,7 +127,8 @@ def verify(
 
 
 def doctor(course: CourseOption = None) -> None:
-    """Show which isolation levels hold here, proved by a canary, and what would improve this machine.
+    """Show which isolation levels hold here, proved by a canary, and what would improve this
+    machine.
 
     Example: `course doctor`
     """
@@ -108,6 +141,10 @@ def doctor(course: CourseOption = None) -> None:
         if finding.command:
             console.say(f"    Next: {finding.command}")
         graded |= finding.about == Level.NAMESPACES and finding.good is True
-    console.print("This machine can grade." if graded else "This machine cannot grade; `course check` still works.")
+    console.print(
+        "This machine can grade."
+        if graded
+        else "This machine cannot grade; `course check` still works."
+    )
     if not graded:
         raise Exit(1)

@@ -1,4 +1,6 @@
-"""`course check`: a student's own attempts, against recorded answers, once or at every save. `course lsp`: the same for an editor."""
+"""`course check`: a student's own attempts, against recorded answers, once or at every save.
+`course lsp`: the same for an editor.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,19 @@ BELOW = 7  # lines of the screen below what is said of the attempts, with the pr
 
 def check(
     exercises: Annotated[
-        list[str] | None, Argument(help="Ids or files, or an assignment [default: all that are started].")
+        list[str] | None,
+        Argument(help="Ids or files, or an assignment [default: all that are started]."),
     ] = None,
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
-    watch: Annotated[bool, Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, Option("--watch", help="Check again at every save, until Ctrl-C.")
+    ] = False,
     fresh: options.FreshOption = False,
     json: options.JsonOption = False,
     format: Annotated[
-        Literal["text", "lines"], Option("--format", help="lines: what is wrong, a line each, for an editor.")
+        Literal["text", "lines"],
+        Option("--format", help="lines: what is wrong, a line each, for an editor."),
     ] = "text",
 ) -> None:
     """Check your attempts, and name the misconception behind a mistake.
@@ -46,7 +52,9 @@ def check(
     Example: `course check 01`, or `course check --watch` while you write.
     """
     if watch and json:
-        raise CourseFault("--watch gives no JSON: ask for it after each save. Next: course check --json")
+        raise CourseFault(
+            "--watch gives no JSON: ask for it after each save. Next: course check --json"
+        )
     names, is_text = exercises or [], format == "text" and not json
     desk, console = desk_of(course, fresh=fresh, quiet=not is_text)
     every, named = desk.course.exercises, exercises_named(desk.course, names, assignment)
@@ -76,8 +84,16 @@ def check(
         raise Exit(1)
 
 
-def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[str], *, is_last: bool = True) -> bool:
-    """Print the result of each attempt, how far the student is, and what comes next. Returns whether all of them are done.
+def show(
+    desk: Checks,
+    console: Console,
+    owns: Sequence[Own],
+    names: Sequence[str],
+    *,
+    is_last: bool = True,
+) -> bool:
+    """Print the result of each attempt, how far the student is, and what comes next. Returns
+    whether all of them are done.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
 
@@ -97,7 +113,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
             next_ = next_ or mends
             continue
         result = desk.result(own)
-        is_whole = not console.is_terminal or (not next_ and (not result.is_done or own is owns[-1]))
+        is_whole = not console.is_terminal or (
+            not next_ and (not result.is_done or own is owns[-1])
+        )
         after = after_done(own.exercise) if result.is_done else ()
         report = fitted_report(console, result, label_of(own.exercise), after, len(owns) + BELOW)
         console.print(report if is_whole else report.renderables[0])
@@ -105,7 +123,10 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
             note_shown(result, course.root)
         if is_whole:
             is_old = own.exercise not in desk.ran
-            console.tell("  unchanged since its last check; --fresh runs it again" if is_old else "", style="dim")
+            console.tell(
+                "  unchanged since its last check; --fresh runs it again" if is_old else "",
+                style="dim",
+            )
         if result.is_done:
             done.add(own.exercise)
         else:
@@ -116,7 +137,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         kept = done_exercises(course)
         if done - kept:
             said = "note: this result cannot be kept here, and course status will not know of it"
-            console.tell(f"{said}. Free some space, or copy the folder to where you may write.", style="dim")
+            console.tell(
+                f"{said}. Free some space, or copy the folder to where you may write.", style="dim"
+            )
         console.tell(f"{len(kept | done)} of {len(course.exercises)} done.")
         next_ = next_ or (going_on(course, kept | done, owns[-1].exercise) if is_last else "")
     console.tell(next_)
@@ -124,28 +147,52 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
 
 
 def class_news(course: Course) -> str:
-    """Return what git has fetched of the class repository and not merged, by exercise; "" where that is nothing, or unknown."""
+    """Return what git has fetched of the class repository and not merged, by exercise; "" where
+    that is nothing, or unknown.
+    """
 
     def changed(*options: str) -> list[str]:
-        command = ["git", "-C", str(course.root), "diff", "--name-only", "--relative", *options, "HEAD...@{upstream}"]
+        command = [
+            "git",
+            "-C",
+            str(course.root),
+            "diff",
+            "--name-only",
+            "--relative",
+            *options,
+            "HEAD...@{upstream}",
+        ]
         with suppress(OSError, subprocess.SubprocessError):  # no git, no upstream, or a slow disk
-            return subprocess.run(command, capture_output=True, text=True, timeout=1, check=True).stdout.splitlines()
+            return subprocess.run(
+                command, capture_output=True, text=True, timeout=1, check=True
+            ).stdout.splitlines()
         return []
 
     if not (names := changed()):
         return ""
-    scripts = {each.script.relative_to(course.root).as_posix(): each.stem for each in course.exercises}
-    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")  # a line of code, and not of the lesson's text alone
-    told = [f"{stem}'s {'stub' if name in stubs else 'lesson'}" for name, stem in scripts.items() if name in names]
-    return f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work stays: git pull"
+    scripts = {
+        each.script.relative_to(course.root).as_posix(): each.stem for each in course.exercises
+    }
+    # a line of code, and not of the lesson's text alone
+    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")
+    told = [
+        f"{stem}'s {'stub' if name in stubs else 'lesson'}"
+        for name, stem in scripts.items()
+        if name in names
+    ]
+    return (
+        f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work "
+        "stays: git pull"
+    )
 
 
 def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]) -> None:
     """Check the first of these exercises that is not done, then each one that is saved.
 
-    A student goes on to exercises that were not named, so those count, too. Editors get what is wrong with the named ones
-    that are begun, a line each. A line before says that checking begins, and one behind that it has ended: in between stands
-    all that is wrong, also with files that have not changed.
+    A student goes on to exercises that were not named, so those count, too. Editors get what is
+    wrong with the named ones that are begun, a line each. A line before says that checking begins,
+    and one behind that it has ended: in between stands all that is wrong, also with files that have
+    not changed.
 
     Args:
         desk: Runs the checks.
@@ -159,7 +206,12 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
             print("checking what is saved", flush=True)
             owns = [own for each in named if (own := read_own(course, each)).is_started]
             lines = list(as_lines(owns, [told_of(desk, own) for own in owns]))
-            print(*lines, f"checked {len(owns)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
+            print(
+                *lines,
+                f"checked {len(owns)} of {len(named)}: {len(lines)} to mend",
+                sep="\n",
+                flush=True,
+            )
             continue
         if console.is_terminal:
             console.clear()
@@ -168,7 +220,9 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
 
 
 def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
-    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun, else what to write."""
+    """Print the result of an exercise. After a ✓ the next one follows: its result if it is begun,
+    else what to write.
+    """
     course, names = desk.course, [exercise.id]
     own = read_own(course, exercise)
     done = set[Exercise]()
@@ -189,8 +243,8 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
 def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
     """Yield the first, then each exercise whose script or notebook has changed since.
 
-    What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
-    before it was asked to, nor on some network drives.
+    What the operating system tells only says when to look, and it is looked at every second, too:
+    it tells nothing of saves before it was asked to, nor on some network drives.
     """
     from watchfiles import watch
 
@@ -209,7 +263,8 @@ def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
 def lsp() -> None:
     """Serve an editor by the Language Server Protocol.
 
-    Your editor starts it, and speaks to it over standard input and output. At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+    Your editor starts it, and speaks to it over standard input and output. At each save it shows
+    what is wrong at its line, with hints as code actions and shapes as inlay hints.
 
     Example: `course lsp`, as the command of a language server for Python
     """
@@ -217,7 +272,9 @@ def lsp() -> None:
         from .language_server import server_for
     except ModuleNotFoundError as error:
         pip = f"{sys.executable} -m pip install --constraint constraints.txt pygls"
-        raise CourseFault(f"course lsp needs pygls, and there is no {error.name}. Next: {pip}") from None
+        raise CourseFault(
+            f"course lsp needs pygls, and there is no {error.name}. Next: {pip}"
+        ) from None
     from ..box.forked import open_own_box
 
     with open_own_box(meta=True) as box:

@@ -22,18 +22,25 @@ Submitted = Annotated[Path, typer.Option(help="What `course ci collect` wrote.")
 
 @ci.command()
 def collect(
-    out: Annotated[Path, typer.Option(help="A new folder.")] = Path("submitted"), course: CourseOption = None
+    out: Annotated[Path, typer.Option(help="A new folder.")] = Path("submitted"),
+    course: CourseOption = None,
 ) -> None:
-    """Fetch the pull request's exercise files, as data. Needs GITHUB_TOKEN, which may read the repository.
+    """Fetch the pull request's exercise files, as data. Needs GITHUB_TOKEN, which may read the
+    repository.
 
     Example: `course ci collect --out submitted`
     """
     from ..platforms import github
 
     asked = github.pull_request(os.environ)
-    found = github.collect(course_of(course), asked, github.api_of(os.environ, asked.repository), out)
+    found = github.collect(
+        course_of(course), asked, github.api_of(os.environ, asked.repository), out
+    )
     files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
-    print(f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade --submitted {out}")
+    print(
+        f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade "
+        f"--submitted {out}"
+    )
     for sentence in found.refused:
         print(f"not taken: {sentence}")
 
@@ -64,17 +71,25 @@ def grade(
     spared = one.not_started(loaded, done.started)
     said = one.body(loaded, done.results, None, collected.refused, spared, collected.head)
     tell(os.environ, "GITHUB_STEP_SUMMARY", said)
-    print(f"{out_of_all(done.results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
+    print(
+        f"{out_of_all(done.results)}, on {device}. Results: {out}. "
+        f"{why_not or 'It may run on a GPU.'}"
+    )
 
 
 @ci.command()
 def report(
-    cpu: Annotated[Path, typer.Option(help="The results of job cpu, as they came.")] = Path("results-cpu"),
-    gpu: Annotated[Path, typer.Option(help="The results of job gpu, as they came.")] = Path("results-gpu"),
+    cpu: Annotated[Path, typer.Option(help="The results of job cpu, as they came.")] = Path(
+        "results-cpu"
+    ),
+    gpu: Annotated[Path, typer.Option(help="The results of job gpu, as they came.")] = Path(
+        "results-gpu"
+    ),
     submitted: Submitted = Path("submitted"),
     course: CourseOption = None,
 ) -> None:
-    """Write the pull request's comment, its check run and the summary. Needs GITHUB_TOKEN, which may write those.
+    """Write the pull request's comment, its check run and the summary. Needs GITHUB_TOKEN, which
+    may write those.
 
     Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
     """

@@ -1,4 +1,6 @@
-"""A class from its results, as they count by dates, decisions and roster, and what every command says of it at its end."""
+"""A class from its results, as they count by dates, decisions and roster, and what every command
+says of it at its end.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ ON_THE_PAGE = "Next: course report, whose class page has them all"
 
 
 def course_near(option: Path | None, results: Path) -> Course | None:
-    """Return the course that the option names, or that of the working folder, or of the results. Raises CourseError.
+    """Return the course that the option names, or that of the working folder, or of the results.
+    Raises CourseError.
 
     None where there is no course; then it is said that nothing is decided.
     """
@@ -38,20 +41,27 @@ def course_near(option: Path | None, results: Path) -> Course | None:
         except CourseError:
             continue
         return load_course(root)
-    said = "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same with --course FOLDER"
+    said = (
+        "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same "
+        "with --course FOLDER"
+    )
     print(f"course: {said}", file=sys.stderr)
     return None
 
 
 def roster_of(course: Course | None, option: Path | None) -> Path | None:
-    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the option is `none`."""
+    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the
+    option is `none`.
+    """
     if option is None and course is not None and course.file.roster:
         return course.root / course.file.roster
     return None if option == Path("none") else option
 
 
 def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
-    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody of these present."""
+    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody
+    of these present.
+    """
     path = roster_of(course, option)
     if path is None:
         return NOBODY
@@ -65,19 +75,31 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
 
 
 def known_students(course: Course) -> set[str]:
-    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises CourseFault."""
+    """Return who is on the roster of course.yaml, has a result, or has handed in something. Raises
+    CourseFault.
+    """
     path, submitted = roster_of(course, None), course.root / "submitted"
-    on_roster = {student.id for student in read_roster(path).students} if path is not None else set()
-    handed_in = {folder.name for folder in submitted.iterdir() if folder.is_dir()} if submitted.is_dir() else set()
+    on_roster = (
+        {student.id for student in read_roster(path).students} if path is not None else set()
+    )
+    handed_in = (
+        {folder.name for folder in submitted.iterdir() if folder.is_dir()}
+        if submitted.is_dir()
+        else set()
+    )
     return on_roster | handed_in | {*students_in(course.root / RESULTS)}
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
-    """Return results of those on the roster who handed in nothing, and about whom something is decided."""
+    """Return results of those on the roster who handed in nothing, and about whom something is
+    decided.
+    """
     own: dict[str, list[Result]] = {}
     for result in counted:
         own.setdefault(result.assignment, []).append(result)
-    absent = ((results[-1], members.absent(each.student for each in results)) for results in own.values())
+    absent = (
+        (results[-1], members.absent(each.student for each in results)) for results in own.values()
+    )
     return [result for like, names in absent for result in of_the_absent(like, decisions, names)]
 
 
@@ -111,20 +133,27 @@ def class_of(
         members = _of_section(members, section)
         found = [result for result in found if result.student in members.by_name]
         if not found:
-            raise CourseFault(f"nobody of section {section} has a result. Next: course grade SUBMITTED")
+            raise CourseFault(
+                f"nobody of section {section} has a result. Next: course grade SUBMITTED"
+            )
     kept = {(result.student, result.assignment) for result in found}
     changed = [each for each in changed if (each.student, each.assignment) in kept]
     return ClassView(found, members, labels_of(course), changed, date.today())
 
 
 def _by_roster(found: Sequence[Result], members: ClassList) -> list[Result]:
-    """Return the results by the roster's students: those that came by pull request are of a GitHub account, which it knows."""
+    """Return the results by the roster's students: those that came by pull request are of a GitHub
+    account, which it knows.
+    """
     folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in found]
     for student, each in zip(named, found, strict=True):
         if (folder := folders.setdefault((student, each.assignment), each.student)) != each.student:
             said = f"{folder} and {each.student} are one student by the roster"
             raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
-    return [each.model_copy(update={"student": student}) for student, each in zip(named, found, strict=True)]
+    return [
+        each.model_copy(update={"student": student})
+        for student, each in zip(named, found, strict=True)
+    ]
 
 
 def gradebooks() -> Any:
@@ -132,7 +161,9 @@ def gradebooks() -> Any:
     try:
         from ..platforms import nbgrader_gradebook
     except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+        raise CourseFault(
+            "--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'"
+        ) from None
     return nbgrader_gradebook
 
 
@@ -150,7 +181,9 @@ def _of_section(members: ClassList, section: str) -> ClassList:
     students = members.roster.students
     known = sorted({student.section for student in students} - {""})
     if not known:
-        raise CourseFault("--section needs a roster with sections. Next: the same with --roster FILE")
+        raise CourseFault(
+            "--section needs a roster with sections. Next: the same with --roster FILE"
+        )
     own = tuple(student for student in students if student.section.casefold() == section.casefold())
     if not own:
         there = f"there is no section {section!a}; there are: {', '.join(known)}"
@@ -159,37 +192,70 @@ def _of_section(members: ClassList, section: str) -> ClassList:
 
 
 def tell(console: Console, view: ClassView, how: str) -> bool:
-    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and what is not.
+    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and
+    what is not.
 
     Returns whether all is graded.
     """
-    decided = ((sentence, result.student) for result in view.results for sentence in sentences(result, view.labels))
+    decided = (
+        (sentence, result.student)
+        for result in view.results
+        for sentence in sentences(result, view.labels)
+    )
     name(console, "decided", _with_whose(decided), style="cyan")
-    untimed = sorted(r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments))
+    untimed = sorted(
+        r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)
+    )
     if untimed:
-        unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
-        console.say(f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow")
+        unknown = (
+            "When these were handed in is not known, and none of them counts as late: "
+            f"{some(untimed)}"
+        )
+        console.say(
+            f"{unknown}. Next: a score in overrides.yaml for whoever was late", style="yellow"
+        )
     for part in (part for part in view.parts if part.changed):
-        said = [f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in part.changed]
+        said = [
+            f"{each.student} {score_words(each.before)} → {score_words(each.after)}"
+            for each in part.changed
+        ]
         console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")
     if absent := view.members.absent(view.by_student):
-        console.say(f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: {some(absent)}")
+        console.say(
+            f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
+            f"{some(absent)}"
+        )
     if strangers := view.members.strangers(view.by_student):
-        console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
+        console.say(
+            f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster",
+            style="yellow",
+        )
     console.say(how)
     return name_not_graded(console, view)
 
 
 def name_not_graded(console: Console, view: ClassView) -> bool:
-    """Name who is not graded in which exercise, with the reason. Returns whether there is nobody."""
-    found = sorted((each for part in view.parts for each in part.not_graded), key=lambda each: each[0])
+    """Name who is not graded in which exercise, with the reason. Returns whether there is
+    nobody.
+    """
+    found = sorted(
+        (each for part in view.parts for each in part.not_graded), key=lambda each: each[0]
+    )
     name(console, "not graded", _with_whose((why, student) for student, why in found))
     following = "the same course grade again, which tries that alone"
-    if any(each.not_readable and each.id in of.not_graded for of in view.results for each in of.exercises):
-        mend = "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
+    if any(
+        each.not_readable and each.id in of.not_graded
+        for of in view.results
+        for each in of.exercises
+    ):
+        mend = (
+            "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
+        )
         following = f"{mend}; then the same course grade again"
     if found:
-        console.say(f"There are no points for that, and no total. Next: {following}", style="yellow")
+        console.say(
+            f"There are no points for that, and no total. Next: {following}", style="yellow"
+        )
     return not found
 
 
@@ -201,7 +267,9 @@ def name(
     style: str = "yellow",
     most: int | None = MOST_NAMED,
 ) -> None:
-    """Name what is of one kind, as far as a terminal has room for it. following: what shows the rest."""
+    """Name what is of one kind, as far as a terminal has room for it. following: what shows the
+    rest.
+    """
     console.say(*(f"{kind}: {each}" for each in said[:most]), style=style)
     if left := len(said) - len(said[:most]):
         console.say(f"{kind}: and {left} more. {following}", style=style)

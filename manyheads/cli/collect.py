@@ -15,7 +15,14 @@ from typer import Argument, Exit, Option
 from ..report.words import counted
 from ..submission.roster import FORM, read_roster
 from .class_results import name, roster_of, some
-from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of, open_console
+from .options import (
+    AssignmentOption,
+    CourseOption,
+    RosterOption,
+    assignment_of,
+    course_of,
+    open_console,
+)
 
 if TYPE_CHECKING:
     from ..submission.lay_out import Candidate
@@ -26,18 +33,25 @@ MOST_TOLD = 20  # the most sentences of a kind
 
 def collect(
     downloads: Annotated[
-        list[Path], Argument(metavar="DOWNLOAD…", help="Zips, tar archives or folders, as a platform gave them.")
+        list[Path],
+        Argument(
+            metavar="DOWNLOAD…", help="Zips, tar archives or folders, as a platform gave them."
+        ),
     ],
-    out: Annotated[Path, Option(file_okay=False, help="The folder to fill, for `course grade`.")] = Path("submitted"),
+    out: Annotated[
+        Path, Option(file_okay=False, help="The folder to fill, for `course grade`.")
+    ] = Path("submitted"),
     roster: RosterOption = None,
     assignment: AssignmentOption = None,
     verbose: Annotated[bool, Option("--verbose", help="Tell every file, and every note.")] = False,
     course: CourseOption = None,
 ) -> None:
-    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
+    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of
+    students, as `course grade` reads them.
 
-    The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Whatever is not taken
-    is named with its reason; then the exit status is 1. There is a line for each student, and with --verbose for each file.
+    The newest attempt wins, and the others are named. Run again, it changes nothing but what is
+    newer. Whatever is not taken is named with its reason; then the exit status is 1. There is a
+    line for each student, and with --verbose for each file.
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
@@ -47,7 +61,13 @@ def collect(
     loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)
     known = None if roster is None else read_roster(roster)
-    done = collect_all(loaded, downloads, out, known, only=assignment_of(loaded, assignment) if assignment else None)
+    done = collect_all(
+        loaded,
+        downloads,
+        out,
+        known,
+        only=assignment_of(loaded, assignment) if assignment else None,
+    )
     for names in dict.fromkeys(map(tuple, done.platforms.values())):
         own = [ascii(download) for download, its in done.platforms.items() if tuple(its) == names]
         console.say(f"{some(own)} {'is' if len(own) == 1 else 'are'} read as: {', '.join(names)}")
@@ -63,11 +83,19 @@ def collect(
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
     name(console, "note", done.said, more, "bright_black", most)
-    changed = [f"{each.path}: {each.state.removeprefix('not taken: ')}" for each in laid if each.state is State.BY_HAND]
-    following = "Next: remove what is there, then the same command again, if the download's is to count"
+    changed = [
+        f"{each.path}: {each.state.removeprefix('not taken: ')}"
+        for each in laid
+        if each.state is State.BY_HAND
+    ]
+    following = (
+        "Next: remove what is there, then the same command again, if the download's is to count"
+    )
     not_taken = [*done.not_taken, *(f"{sentence}. {following}" for sentence in changed)]
     name(console, "not taken", not_taken, more, most=most)
-    again = f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
+    again = (
+        f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
+    )
     console.say(f"Next: course {f'grade {quote(str(out))}' if laid else again}")
     if not_taken:
         raise Exit(1)
@@ -85,7 +113,15 @@ def _table(laid: Sequence[Candidate]) -> Table:
     states: dict[str, list[str]] = {}
     for each in laid:
         states.setdefault(each.student, []).append(_state(each))
-    table = Table("student", "files", "now", header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(
+        "student",
+        "files",
+        "now",
+        header_style="bold",
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+    )
     for student, own in list(states.items())[:MOST_ROWS]:
         table.add_row(escape(student), str(len(own)), escape(_counts(own)))
     if len(states) > MOST_ROWS:

@@ -27,7 +27,14 @@ from ..submission import Submission, write_not_graded
 from ..submission.lay_out import to_grade
 from . import options
 from .class_results import class_list, gradebooks, name, of_absent, some, tell
-from .options import RESULTS, Console, assignment_of, exercises_named, instructors_course_of, open_console
+from .options import (
+    RESULTS,
+    Console,
+    assignment_of,
+    exercises_named,
+    instructors_course_of,
+    open_console,
+)
 from .progress import progress
 
 MOST_ROWS = 200  # the most students in the table at the end
@@ -42,42 +49,66 @@ def grade(
     device: Annotated[Device, Option(help="Where attempts compute.")] = Device.CPU,
     exercise: Annotated[
         list[str] | None,
-        Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
+        Option(
+            help="Grade only this exercise; what OUT holds of the others stays. May be given again."
+        ),
     ] = None,
     jobs: Annotated[
-        int | None, Option(min=1, show_default=_ONE_A_CORE, help="How many judges work at the same time; on a GPU one.")
+        int | None,
+        Option(
+            min=1,
+            show_default=_ONE_A_CORE,
+            help="How many judges work at the same time; on a GPU one.",
+        ),
     ] = None,
     cluster: Annotated[
         str | None,
-        Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
+        Option(
+            metavar="ADDRESS",
+            help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786.",
+        ),
     ] = None,
     isolation: Annotated[Level, Option(help="The isolation level.")] = Level.NAMESPACES,
     seed: Annotated[
         int | None,
-        Option(show_default=_AS_BEFORE, help="Draw the inputs of the run that had this seed. The results record it."),
+        Option(
+            show_default=_AS_BEFORE,
+            help="Draw the inputs of the run that had this seed. The results record it.",
+        ),
     ] = None,
     gradebook: Annotated[
-        str | None, Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
+        str | None,
+        Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db."),
     ] = None,
     no_lines: Annotated[
-        bool, Option("--no-lines", help="Do not search a wrong attempt for its wrong line (two seconds at most).")
+        bool,
+        Option(
+            "--no-lines",
+            help="Do not search a wrong attempt for its wrong line (two seconds at most).",
+        ),
     ] = False,
     only: Annotated[
         str | None,
-        Option(metavar="STUDENT/EXERCISE", help="Grade this one attempt again, on the same inputs, and nothing else."),
+        Option(
+            metavar="STUDENT/EXERCISE",
+            help="Grade this one attempt again, on the same inputs, and nothing else.",
+        ),
     ] = None,
     roster: options.RosterOption = None,
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
 ) -> None:
-    """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
+    """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays
+    as it is.
 
-    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
-    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. The same holds where
-    the grader itself fails at an exercise: that has no points, and the same command tries it again. What a learning
-    platform gives is laid out by `course collect` first.
+    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT
+    holds what was found. Whatever lies there and is not graded is named with its reason; then the
+    exit status is 1. The same holds where the grader itself fails at an exercise: that has no
+    points, and the same command tries it again. What a learning platform gives is laid out by
+    `course collect` first.
 
-    Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out grades everything anew.
+    Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out
+    grades everything anew.
 
     Example: `course grade submitted --out results`
     """
@@ -85,61 +116,100 @@ def grade(
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     student, named = _one_attempt(only, exercise)
     chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
-    work, decisions = to_grade(loaded, submitted, wanted, chosen, student), Decisions.of_course(loaded)
+    work, decisions = (
+        to_grade(loaded, submitted, wanted, chosen, student),
+        Decisions.of_course(loaded),
+    )
     members = class_list(loaded, roster, [s.student for s in work.submissions])
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
-    secret, seed = course_secret(loaded.root), seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
-    plan = GradePlan(secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation)
+    secret, seed = (
+        course_secret(loaded.root),
+        seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part),
+    )
+    plan = GradePlan(
+        secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation
+    )
     jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable())
     started, count = time.monotonic(), partial(final, decisions=decisions)
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
         writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)
         enter = writer and stack.enter_context(writer).write
-        record = Record(out, Keys(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
-        found = {each: count(result) for each, result in record.known(work.submissions, again=bool(only))}
+        record = Record(
+            out, Keys(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable
+        )
+        found = {
+            each: count(result) for each, result in record.known(work.submissions, again=bool(only))
+        }
         before, waiting = len(found), [each for each in work.submissions if each not in found]
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
             from ..judge.cluster import grade_on  # it needs an extra
 
             graded = grade_on(cluster, plan, waiting, record.todo)
-        with progress(console, len(work.submissions), before) as one_more, _going_on(console, found, work.submissions):
+        with (
+            progress(console, len(work.submissions), before) as one_more,
+            _going_on(console, found, work.submissions),
+        ):
             for each in graded:
                 found[each.submission] = result = count(record.add(each))
-                one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
+                one_more(
+                    any(check.outcome in GRAVE for e in result.exercises for check in e.checks)
+                )
         absent = [] if only else of_absent([*found.values()], decisions, members)
         if enter is not None:
             for nothing in absent:
                 enter(nothing)
-    how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
+    how = (
+        f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. "
+        f"Results: {out}/"
+    )
     results, changed = [*found.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.others, out)
-    excused = sorted({result.student for result in results if result.is_excused}) if gradebook is not None else []
+    excused = (
+        sorted({result.student for result in results if result.is_excused})
+        if gradebook is not None
+        else []
+    )
     if excused:
-        said = "excused from all of it, for which nbgrader has no word: no points are entered, and formgrader asks for them"
+        said = (
+            "excused from all of it, for which nbgrader has no word: no points are entered, "
+            "and formgrader asks for them"
+        )
         console.say(f"{some(excused)}: {said}", style="yellow")
-    report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
+    report, students = (
+        f"course report {quote(str(out))}",
+        {row.student for part in view.parts for row in part.rows},
+    )
     console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
     if len(students) > MOST_ROWS:
-        console.say(f"{len(students)} students are too many for a table here. Next: {report} --students")
-    less = ", ".join(f"{n} {what}" for n, what in ((before, "as before"), (record.in_part, "in part")) if n)
+        console.say(
+            f"{len(students)} students are too many for a table here. Next: {report} --students"
+        )
+    less = ", ".join(
+        f"{n} {what}" for n, what in ((before, "as before"), (record.in_part, "in part")) if n
+    )
     done = counted(len(found), "submission", "submissions") + (f" ({less})" if less else "")
     is_whole = tell(console, view, f"{done} {how}")
     name(console, "not graded", [*map(str, work.others)], f"All of them: {out}/not-graded.json")
     console.say(f"Next: {report}")
     names = {*view.by_student, *members.by_name, *students_in(out)}
     faults = decisions.of_nobody(names, {result.assignment for result in results})
-    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
+    faults += [
+        f"a fault of the grader's own: {fault}. Next: course verify"
+        for fault in dict.fromkeys(record.faults)
+    ]
     console.say(*(f"course: {fault}" for fault in faults), style="red")
     if faults or work.others or not is_whole:
         raise Exit(2 if faults else 1)
 
 
 @contextmanager
-def _going_on(console: Console, found: Collection[Submission], every: Sequence[Submission]) -> Iterator[None]:
+def _going_on(
+    console: Console, found: Collection[Submission], every: Sequence[Submission]
+) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -152,7 +222,8 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     """Return the student and the exercises that are meant; "" for everybody."""
     if only is None:
         return "", exercises or []
-    student, slash, exercise = only.partition(",")[0].strip().rpartition("/")  # of the line on a student's page
+    # of the line on a student's page
+    student, slash, exercise = only.partition(",")[0].strip().rpartition("/")
     if not slash or not student or exercises:
         said = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
         raise CourseFault(f"{said}. Next: course grade … --only ada/ID")
@@ -167,5 +238,7 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
     most = max(1, len(separate_gpus(find_driver())))
     if jobs > most:
         at_work = counted(most, "judge", "judges")
-        console.print(f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black")
+        console.print(
+            f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black"
+        )
     return min(jobs, most)

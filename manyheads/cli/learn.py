@@ -1,4 +1,6 @@
-"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`, `train`; and `bench`."""
+"""Commands about a student's own attempts: `course hint`, `status`, `trace`, `plot`, `ask`,
+`train`; and `bench`.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,41 @@ from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
 from ..student.hints import next_hint, note_shown
 from ..student.how_far import Rung
-from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own, recorded
+from ..student.own_attempt import (
+    Checks,
+    Own,
+    checked_at,
+    checked_last,
+    done_exercises,
+    read_own,
+    recorded,
+)
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from ..whole import write_whole
 from . import options
 from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .progress import waiting
 
-ExerciseArgument = Annotated[str | None, Argument(help="Id or file.", show_default="the last checked that is not done")]
-FunctionArgument = Annotated[str | None, Argument(help="One function or class of it [default: all].")]
+ExerciseArgument = Annotated[
+    str | None, Argument(help="Id or file.", show_default="the last checked that is not done")
+]
+FunctionArgument = Annotated[
+    str | None, Argument(help="One function or class of it [default: all].")
+]
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
-PROMPT, CHARACTERS = "Alice ", 240  # what a model goes on from, and how many characters it writes in the end
-LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many characters it writes in each
+# what a model goes on from, and how many characters it writes in the end
+PROMPT, CHARACTERS = "Alice ", 240
+# steps between two lines that stay, and how many characters it writes in each
+LINE_EVERY, SHORT = 100, 40
 RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
 
 
 def desk_of(
     course: Path | None, *, fresh: bool = False, looks: bool = False, quiet: bool = False
 ) -> tuple[Checks, Console]:
-    """Return the checks of a student's own attempts, and the console. It shows what is waited for, unless it is quiet for programs."""
+    """Return the checks of a student's own attempts, and the console. It shows what is waited for,
+    unless it is quiet for programs.
+    """
     desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
     if not quiet:
         desk.waiting = lambda exercise: waiting(console, f"checking {label_of(exercise)}")
@@ -46,15 +64,21 @@ def desk_of(
 
 
 def own_meant(course: Course, name: str | None, command: str) -> Own:
-    """Return the attempt at the exercise of this name, or without one at that which was checked last. Raises CourseError."""
-    if (exercise := exercise_named(course, name, command) if name else checked_last(course)) is None:
+    """Return the attempt at the exercise of this name, or without one at that which was checked
+    last. Raises CourseError.
+    """
+    if (
+        exercise := exercise_named(course, name, command) if name else checked_last(course)
+    ) is None:
         said = f"{command} which exercise? None was checked here yet"
         raise CourseError(f"{said}. Next: course {command} {course.exercises[0].id}")
     return read_own(course, exercise)
 
 
 def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
-    """Return what a check of the attempt finds, whose first hint is told with it; None where there is no file."""
+    """Return what a check of the attempt finds, whose first hint is told with it; None where there
+    is no file.
+    """
     if own.source.missing:
         return None
     result = checks.result(own)
@@ -88,7 +112,9 @@ def status(
     Example: `course status`
     """
     desk, console = desk_of(course, fresh=fresh, looks=True, quiet=json)
-    owns = [read_own(desk.course, each) for each in options.exercises_named(desk.course, [], assignment)]
+    owns = [
+        read_own(desk.course, each) for each in options.exercises_named(desk.course, [], assignment)
+    ]
     with desk:
         results = [desk.result(own) if own.is_started else None for own in owns]
     for result in filter(None, results):
@@ -98,7 +124,9 @@ def status(
         print(as_json(owns, results))
         return
     each = zip(owns, results, strict=True)
-    rungs = [Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]
+    rungs = [
+        Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each
+    ]
     console.print(ladder(rungs, is_whole=whole))
     console.tell(*below_ladder(owns, results))
 
@@ -108,7 +136,9 @@ def trace(
     function: FunctionArgument = None,
     course: CourseOption = None,
     values: Annotated[bool, Option("--values", help="Show the numbers, too.")] = False,
-    whole: Annotated[bool, Option("--all", help="Show every line, also where the screen has no room.")] = False,
+    whole: Annotated[
+        bool, Option("--all", help="Show every line, also where the screen has no room.")
+    ] = False,
 ) -> None:
     """Follow your own code: what each line does to shapes and numbers.
 
@@ -126,7 +156,11 @@ def trace(
     console.print(shown, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     console.tell(LEGEND if any(each.entries for each in told) else "", style="bright_black")
-    console.tell(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all" if left else "")
+    console.tell(
+        f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all"
+        if left
+        else ""
+    )
     wrong = attempt_words(last).first if last and not last.is_done else None
     next_ = "course status" if last and last.is_done else f"course check {id_}"
     if any(each.entries and not (each.right or each.waits_for) for each in told):
@@ -134,13 +168,19 @@ def trace(
     elif wrong:
         next_ = f"course hint {id_}"
         if told and not followed.ended and all(each.right for each in told):
-            console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
+            console.tell(
+                f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red"
+            )
     console.tell(f"Next: {next_}")
     if followed.ended or any(each.raised for each in told):
         raise Exit(1)
 
 
-def plot(exercise: ExerciseArgument = None, function: FunctionArgument = None, course: CourseOption = None) -> None:
+def plot(
+    exercise: ExerciseArgument = None,
+    function: FunctionArgument = None,
+    course: CourseOption = None,
+) -> None:
     """Draw your answers beside the expected ones, in plots/EXERCISE.html.
 
     Example: `course plot 01`
@@ -156,7 +196,10 @@ def plot(exercise: ExerciseArgument = None, function: FunctionArgument = None, c
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     if shown:
         path = own.course.root / "plots" / f"{id_}.html"  # which git ignores
-        write_whole(path, pictures_page(f"{own.exercise.title}: expected, yours, difference", shown).encode())
+        write_whole(
+            path,
+            pictures_page(f"{own.exercise.title}: expected, yours, difference", shown).encode(),
+        )
         console.say(f"Drawn in {path}")
     console.tell(f"Next: course check {id_}")
     if followed.ended:
@@ -164,10 +207,16 @@ def plot(exercise: ExerciseArgument = None, function: FunctionArgument = None, c
 
 
 def ask(
-    exercise: Annotated[str | None, Argument(help="Its id or file.", show_default="the one that was done last")] = None,
+    exercise: Annotated[
+        str | None, Argument(help="Its id or file.", show_default="the one that was done last")
+    ] = None,
     course: CourseOption = None,
-    seed: Annotated[int | None, Option(min=0, help="The same questions again [default: others].")] = None,
-    letters: Annotated[str | None, Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
+    seed: Annotated[
+        int | None, Option(min=0, help="The same questions again [default: others].")
+    ] = None,
+    letters: Annotated[
+        str | None, Option(help="Your answers, such as BADCA, in place of being asked.")
+    ] = None,
 ) -> None:
     """Answer five questions about your own code.
 
@@ -178,7 +227,9 @@ def ask(
     desk, console = desk_of(course, looks=True)
     done = set() if exercise else done_exercises(desk.course)
     if not (exercise or done):
-        raise CourseError("no exercise is done yet, and questions come after a ✓. Next: course check")
+        raise CourseError(
+            "no exercise is done yet, and questions come after a ✓. Next: course check"
+        )
     wanted = exercise_named(desk.course, exercise, "ask") if exercise else max(done, key=checked_at)
     own, seed = read_own(desk.course, wanted), random.randrange(1_000_000) if seed is None else seed
     with desk:
@@ -189,9 +240,13 @@ def ask(
         from ..student.ask_questions import questions_about
 
         with waiting(console, "reading your code"):
-            questions = questions_about(box, desk.course.limits.for_worker(), wanted, own.recording, own.source, seed)
+            questions = questions_about(
+                box, desk.course.limits.for_worker(), wanted, own.recording, own.source, seed
+            )
     if not questions:
-        raise CourseError(f"no question fits your code of {wanted.id}. Next: course trace {wanted.id}")
+        raise CourseError(
+            f"no question fits your code of {wanted.id}. Next: course trace {wanted.id}"
+        )
     count, right, same = len(questions), 0, f"course ask {wanted.id} --seed {seed}"
     given = "" if letters is None else read_letters(letters, count, f"{same} --letters")
     for number, question in enumerate(questions, 1):
@@ -206,13 +261,18 @@ def ask(
         console.tell(*answer_lines(question, letter, shows_right=True))
         if letter == STOP:
             break
-    console.tell(f"{right} of {count} at the first try.", f"Next: {same if right < count else 'course status'}")
+    console.tell(
+        f"{right} of {count} at the first try.",
+        f"Next: {same if right < count else 'course status'}",
+    )
     if given and right < count:
         raise Exit(1)
 
 
 def _letter(console: Console) -> str:
-    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was asked for is dropped."""
+    """Return the letter that is typed, NONE or STOP; what was typed on a terminal before it was
+    asked for is dropped.
+    """
     said = "?"
     while said not in ("", STOP, *LETTERS):
         console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
@@ -227,7 +287,9 @@ def _letter(console: Console) -> str:
 def train(
     exercise: Annotated[str, Argument(help="Its id or file.")],
     course: CourseOption = None,
-    steps: Annotated[int | None, Option(min=1, help="Stop after so many [default: at the end].")] = None,
+    steps: Annotated[
+        int | None, Option(min=1, help="Stop after so many [default: at the end].")
+    ] = None,
 ) -> None:
     """Let your own attention learn to write, which takes a minute.
 
@@ -238,7 +300,9 @@ def train(
     loaded = course_of(course)
     wanted = exercise_named(loaded, exercise, "train")
     if wanted.train is None:
-        able = next((f"train {other.id}" for other in loaded.exercises if other.train is not None), "status")
+        able = next(
+            (f"train {other.id}" for other in loaded.exercises if other.train is not None), "status"
+        )
         raise CourseError(f"{wanted.id} has no module to train. Next: course {able}")
     own, console, losses = read_own(loaded, wanted), open_console(), list[float]()
     own.must_run("train")
@@ -246,7 +310,11 @@ def train(
     from ..box.worker.training import STEPS
     from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
 
-    total, limits, attention = min(steps or STEPS, STEPS), loaded.limits.for_worker(), attention_of(wanted.train)
+    total, limits, attention = (
+        min(steps or STEPS, STEPS),
+        loaded.limits.for_worker(),
+        attention_of(wanted.train),
+    )
     with (
         open_own_box() as box,  # which may fork this process, so before any operation
         own_training_run(box, limits, own.source, attention) as run,
@@ -258,7 +326,10 @@ def train(
             now = f"loss {fmean(losses[-RECENT:]):.2f}"
             shown.update(f"step {step} of {total}, {now}")
             if step % LINE_EVERY == 0:
-                console.tell(f"step {step:>4}, {now}: {' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}")
+                console.tell(
+                    f"step {step:>4}, {now}: "
+                    f"{' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
+                )
         text = PROMPT + run.write(PROMPT, CHARACTERS)
     says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
     console.tell(says, "It writes:", indent(text, "  "))
@@ -268,7 +339,9 @@ def train(
 
 def bench(
     device: Annotated[Device, Option(help="Where to compute.")] = Device.CPU,
-    quick: Annotated[bool, Option("--quick", help="The smallest size alone: a few seconds.")] = False,
+    quick: Annotated[
+        bool, Option("--quick", help="The smallest size alone: a few seconds.")
+    ] = False,
 ) -> None:
     """Time attention by hand against SDPA: minutes on a CPU.
 

@@ -24,26 +24,40 @@ from ..submission import ENDINGS
 from ..submission.which_exercise import Exercises
 from ..visible import visible
 
-CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
-RosterOption = Annotated[Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")]
+CourseOption = Annotated[
+    Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")
+]
+RosterOption = Annotated[
+    Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")
+]
 SectionOption = Annotated[str | None, Option(help="Only this section of the roster.")]
 RESULTS = Path("results")
 ResultsArgument = Annotated[Path, Argument(help="The folder that course grade wrote.")]
-AssignmentOption = Annotated[str | None, Option("--assignment", help="Only this one: its id or title, or a part.")]
-FreshOption = Annotated[bool, Option("--fresh", help="Run again what has not changed since its last check.")]
-JsonOption = Annotated[bool, Option("--json", help="Print results as JSON, by manyheads/result.schema.json.")]
+AssignmentOption = Annotated[
+    str | None, Option("--assignment", help="Only this one: its id or title, or a part.")
+]
+FreshOption = Annotated[
+    bool, Option("--fresh", help="Run again what has not changed since its last check.")
+]
+JsonOption = Annotated[
+    bool, Option("--json", help="Print results as JSON, by manyheads/result.schema.json.")
+]
 
 
 def course_of(folder: Path | None) -> Course:
-    """Return the course that the option names, or that of the working folder. Raises CourseError."""
+    """Return the course that the option names, or that of the working folder. Raises
+    CourseError.
+    """
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
 def instructors_course_of(folder: Path | None, command: str) -> Course:
     """Return the same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name,
-    warnings.simplefilter("ignore", RuntimeWarning)  # in the processes that this one starts, and here
+    # a mutant warns under the reference's name,
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
+    # in the processes that this one starts, and here
+    warnings.simplefilter("ignore", RuntimeWarning)
     if not (course.root / "solutions").is_dir():
         needed = f"course {command} needs the instructor's repository, with its solutions/"
         raise CourseError(f"{needed}; {course.root} has none. Next: course check")
@@ -51,25 +65,44 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
 
 
 def assignment_of(course: Course, name: str | None) -> Assignment:
-    """Return the assignment with this id or title, or a part of either; without a name the only one. Raises CourseError."""
+    """Return the assignment with this id or title, or a part of either; without a name the only
+    one. Raises CourseError.
+    """
     try:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:
         raise CourseError(f"{error} Next: course status") from None
 
 
-def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises CourseError."""
-    every = list(course.exercises if assignment is None else assignment_of(course, assignment).exercises)
+def exercises_named(
+    course: Course, names: list[str], assignment: str | None = None
+) -> list[Exercise]:
+    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises
+    CourseError.
+    """
+    every = list(
+        course.exercises if assignment is None else assignment_of(course, assignment).exercises
+    )
     exercises = [] if names else every
     for name in names:
         of_function = [exercise for exercise in every if name in exercise.shapes]
-        of_assignment = [e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
-        match = exercises_called(every, name) or of_assignment or of_function[:1] or _of_a_copy(course, every, name)
+        of_assignment = [
+            e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())
+        ]
+        match = (
+            exercises_called(every, name)
+            or of_assignment
+            or of_function[:1]
+            or _of_a_copy(course, every, name)
+        )
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         here, path = [file for each in match for file in (each.script, each.notebook)], Path(name)
-        if path.suffix and path.exists() and path.resolve().parent not in {file.parent for file in here}:
+        if (
+            path.suffix
+            and path.exists()
+            and path.resolve().parent not in {file.parent for file in here}
+        ):
             said = f"{path} is not read: attempts are in {here[0].parent}"
             raise CourseError(f"{said}. Next: copy it there, then course check {match[0].id}")
         exercises += match
@@ -77,7 +110,9 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
 
 
 def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return the exercise that a file is of whose name says more than that, such as 04_reshape_dance-Copy1.ipynb."""
+    """Return the exercise that a file is of whose name says more than that, such as
+    04_reshape_dance-Copy1.ipynb.
+    """
     is_file = Path(name).suffix.lower() in ENDINGS
     found = Exercises(course).named(Path(name).name) if is_file else None
     return [exercise for exercise in exercises if exercise is found]
@@ -88,16 +123,18 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
     found = exercises_named(course, [name])
     if len(found) > 1:
         ids = ", ".join(result.id for result in found)
-        raise CourseError(f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}")
+        raise CourseError(
+            f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}"
+        )
     return found[0]
 
 
 class Console(rich.console.Console):
     """The console that every command prints to.
 
-    Nothing that it shows can move a cursor or turn a line around, whoever wrote it.
-    "Next:" and a command are alone on their line, which is one for whoever copies it, however long. A message of one line stays
-    one where this is no terminal.
+    Nothing that it shows can move a cursor or turn a line around, whoever wrote it. "Next:" and a
+    command are alone on their line, which is one for whoever copies it, however long. A message of
+    one line stays one where this is no terminal.
     """
 
     def say(self, *sentences: str, style: str | Style | None = None) -> None:
@@ -105,21 +142,31 @@ class Console(rich.console.Console):
         for sentence in sentences:
             text = as_called(sentence)
             alone = self.is_terminal or "\nNext: " in f"\n{text}"
-            self.print(next_alone(text) if alone else text, style=style, markup=False, soft_wrap=True)
+            self.print(
+                next_alone(text) if alone else text, style=style, markup=False, soft_wrap=True
+            )
 
     def tell(self, *sentences: str | Text, style: str | Style | None = None) -> None:
-        """Print sentences as they are; a terminal folds them between words, below themselves. An empty one is left out."""
+        """Print sentences as they are; a terminal folds them between words, below themselves. An
+        empty one is left out.
+        """
         for sentence in filter(None, sentences):
             text = str(sentence)
             if self.is_terminal:
-                text = "\n".join(_below_itself(line, self.width) for line in next_alone(as_called(text)).splitlines())
+                text = "\n".join(
+                    _below_itself(line, self.width)
+                    for line in next_alone(as_called(text)).splitlines()
+                )
             self.say(text, style=sentence.style if isinstance(sentence, Text) else style)
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Render a text with the command as it is called here, and without what is not seen."""
         renderable = text_as_called(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(renderable, options):
-            is_ours = segment.control or segment.text.isprintable()  # control: what rich itself sends to a terminal
+            # control: what rich itself sends to a terminal
+            is_ours = segment.control or segment.text.isprintable()
             yield segment if is_ours else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
@@ -134,7 +181,9 @@ def _below_itself(line: str, width: int) -> str:
     if line.startswith("Next: "):
         return line
     further = " " * (len(line) - len(line.lstrip()) + 2)
-    return fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+    return fill(
+        line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def open_console(*, stderr: bool = False) -> Console:

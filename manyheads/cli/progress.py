@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from .options import Console
 
@@ -26,7 +33,8 @@ def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
 def progress(
     console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
 ) -> Iterator[Callable[..., None]]:
-    """Show submissions as they are graded. Yields what counts one more, which may have crashed or run out of time.
+    """Show submissions as they are graded. Yields what counts one more, which may have crashed or
+    run out of time.
 
     before: how many are from an earlier run.
     """
@@ -47,6 +55,8 @@ def progress(
             so_far = f"{before + done} of {total} {what}, {rate:.1f}/s, {left:.0f} s left"
             console.say(", ".join(filter(None, (f"{doing}: {so_far}", ended))))
 
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("", total=total, completed=before, stopped="", rate="")
         yield one_more

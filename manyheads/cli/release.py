@@ -1,4 +1,6 @@
-"""`course release`: make exercises/ from solutions/, and from them the students' class repository."""
+"""`course release`: make exercises/ from solutions/, and from them the students' class
+repository.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,15 @@ NOBODY = "@instructor"
 
 def release(
     exercises: Annotated[
-        list[str] | None, Argument(help="Ids: write only their files, while you work on them [default: all].")
+        list[str] | None,
+        Argument(help="Ids: write only their files, while you work on them [default: all]."),
     ] = None,
     out: Annotated[
-        Path | None, Option(file_okay=False, help="Make the students' class repository here, or bring it up to date.")
+        Path | None,
+        Option(
+            file_okay=False,
+            help="Make the students' class repository here, or bring it up to date.",
+        ),
     ] = None,
     owner: Annotated[
         str | None, Option(help="Who reviews changes there: a login or team [default: as before].")
@@ -36,14 +43,23 @@ def release(
     course: options.CourseOption = None,
     gradescope: Annotated[
         Path | None,
-        Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
+        Option(
+            dir_okay=False,
+            metavar="OUT.zip",
+            help="Make Gradescope's autograder: it holds the answers.",
+        ),
     ] = None,
     assignment: options.AssignmentOption = None,
     torch_index: Annotated[
-        str, Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one.")
+        str,
+        Option(
+            metavar="URL",
+            help="With --gradescope: the wheel index to take torch from, such as a CPU one.",
+        ),
     ] = "",
 ) -> None:
-    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
+    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students'
+    class repository too.
 
     Example: `course release --out ../class --owner @ada`, or `course release 01`
     """
@@ -51,21 +67,33 @@ def release(
     only = assignment if gradescope is None else None
     named = exercises_named(loaded, exercises or [], only) if exercises or only else None
     if named and gradescope is not None:
-        raise CourseError(f"an autograder has every exercise. Next: course release --gradescope {gradescope}")
+        raise CourseError(
+            f"an autograder has every exercise. Next: course release --gradescope {gradescope}"
+        )
     if gradescope is None and torch_index:
-        raise CourseError("--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it")
+        raise CourseError(
+            "--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it"
+        )
     if named and out is not None:
-        raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
+        raise CourseError(
+            f"a class repository has every exercise. Next: course release --out {quote(str(out))}"
+        )
     from ..authoring.packages import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
     from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
-    catalogue, where = Catalogue(loaded), "" if course is None else f" --course {quote(str(course))}"
+    catalogue, where = (
+        Catalogue(loaded),
+        "" if course is None else f" --course {quote(str(course))}",
+    )
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     files, mine = [*written], sum(written.values())
-    said = f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, {len(files) - mine} left as they were"
+    said = (
+        f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, "
+        f"{len(files) - mine} left as they were"
+    )
     console.say(f"{said}. Next: {following}{where}")
     if out is not None:
         console.say(_class_repository(loaded, catalogue, files, out, owner, where))
@@ -80,13 +108,19 @@ def release(
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if total and not console.is_terminal:
-        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")  # the first of them may take a minute
+        # the first of them may take a minute
+        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")
     with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
 
 
 def _class_repository(
-    course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, where: str
+    course: Course,
+    catalogue: Catalogue,
+    written: list[Path],
+    out: Path,
+    owner: str | None,
+    where: str,
 ) -> str:
     from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
@@ -99,20 +133,35 @@ def _class_repository(
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")
     has_git = (out / ".git").exists()
-    following = f"look at it (git -C {there} diff), commit, push" if has_git else f"git init {there}"
+    following = (
+        f"look at it (git -C {there} diff), commit, push" if has_git else f"git init {there}"
+    )
     if named == NOBODY:
-        following = f"course release --out {there} --owner @YOU{where}, for CODEOWNERS names nobody yet"
+        following = (
+            f"course release --out {there} --owner @YOU{where}, for CODEOWNERS names nobody yet"
+        )
     said = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
     return f"{len(files)} files {said}. Next: {following}"
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:
-    """Return what `course new` left to be written and students would read, as a sentence; "" where all is filled."""
+    """Return what `course new` left to be written and students would read, as a sentence; "" where
+    all is filled.
+    """
     from ..authoring.skeletons import FILL
 
-    read = {path: content for path, content in files.items() if path == "course.yaml" or path.startswith("exercises/")}
-    left = {path: count for path, content in read.items() if (count := content.count(FILL.encode()))}
+    read = {
+        path: content
+        for path, content in files.items()
+        if path == "course.yaml" or path.startswith("exercises/")
+    }
+    left = {
+        path: count for path, content in read.items() if (count := content.count(FILL.encode()))
+    }
     if not left:
         return ""
     lines = f"{counted(sum(left.values()), 'line', 'lines')}, the first in {min(left)}"
-    return f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to be filled"
+    return (
+        f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
+        "be filled"
+    )

@@ -1,4 +1,6 @@
-"""The commands that read results and decisions: `course report`, `export`, `feedback` and `overrides`."""
+"""The commands that read results and decisions: `course report`, `export`, `feedback` and
+`overrides`.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ from .progress import progress
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 
-Format = Literal["csv", "gradescope", "canvas", "moodle"]  # those of FORMATS, and that of gradescope_files
+# those of FORMATS, and that of gradescope_files
+Format = Literal["csv", "gradescope", "canvas", "moodle"]
 
 
 def report(
@@ -52,19 +55,29 @@ def report(
     students: Annotated[bool, Option(help="Also a line for every student.")] = False,
     submitted: Annotated[
         Path | None,
-        Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+        Option(
+            help=(
+                "What was graded: draws wrong answers beside the expected ones, by running "
+                "them again."
+            )
+        ),
     ] = None,
-    html: Annotated[Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")] = None,
+    html: Annotated[
+        Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    ] = None,
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
 ) -> None:
-    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
+    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the
+    class, one a student.
 
-    The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
+    The pages need no network: open index.html from the disk, or hand a student's page to its
+    student. It names nobody else.
 
-    Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
+    Example: `course report results`, or `course report results --submitted submitted` for pages
+        with pictures.
     """
     from ..report.pages import pages_folder, write_pages
 
@@ -78,7 +91,11 @@ def report(
         console.print(class_table(view))
     console.print(class_exercises(view))
     levels = ", ".join(sorted({result.isolation for result in view.results}))
-    tell(console, view, f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
+    tell(
+        console,
+        view,
+        f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
+    )
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
@@ -95,7 +112,10 @@ def report(
 def _drawn(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
-    folders = {(each.student, each.assignment.id): each.folder for each in find_submissions(course, submitted)[0]}
+    folders = {
+        (each.student, each.assignment.id): each.folder
+        for each in find_submissions(course, submitted)[0]
+    }
     if not any((result.student, result.assignment) in folders for result in results):
         said = f"{submitted} has no submission of these results"
         raise CourseError(f"{said}. Next: course report --submitted FOLDER_GRADED")
@@ -112,8 +132,14 @@ def _drawn(
                 drawn |= {key: pictures} if pictures else {}
                 one_more()
     have = counted(len(wanted), "wrong attempt has", "wrong attempts have")
-    others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""
-    console.say(f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}")
+    others = (
+        "; the others raise an error, or differ in nothing that can be drawn"
+        if len(drawn) < len(wanted)
+        else ""
+    )
+    console.say(
+        f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}"
+    )
     return drawn
 
 
@@ -121,10 +147,18 @@ def export(
     results: options.ResultsArgument = options.RESULTS,
     format: Annotated[Format, Option(help="What to write.")] = "csv",
     out: Annotated[
-        Path | None, Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission.")
+        Path | None,
+        Option(
+            help=(
+                "A file [default: standard output]; for Gradescope a folder, one file a submission."
+            )
+        ),
     ] = None,
     gradebook: Annotated[
-        str | None, Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
+        str | None,
+        Option(
+            help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db."
+        ),
     ] = None,
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
@@ -133,26 +167,38 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
-    Scores are what counts by the course's dates and overrides.yaml. What is not graded is
-    blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
-    what by which rule is said on standard error.
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded is blank,
+    and is named on standard error; then the exit status is 1. Where a format has no place for
+    words, who got what by which rule is said on standard error.
 
-    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
-    for whoever handed in nothing, as `not_handed_in` in course.yaml says.
+    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the
+    class has a row: 0 or a blank for whoever handed in nothing, as `not_handed_in` in course.yaml
+    says.
 
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    found = read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
+    found = (
+        read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
+    )
     view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
     if format in TELLS_NOTHING:
-        _say("decided", (f"{each.student}: {said}" for each in view.results for said in sentences(each, view.labels)))
+        _say(
+            "decided",
+            (
+                f"{each.student}: {said}"
+                for each in view.results
+                for said in sentences(each, view.labels)
+            ),
+        )
         strangers = view.members.strangers(view.by_student)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
     _say("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
-        raise CourseFault("Gradescope reads a file for each submission. Next: the same with --out FOLDER")
+        raise CourseFault(
+            "Gradescope reads a file for each submission. Next: the same with --out FOLDER"
+        )
     texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
     if out is None:
         sys.stdout.write(texts[Path()])
@@ -177,7 +223,8 @@ def feedback(
     results: options.ResultsArgument = options.RESULTS,
     out: Annotated[Path, Option(file_okay=False, help="The folder to fill.")] = Path("home"),
     submitted: Annotated[
-        Path, Option(file_okay=False, help="What was graded: says what platforms call each student.")
+        Path,
+        Option(file_okay=False, help="What was graded: says what platforms call each student."),
     ] = Path("submitted"),
     roster: options.RosterOption = None,
     section: options.SectionOption = None,
@@ -186,14 +233,17 @@ def feedback(
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
-    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from Moodle or Canvas
-    there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
-    as Canvas' submissions.
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from
+    Moodle or Canvas there is a zip for each assignment, too, with the names that they gave: upload
+    it as Moodle's feedback files, or as Canvas' submissions.
 
     Example: `course feedback results --out home --submitted submitted`
     """
     loaded = course_of(course)
-    view, console = class_of(read_results(results), loaded, roster, assignment, section), open_console()
+    view, console = (
+        class_of(read_results(results), loaded, roster, assignment, section),
+        open_console(),
+    )
     with told_where(out, "give --out another folder"):
         for path, content in folders(view, loaded, submitted):
             write_whole(out / path, content)
@@ -206,11 +256,15 @@ def feedback(
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 
-def overrides(assignment: options.AssignmentOption = None, course: options.CourseOption = None) -> None:
-    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
+def overrides(
+    assignment: options.AssignmentOption = None, course: options.CourseOption = None
+) -> None:
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong
+    with them.
 
-    They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
-    or `excused: true`: `- {student: ada, exercise: running_mean, score: 4, by: Dr. X, comment: A right idea.}`
+    They are applied by grade, report, export, feedback and the gradebook alike. A row is one
+    decision, a `score`, a `due` or `excused: true`: `- {student: ada, exercise:
+    running_mean, score: 4, by: Dr. X, comment: A right idea.}`
 
     Example: `course overrides`
     """
@@ -222,10 +276,15 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
         due = "no due date"
         if dates := decisions.dates.get(each.id):
             policy, at = dates.policy, shown_moment(dates.due, decisions.zone)
-            due = f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            due = (
+                f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a "
+                f"grace of {policy.grace}"
+            )
         console.say(f"{each.title}: {due}")
     rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
-    console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+    console.print(
+        _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
+    )
     unknown = decisions.of_nobody(known, {each.id for each in wanted}) if known else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
@@ -233,14 +292,28 @@ def overrides(assignment: options.AssignmentOption = None, course: options.Cours
 
 
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
-    columns = [Column(name, overflow="fold") for name in ("line", "student", "of", "decision", "by", "comment")]
+    columns = [
+        Column(name, overflow="fold")
+        for name in ("line", "student", "of", "decision", "by", "comment")
+    ]
     table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for row in rows:
         override = row.override
-        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
+        of = (
+            labels.exercise(override.exercise)
+            if override.exercise
+            else labels.assignment(row.assignment)
+        )
         said = f" {override.score:g}" if override.score is not None else ""
         said += f" {shown_moment(row.due, zone)}" if row.due else ""
         who = override.student or f"who answers {override.answers}"
-        cells = (row.where.rpartition(":")[2], who, of, override.kind + said, override.by, override.comment)
+        cells = (
+            row.where.rpartition(":")[2],
+            who,
+            of,
+            override.kind + said,
+            override.by,
+            override.comment,
+        )
         table.add_row(*map(escape, cells))
     return table

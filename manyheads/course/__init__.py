@@ -1,4 +1,6 @@
-"""One truth about a class: course.yaml, its dates and decisions, as frozen models that know where files lie."""
+"""One truth about a class: course.yaml, its dates and decisions, as frozen models that know where
+files lie.
+"""
 
 from .load import CourseError, find_course, load_course
 from .model import Assignment, Course, Exercise

@@ -18,11 +18,12 @@ _UNITS = {name: timedelta(**{f"{name}s": 1}) for name in ("day", "hour", "minute
 
 
 def read_moment(text: str, zone: str = "") -> datetime | None:
-    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an exception.
+    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an
+    exception.
 
-    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a student, so nothing
-    before 1990 or after 2100 is a moment. zone: of a text that names none. Of two moments that a clock shows alike, as
-    in autumn, the later is meant.
+    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a
+    student, so nothing before 1990 or after 2100 is a moment. zone: of a text that names none. Of
+    two moments that a clock shows alike, as in autumn, the later is meant.
     """
     found = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
     if found is None:
@@ -42,20 +43,33 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return what `read_moment` reads. Raises ValueError where that is nothing, or an hour that a zone's clocks skip."""
+    """Return what `read_moment` reads.
+
+    Raises ValueError where that is nothing, or an hour that a zone's clocks skip.
+    """
     when = read_moment(text, zone)
     if when is not None and (skipping := _zone_that_skips(text, zone)):
-        said = f"is an hour that {skipping} skips, where clocks go forward: write an earlier or a later time"
+        said = (
+            f"is an hour that {skipping} skips, where clocks go forward: write an earlier or "
+            "a later time"
+        )
         raise ValueError(f"{text:.60} {said}")
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
-        raise ValueError(f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
-    raise ValueError(f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone")
+        raise ValueError(
+            f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 "
+            "Europe/Berlin"
+        )
+    raise ValueError(
+        f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone"
+    )
 
 
 def _zone_that_skips(text: str, zone: str) -> str:
-    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else ""."""
+    """Return the zone of a text that `read_moment` reads, if no clock there shows this time; else
+    "".
+    """
     found = _MOMENT.fullmatch(text.strip())
     name = (found and found[2]) or zone
     known = zone_named(name) if found and name[:1] not in ("+", "-") and name != "Z" else None
@@ -79,7 +93,9 @@ def zone_named(name: str) -> tzinfo | None:
 def shown_moment(when: datetime, zone: str = "") -> str:
     """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
     known = zone_named(zone)
-    return f"{when.astimezone(known):%Y-%m-%d %H:%M} {zone}" if known else f"{when:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"{when.astimezone(known):%Y-%m-%d %H:%M} {zone}" if known else f"{when:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def duration(text: str) -> timedelta:
@@ -89,7 +105,10 @@ def duration(text: str) -> timedelta:
 
 
 def shown_duration(lasted: timedelta) -> str:
-    """30 seconds, 1 day 6 hours: the two largest units of which there are any. A begun second is one."""
+    """30 seconds, 1 day 6 hours: the two largest units of which there are any.
+
+    A begun second is one.
+    """
     left, words = timedelta(seconds=ceil(lasted.total_seconds())), []
     for name, unit in _UNITS.items():
         count, left = divmod(left, unit)
@@ -104,10 +123,15 @@ def _zone(name: str) -> str:
     return name
 
 
-Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
+Moment = Annotated[
+    str,
+    Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z"),
+]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
 Duration = Annotated[
     str,
-    WrittenAs("^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"),
+    WrittenAs(
+        "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", "a time such as 30 min, 2 h or 7 days"
+    ),
     Field(description="such as 30 min, 2 h or 7 days"),
 ]

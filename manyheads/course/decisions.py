@@ -1,4 +1,5 @@
-"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows of overrides.yaml.
+"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows
+of overrides.yaml.
 
 This is the one place where dates and decisions change a result.
 """
@@ -27,21 +28,32 @@ NEXT = "Next: mend that line, then course overrides"
 KINDS = ("score", "due", "excused")
 Points = float | None  # of what is not graded there are none
 SHARE = "its share of the total"
-Line = Annotated[str, AfterValidator(visible_line)]  # without what could change how a page or a terminal shows it
+# without what could change how a page or a terminal shows it
+Line = Annotated[str, AfterValidator(visible_line)]
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
 
 
 class Override(FileModel):
-    """One decision about a student: a score, a due date or an excuse; or a comment for all who made the same mistake."""
+    """One decision about a student: a score, a due date or an excuse; or a comment for all who made
+    the same mistake.
+    """
 
     student: Words | None = Field(None, description="the name of the student's folder")
-    answers: Words | None = Field(None, description="in place of a student: the class page has it of a mistake")
-    assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
+    answers: Words | None = Field(
+        None, description="in place of a student: the class page has it of a mistake"
+    )
+    assignment: Identifier | None = Field(
+        None, description="needed where the course has several, and no exercise says"
+    )
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    score: float | None = Field(None, ge=0, description="in place of what the exercise or the assignment has earned")
+    score: float | None = Field(
+        None, ge=0, description="in place of what the exercise or the assignment has earned"
+    )
     due: Moment | None = Field(None, description="the student's own due date")
-    excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
+    excused: Literal[True] | None = Field(
+        None, description="counts for nothing, neither points nor points possible"
+    )
     by: Line = Field("", description="who decided")
     comment: Line = Field("", description="why: the student reads it")
 
@@ -54,18 +66,26 @@ class Override(FileModel):
     def _is_one_decision(self) -> Override:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if self.answers and (self.student or given or not (self.exercise and self.comment)):
-            raise ValueError("a row with answers has an exercise and a comment, and no student and no decision")
+            raise ValueError(
+                "a row with answers has an exercise and a comment, and no student and no decision"
+            )
         if not (self.answers or self.student):
             raise ValueError("a row names a student")
         if self.student and len(given) != 1:
-            raise ValueError(f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}")
+            raise ValueError(
+                f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}"
+            )
         if self.due is not None and self.exercise:
-            raise ValueError("due is of all exercises: name the assignment in place of the exercise")
+            raise ValueError(
+                "due is of all exercises: name the assignment in place of the exercise"
+            )
         return self
 
 
 class OverridesFile(
-    RootModel[Annotated[tuple[Override, ...], BeforeValidator(lambda rows: () if rows is None else rows)]]
+    RootModel[
+        Annotated[tuple[Override, ...], BeforeValidator(lambda rows: () if rows is None else rows)]
+    ]
 ):
     """The whole of overrides.yaml: a list of decisions."""
 
@@ -86,29 +106,45 @@ class Dates(NamedTuple):
     zone: str = "UTC"
 
     def late(self, handed_in: datetime, due: datetime | None = None) -> Late | None:
-        """Return how late it is by this due date, the student's own if there is one; None within the grace.
+        """Return how late it is by this due date, the student's own if there is one; None within
+        the grace.
 
-        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
+        Days count from the due date by the clock on the wall, so that a day in which clocks change
+        is one day.
         """
         due, policy = due or self.due, self.policy
         if handed_in - due <= duration(policy.grace):
             return None
-        start, end = (when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None) for when in (due, handed_in))
+        start, end = (
+            when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None)
+            for when in (due, handed_in)
+        )
         days = max(1, -(-(end - start) // timedelta(days=1)))
         after = shown_duration(end - start if end > start else handed_in - due)
         words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
-        per_day, at_most = (float(share.removesuffix("%")) for share in (policy.per_day, policy.at_most))
+        per_day, at_most = (
+            float(share.removesuffix("%")) for share in (policy.per_day, policy.at_most)
+        )
         cost = min(days * per_day, at_most)
-        return Late(cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else "")
+        return Late(
+            cost / 100,
+            words,
+            f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else "",
+        )
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
     """Return the dates of each assignment that has a due date, by its id. Raises CourseFault."""
     file, zone = course.file, course.file.time_zone or ""
     if zone and zone_named(zone) is None:
-        raise CourseFault(f"{zone} is not known here: this system has no list of time zones. Next: pip install tzdata")
+        raise CourseFault(
+            f"{zone} is not known here: this system has no list of time zones. Next: pip install "
+            "tzdata"
+        )
     return {
-        each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC")
+        each.id: Dates(
+            moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC"
+        )
         for each in course.assignments
         if each.row.due is not None
     }
@@ -135,7 +171,10 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
-        """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
+        """Read them.
+
+        Raises CourseFault, also where two rows decide the same: one of them would be lost.
+        """
         path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
         try:
             found, tree = read_model(path, OverridesFile, "course overrides")
@@ -147,22 +186,42 @@ class Decisions:
             where = f"{path}:{line_of(tree, (i,))}"
             try:
                 rows.append(_fitting(course, where, row))
-                first = seen.setdefault((row.kind, row.student or row.answers, rows[-1].assignment, row.exercise), i)
+                first = seen.setdefault(
+                    (row.kind, row.student or row.answers, rows[-1].assignment, row.exercise), i
+                )
                 if first != i:
-                    raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(tree, (first,))}")
+                    raise ValueError(
+                        f"a second {row.kind} of the same; the first is in line "
+                        f"{line_of(tree, (first,))}"
+                    )
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
                 raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def about(self, student: str, assignment: str, answers: Collection[str] = ()) -> list[Decision]:
-        """Return what is decided about this student's submission. answers: of its attempts, by which several are told the same."""
+        """Return what is decided about this student's submission.
+
+        answers: of its attempts, by which several are told the same.
+        """
         rows = (row for row in self.rows if row.assignment == assignment)
-        return [row for row in rows if row.override.student == student or row.override.answers in answers]
+        return [
+            row
+            for row in rows
+            if row.override.student == student or row.override.answers in answers
+        ]
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
-        """Return a sentence for each row about these assignments whose student has none of these names."""
-        said, following = [], "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody in FILE"
+        """Return a sentence for each row about these assignments whose student has none of these
+        names.
+        """
+        said, following = (
+            [],
+            (
+                "Next: mend that line, or write `roster: FILE` into course.yaml, with everybody "
+                "in FILE"
+            ),
+        )
         for row in (row for row in self.rows if row.assignment in assignments):
             if (student := row.override.student) and student not in names:
                 near = get_close_matches(student, list(names), 1)
@@ -174,62 +233,105 @@ class Decisions:
 def _fitting(course: Course, where: str, override: Override) -> Decision:
     """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
     wanted, by_its_exercise = override.exercise, override.exercise and not override.assignment
-    among = course.exercises if by_its_exercise else assignment_named(course, override.assignment).exercises
+    among = (
+        course.exercises
+        if by_its_exercise
+        else assignment_named(course, override.assignment).exercises
+    )
     exercises = [each for each in among if wanted in (None, each.id)]
     if not exercises:
         raise ValueError(unknown(among, wanted or ""))
     assignment = exercises[0].assignment
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
-        raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
+        raise ValueError(
+            f"score {override.score:g} is more than the {most:g} points of "
+            f"{wanted or assignment.id}"
+        )
     if override.due is not None and assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
     zone = course.file.time_zone or ""
     due = None if override.due is None else moment(override.due, zone)
-    if due is not None and assignment.row.due is not None and due < (for_all := moment(assignment.row.due, zone)):
-        said = f"{shown_moment(due, zone)} is before the due date of {assignment.id}, {shown_moment(for_all, zone)}"
+    if (
+        due is not None
+        and assignment.row.due is not None
+        and due < (for_all := moment(assignment.row.due, zone))
+    ):
+        said = (
+            f"{shown_moment(due, zone)} is before the due date of {assignment.id}, "
+            f"{shown_moment(for_all, zone)}"
+        )
         raise ValueError(f"{said}: a student's own date gives more time, and takes none")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
 
 
 def final(result: Result, decisions: Decisions) -> Result:
-    """Return the result as it counts. What is not decided about stays as it is, to the same object."""
+    """Return the result as it counts.
+
+    What is not decided about stays as it is, to the same object.
+    """
     answers = {exercise.answers for exercise in result.exercises}
-    about, dates = decisions.about(result.student, result.assignment, answers), decisions.dates.get(result.assignment)
+    about, dates = (
+        decisions.about(result.student, result.assignment, answers),
+        decisions.dates.get(result.assignment),
+    )
     if not about and dates is None:
         return result
-    own = {row.override.kind: row for row in about if not row.override.exercise}  # what is decided of all of it
+    # what is decided of all of it
+    own = {row.override.kind: row for row in about if not row.override.exercise}
     late, handed_in, due = None, result.handed_in, own["due"].due if "due" in own else None
     until = f"extension until {shown_moment(due, decisions.zone)}" if due else ""
     said = [_change("due", until, 0, 0, own["due"])] if due else list[Adjustment]()
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due)
     elif dates is not None and (handed_in is None or handed_in.late):
-        words = handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
+        words = (
+            handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
+        )
         said.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
-    exercises = [_exercise(each, [row for row in about if each.id in row.exercises], late) for each in result.exercises]
+    exercises = [
+        _exercise(each, [row for row in about if each.id in row.exercises], late)
+        for each in result.exercises
+    ]
     whole = with_total(result, exercises)
     total = _plus(whole.score)
     if "score" in own:
         by_hand = own["score"].override.score or 0.0
-        said.append(_change("score", f"total set to {by_hand:g}", result.score, by_hand, own["score"]))
+        said.append(
+            _change("score", f"total set to {by_hand:g}", result.score, by_hand, own["score"])
+        )
     if "excused" in own:
-        said.append(_change("excused", EXCUSED, _plus(total_of(e.score for e in exercises)), 0, own["excused"]))
+        said.append(
+            _change(
+                "excused", EXCUSED, _plus(total_of(e.score for e in exercises)), 0, own["excused"]
+            )
+        )
     if late is not None and "score" not in own:
-        taken = [each for other in exercises if not other.excused for each in other.adjustments if each.rule == "late"]
+        taken = [
+            each
+            for other in exercises
+            if not other.excused
+            for each in other.adjustments
+            if each.rule == "late"
+        ]
         lost = sum(each.before - each.after for each in taken)
-        said.append(_change("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
+        said.append(
+            _change("late", late.words + (late.costs if lost else ""), _plus(total, lost), total)
+        )
     return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
 
 
 def with_excuses(result: Result, decisions: Decisions) -> Result:
-    """Return the result with what is excused, and nothing else of what is decided: the rest stands in a gradebook's points."""
+    """Return the result with what is excused, and nothing else of what is decided: the rest stands
+    in a gradebook's points.
+    """
     excuses = tuple(row for row in decisions.rows if row.override.kind == "excused")
     return final(result, Decisions(decisions.zone, {}, excuses))
 
 
 def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
-    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
+    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is
+    decided.
 
     like: somebody else's result for the same assignment, with the same exercises.
     """
@@ -237,7 +339,9 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> I
     for each in like.exercises:
         checks = [check.model_dump(include={"id", "title", "max_score"}) for check in each.checks]
         missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
-        exercises.append(ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note))
+        exercises.append(
+            ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note)
+        )
     nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
     for name in names:
         if any(row.override.kind != "due" for row in decisions.about(name, like.assignment)):
@@ -246,13 +350,21 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> I
             yield counted.model_copy(update={"adjustments": said})
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
-    """Return an exercise as it counts: a score by hand or else what being late costs, and an excuse.
+def _exercise(
+    result: ExerciseResult, about: Sequence[Decision], late: Late | None
+) -> ExerciseResult:
+    """Return an exercise as it counts: a score by hand or else what being late costs, and an
+    excuse.
 
     One that is not graded has no points to take from, unless a human gives it some.
     """
-    said, score, by_hand = list[Adjustment](), result.score, [row for row in about if row.override.kind == "score"]
-    for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
+    said, score, by_hand = (
+        list[Adjustment](),
+        result.score,
+        [row for row in about if row.override.kind == "score"],
+    )
+    # a total is the last word
+    for row in sorted(by_hand, key=lambda row: not row.override.exercise):
         before, score = score, row.override.score or 0.0
         if row.override.exercise:
             said.append(_change("score", f"score set to {score:g}", before, score, row))
@@ -270,8 +382,13 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     return result.model_copy(update=changed) if said else result
 
 
-def _change(rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None) -> Adjustment:
-    """Make an adjustment: score set to 4 by Dr. X: a right idea. Where points are missing, its words stand alone."""
+def _change(
+    rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None
+) -> Adjustment:
+    """Make an adjustment: score set to 4 by Dr.
+
+    X: a right idea. Where points are missing, its words stand alone.
+    """
     by, why = (row.override.by, row.override.comment) if row else ("", "")
     words += (f" by {by}" if by else "") + (f": {why}" if why else "")
     points = (0.0, 0.0) if before is None or after is None else (before, after)

@@ -14,27 +14,39 @@ from .written_form import WrittenAs
 
 Identifier = Annotated[
     str,
-    WrittenAs("^[a-z][a-z0-9_]*$", "a letter and then letters, digits and underscores, all in lower case"),
+    WrittenAs(
+        "^[a-z][a-z0-9_]*$", "a letter and then letters, digits and underscores, all in lower case"
+    ),
     Field(description="lower case, digits and underscores"),
 ]
-EarlierName = Annotated[str, WrittenAs("^[a-z0-9][a-z0-9_]*$", "letters, digits and underscores, all in lower case")]
+EarlierName = Annotated[
+    str, WrittenAs("^[a-z0-9][a-z0-9_]*$", "letters, digits and underscores, all in lower case")
+]
 Share = Annotated[
-    str, WrittenAs(r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", "a share such as 10%"), Field(description="such as 10%")
+    str,
+    WrittenAs(r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", "a share such as 10%"),
+    Field(description="such as 10%"),
 ]
 Words = Annotated[str, Field(min_length=1)]
 _SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
-Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]
+Shapes = Annotated[
+    str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
+]
 
 
 def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
     for name, listed in shapes.items():
         if not isinstance(listed, str) and len({parse_signature(text).form for text in listed}) > 1:
-            raise ValueError(f"the signatures of {name} return different structures: a function returns one")
+            raise ValueError(
+                f"the signatures of {name} return different structures: a function returns one"
+            )
     return shapes
 
 
 class FileModel(BaseModel):
-    """A part of a file that people write: a key that nobody knows is a mistake, and so is an infinite number."""
+    """A part of a file that people write: a key that nobody knows is a mistake, and so is an
+    infinite number.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -45,7 +57,9 @@ class CourseLimits(FileModel):
     seconds_per_call: float = Field(
         5.0, gt=0, description="that a call may run or sleep; ten times as long by the clock"
     )
-    seconds_per_attempt: float = Field(20.0, gt=0, description="for all calls of one attempt together, counted alike")
+    seconds_per_attempt: float = Field(
+        20.0, gt=0, description="for all calls of one attempt together, counted alike"
+    )
     memory_mib: int = Field(2048, ge=256)
     files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")
     processes: int = Field(32, ge=1)
@@ -61,8 +75,12 @@ class CourseLimits(FileModel):
 class LatePolicy(FileModel):
     """What being late costs: a share of what an exercise has earned."""
 
-    grace: Duration = Field("15 min", description="such as 30 min or 2 h: how long after the due date nothing is late")
-    per_day: Share = Field("0%", description="such as 10%, for each day that has begun since the due date")
+    grace: Duration = Field(
+        "15 min", description="such as 30 min or 2 h: how long after the due date nothing is late"
+    )
+    per_day: Share = Field(
+        "0%", description="such as 10%, for each day that has begun since the due date"
+    )
     at_most: Share = Field("100%", description="such as 50%, however late it is")
 
 
@@ -70,8 +88,12 @@ class Trainable(FileModel):
     """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
     module: Words = Field(description="the class")
-    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="of the class: C channels, nh heads, T tokens")
-    shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(
+        description="of the class: C channels, nh heads, T tokens"
+    )
+    shown_with: dict[str, bool] = Field(
+        {}, description="attributes with which `course plot` can see its weights"
+    )
 
 
 class ExerciseRow(FileModel):
@@ -79,12 +101,20 @@ class ExerciseRow(FileModel):
 
     id: Identifier
     title: Words
-    was: tuple[EarlierName, ...] = Field((), description="earlier ids or file names: what has them is graded, too")
+    was: tuple[EarlierName, ...] = Field(
+        (), description="earlier ids or file names: what has them is graded, too"
+    )
     points: float = Field(gt=0, description="the sum of its checks' points")
     hint: Words = Field(description="shown where a check has no hint of its own")
     why: str = Field("", description="shown once every check passes: in one sentence, why it works")
-    shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = Field(
-        {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
+    shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = (
+        Field(
+            {},
+            description=(
+                "for `course trace` and `course plot`: functions and classes, and what they "
+                "take and give"
+            ),
+        )
     )
     train: Trainable | None = Field(None, description="the module that `course train` trains")
 
@@ -97,7 +127,9 @@ class AssignmentRow(FileModel):
     exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
     due: Moment | None = None
     late: LatePolicy | None = Field(None, description="in place of the course's own")
-    show_solutions: bool = Field(False, description="to students, by the releases after the due date, if there is one")
+    show_solutions: bool = Field(
+        False, description="to students, by the releases after the due date, if there is one"
+    )
 
 
 class CourseFile(FileModel):
@@ -106,26 +138,43 @@ class CourseFile(FileModel):
     title: Words
     assignments: tuple[AssignmentRow, ...] = Field(min_length=1)
     limits: CourseLimits = CourseLimits()
-    not_handed_in: Literal["blank", "zero"] = Field("blank", description="in a gradebook, for whoever is absent")
-    roster: str = Field("", description="a file with everybody in the class, from this folder: in place of --roster")
-    time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
-    late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
+    not_handed_in: Literal["blank", "zero"] = Field(
+        "blank", description="in a gradebook, for whoever is absent"
+    )
+    roster: str = Field(
+        "", description="a file with everybody in the class, from this folder: in place of --roster"
+    )
+    time_zone: Zone | None = Field(
+        None, description="of dates that name no zone, such as Europe/Berlin"
+    )
+    late: LatePolicy | None = Field(
+        None, description="what being late costs, in assignments with a due date"
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> CourseFile:
-        seen = set[tuple[str, str]]()  # checks, mutants and commands refer to an exercise by its id alone
+        # checks, mutants and commands refer to an exercise by its id alone
+        seen = set[tuple[str, str]]()
         for i, each in enumerate(self.assignments):
             place: tuple[int | str, ...] = ("assignments", i, "due")
             try:
                 if each.due is not None:
                     zone = self.time_zone or ""
-                    moment(each.due, zone if zone_named(zone) is not None else "UTC" if zone else "")
-                ids = [("assignment", each.id), *(("exercise", exercise.id) for exercise in each.exercises)]
+                    moment(
+                        each.due, zone if zone_named(zone) is not None else "UTC" if zone else ""
+                    )
+                ids = [
+                    ("assignment", each.id),
+                    *(("exercise", exercise.id) for exercise in each.exercises),
+                ]
                 for j, (what, id_) in enumerate(ids):
                     place = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")
                     if (what, id_) in seen:
                         raise ValueError(f"the {what} {id_} occurs twice")
                     seen.add((what, id_))
-            except ValueError as error:  # a check of the whole does not say by itself where in the file it is
-                raise PydanticCustomError("value_error", "{said}", {"said": str(error), "place": place}) from None
+            # a check of the whole does not say by itself where in the file it is
+            except ValueError as error:
+                raise PydanticCustomError(
+                    "value_error", "{said}", {"said": str(error), "place": place}
+                ) from None
         return self

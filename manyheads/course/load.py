@@ -1,4 +1,7 @@
-"""Read course.yaml, other YAML files that people write, and the course's secret. Every error names the file and the line."""
+"""Read course.yaml, other YAML files that people write, and the course's secret.
+
+Every error names the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,17 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class CourseError(CourseFault):
-    """course.yaml, or a file that it needs, is missing or wrong. The text ends with what to do next."""
+    """course.yaml, or a file that it needs, is missing or wrong.
+
+    The text ends with what to do next.
+    """
 
 
 def find_course(start: Path) -> Path:
-    """Return the nearest folder that holds a course.yaml: `start` or one above it. Raises CourseError."""
+    """Return the nearest folder that holds a course.yaml: `start` or one above it.
+
+    Raises CourseError.
+    """
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
@@ -53,7 +62,10 @@ def load_course(root: Path) -> Course:
 
 
 class _Constructor(RoundTripConstructor):
-    """YAML's values, with dates as they are written. A value that its tag does not allow is told with its line."""
+    """YAML's values, with dates as they are written.
+
+    A value that its tag does not allow is told with its line.
+    """
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """Return what a node means."""
@@ -68,7 +80,9 @@ _Constructor.add_constructor("tag:yaml.org,2002:timestamp", RoundTripConstructor
 
 
 def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
-    """Return what the file says, and the same as `line_of` needs it. Raises CourseFault, and OSError.
+    """Return what the file says, and the same as `line_of` needs it.
+
+    Raises CourseFault, and OSError.
 
     then: the command to run once the file is mended.
     """
@@ -78,27 +92,49 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, Any]:
         tree = reader.load(data.decode("utf-8"))
         return model.model_validate(tree), tree
     except UnicodeDecodeError as error:
-        line, said = data.count(b"\n", 0, error.start) + 1, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+        line, said = (
+            data.count(b"\n", 0, error.start) + 1,
+            f"is not UTF-8 (byte {error.start}): save it as UTF-8",
+        )
     except ReaderError as error:
-        line, said = data.decode().count("\n", 0, error.position) + 1, "a character that YAML does not know"
+        line, said = (
+            data.decode().count("\n", 0, error.position) + 1,
+            "a character that YAML does not know",
+        )
     except MarkedYAMLError as error:
-        never_closed = error.context_mark and "stream" in (error.problem or "")  # of a bracket or quote, where it opens
+        # of a bracket or quote, where it opens
+        never_closed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
-        line, said = mark.line + 1 if mark else 1, ", ".join(filter(None, (error.context, error.problem)))
+        line, said = (
+            mark.line + 1 if mark else 1,
+            ", ".join(filter(None, (error.context, error.problem))),
+        )
     except ValidationError as error:
-        found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
-        first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
-        line, said = line_of(tree, first.get("ctx", {}).get("place", first["loc"])), _told(first, model)
+        # first a key that nobody knows, for it may be the one that another sentence misses
+        found = error.errors()
+        first = next(
+            (each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0]
+        )
+        line, said = (
+            line_of(tree, first.get("ctx", {}).get("place", first["loc"])),
+            _told(first, model),
+        )
         if first["type"] == "model_type" and not first["loc"]:
-            said = f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs {_required_keys(model)}"
+            said = (
+                f"the file: {'it is empty' if tree is None else 'it has no keys'}, and needs "
+                f"{_required_keys(model)}"
+            )
     except (ArithmeticError, ValueError, RecursionError):
-        said = "cannot be read as YAML"  # a character by a number that none has, or thousands of brackets
+        # a character by a number that none has, or thousands of brackets
+        said = "cannot be read as YAML"
     where = f"{path}:{line}" if line else str(path)
     raise CourseFault(f"{where}: {said}. Next: mend that line, then {then}") from None
 
 
 def _required_keys(model: type[BaseModel]) -> str:
-    return " and ".join(f"`{name}:`" for name, field in model.model_fields.items() if field.is_required())
+    return " and ".join(
+        f"`{name}:`" for name, field in model.model_fields.items() if field.is_required()
+    )
 
 
 def line_of(tree: Any, place: Sequence[int | str]) -> int:
@@ -116,14 +152,21 @@ def line_of(tree: Any, place: Sequence[int | str]) -> int:
 
 
 def _told(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """Return what pydantic says, with the key and what stands there. The line says in which row it is."""
+    """Return what pydantic says, with the key and what stands there.
+
+    The line says in which row it is.
+    """
     place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
     last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
-    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
+    # a validator has brackets
+    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))
     if error["type"] == "value_error":  # a sentence of our own
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":
-        return f"{key or 'the file'} should be a list: each row begins with a dash, or all stand in [brackets]"
+        return (
+            f"{key or 'the file'} should be a list: each row begins with a dash, or all stand "
+            "in [brackets]"
+        )
     if error["type"] == "missing":
         return f"{key} is missing"
     if error["type"] == "extra_forbidden":
@@ -154,7 +197,9 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 
 
 def course_secret(root: Path) -> bytes:
-    """Return the secret, from which hidden inputs are drawn, made on first use. Raises CourseError if that fails.
+    """Return the secret, from which hidden inputs are drawn, made on first use.
+
+    Raises CourseError if that fails.
 
     Only its owner can read it, and no release contains it.
     """
@@ -168,9 +213,13 @@ def course_secret(root: Path) -> bytes:
                 file.write(secrets.token_hex(32))
         text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
-        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}") from None
+        raise CourseError(
+            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}"
+        ) from None
     if len(text) < 32:
-        raise CourseError(f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)")
+        raise CourseError(
+            f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)"
+        )
     if mode & 0o077:
         raise CourseError(f"{path} can be read by others. Next: chmod 600 {named}")
     return text

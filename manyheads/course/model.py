@@ -1,4 +1,6 @@
-"""A course as the rest of the engine uses it: assignments, exercises, where each keeps its files, and what a name means."""
+"""A course as the rest of the engine uses it: assignments, exercises, where each keeps its files,
+and what a name means.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ FIGURES = "figures"  # a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and those beside it that it imports by `from ._name import …`, directly or through another.
+    """Return the file, and those beside it that it imports by `from ._name import …`, directly or
+    through another.
 
     A file that cannot be parsed imports nothing: whoever runs it says why.
     """
@@ -28,7 +31,9 @@ def with_neighbours(path: Path) -> list[Path]:
             tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        imports = [
+            node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1
+        ]
         names = {node.module or alias.name for node in imports for alias in node.names}
         beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
         todo += [other for other in beside if other.exists()]
@@ -48,29 +53,42 @@ class Exercise:
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        self.hint, self.why = row.hint, row.why  # for a check that has no hint; once every check passes, or ""
-        self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
+        # for a check that has no hint; once every check passes, or ""
+        self.hint, self.why = row.hint, row.why
+        # the names of the functions and classes whose shapes course.yaml gives
+        self.shapes = tuple(row.shapes)
         self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
         earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
         self.stems = (stem, *earlier)  # the names that its file may have, without suffix
-        self.solution = root / "solutions" / assignment.id / f"{stem}.py"  # the single source of the exercise
+        # the single source of the exercise
+        self.solution = root / "solutions" / assignment.id / f"{stem}.py"
         self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
         self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
         recorded = f"{stem}.safetensors"
-        self.fingerprints = self.script.parent / "fingerprints" / recorded  # what students' machines know about answers
-        self.trained = self.script.parent / "trained" / recorded  # the attention of a small model of the reference
+        # what students' machines know about answers
+        self.fingerprints = self.script.parent / "fingerprints" / recorded
+        # the attention of a small model of the reference
+        self.trained = self.script.parent / "trained" / recorded
         self.checks = root / "grader" / "checks" / f"test_{row.id}.py"  # the hidden checks
         self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
-        return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
+        return tuple(
+            parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed)
+        )
 
     @cached_property
     def forms(self) -> dict[str, Form]:
-        """What each function and class returns, where course.yaml says that it is not one tensor."""
-        return {name: form for name in self.shapes if (form := self.signatures(name)[0].form) is not None}
+        """What each function and class returns, where course.yaml says that it is not one
+        tensor.
+        """
+        return {
+            name: form
+            for name in self.shapes
+            if (form := self.signatures(name)[0].form) is not None
+        }
 
     @property
     def figure_sources(self) -> list[Path]:
@@ -79,7 +97,9 @@ class Exercise:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The same pictures, where students get them: beside the notebook, which names them by their paths."""
+        """The same pictures, where students get them: beside the notebook, which names them by
+        their paths.
+        """
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     def right_attempts(self) -> list[Path]:
@@ -91,7 +111,9 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
     def recorded_from(self) -> list[Path]:
-        """Return every file from which its recording is made, with the neighbours that they import; some may be missing."""
+        """Return every file from which its recording is made, with the neighbours that they import;
+        some may be missing.
+        """
         graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
         return [path for each in (*graders, *attempts) for path in with_neighbours(each)]
@@ -107,8 +129,11 @@ class Assignment:
     def __post_init__(self) -> None:
         self.id, self.title = self.row.id, self.row.title
         self.exercises_folder = self.root / "exercises" / self.id  # what students get
-        self.points = sum(exercise.points for exercise in self.row.exercises)  # the most that a submission can earn
-        self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+        # the most that a submission can earn
+        self.points = sum(exercise.points for exercise in self.row.exercises)
+        self.exercises = tuple(
+            Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1)
+        )
 
 
 @dataclass(unsafe_hash=True)
@@ -122,12 +147,20 @@ class Course:
         self.title, self.limits = self.file.title, self.file.limits  # limits: of one attempt
         self.texts = self.root / "grader" / "texts.yaml"  # of every misconception
         self.assignments = tuple(Assignment(self.root, row) for row in self.file.assignments)
-        self.exercises = tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
+        self.exercises = tuple(
+            exercise for assignment in self.assignments for exercise in assignment.exercises
+        )
 
     def hidden_files(self) -> list[Path]:
-        """Return what no student may see: every file of solutions/ and grader/ that says something."""
+        """Return what no student may see: every file of solutions/ and grader/ that says
+        something.
+        """
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
-        return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
+        return sorted(
+            p
+            for p in found
+            if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip()
+        )
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
@@ -143,11 +176,16 @@ def unknown(exercises: Sequence[Exercise], name: str) -> str:
 
 
 class UnknownAssignment(CourseFault):
-    """No assignment is meant, or one of several. The text is one sentence, and lacks what to do next."""
+    """No assignment is meant, or one of several.
+
+    The text is one sentence, and lacks what to do next.
+    """
 
 
 def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
-    """Return the assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
+    """Return the assignment of this id or title; without a name the course's only one.
+
+    Raises UnknownAssignment.
 
     in_part: a part of either is enough where no other assignment has it.
     """
@@ -155,22 +193,34 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     if not name:
         if len(every) == 1:
             return every[0]
-        raise UnknownAssignment(f"of which assignment? There are: {', '.join(each.id for each in every)}.")
+        raise UnknownAssignment(
+            f"of which assignment? There are: {', '.join(each.id for each in every)}."
+        )
     wanted = name.casefold()
     names = {each: (each.id, each.title.casefold()) for each in every}
-    matches = [each for each in every if each.id == name] or [each for each in every if wanted in names[each]]
-    matches = matches or [each for each in every if in_part and any(wanted in other for other in names[each])]
+    matches = [each for each in every if each.id == name] or [
+        each for each in every if wanted in names[each]
+    ]
+    matches = matches or [
+        each for each in every if in_part and any(wanted in other for other in names[each])
+    ]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}.")
+        raise UnknownAssignment(
+            f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}."
+        )
     ids_by_name = {other: each.id for each in every for other in names[each]}
     raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
 
 
 def _near(name: str, ids: dict[str, str]) -> str:
     near = get_close_matches(name, ids, 1)
-    return f"did you mean {ids[near[0]]}?" if near else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
+    return (
+        f"did you mean {ids[near[0]]}?"
+        if near
+        else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
+    )
 
 
 def _plain(name: str) -> str:

@@ -1,13 +1,17 @@
-"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
+"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T,
+hd)`.
 
-They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis whose size it is (by
-default the axis of the same name), or with `float` if it is not a size. An object is annotated with the axes whose
-sizes its attributes are (`{n_head: nh}`), a module with the name of its own entry. An axis may be a product, as in
-`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward: `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
+They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis
+whose size it is (by default the axis of the same name), or with `float` if it is not a size. An
+object is annotated with the axes whose sizes its attributes are (`{n_head: nh}`), a module with the
+name of its own entry. An axis may be a product, as in
+`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward:
+    `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
 
-What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts have names,
-`-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None. `opaque`, for a result or a parameter,
-is whatever the student likes: it stays in the box, and can be handed to a later call.
+What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts
+have names, `-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None.
+`opaque`, for a result or a parameter, is whatever the student likes: it stays in the box, and can
+be handed to a later call.
 """
 
 from __future__ import annotations
@@ -70,12 +74,20 @@ def parse_signature(text: str) -> Signature:
             form, shapes = _part(ast.parse(returned.strip(), mode="eval").body, ())
         except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
             args = _arguments(returned)
-            form, shapes = _parts([arg.annotation for arg in args], (), tuple(arg.arg for arg in args))
-        one = Signature(_parameters(call), shapes[0][1] if shapes else (), _parameters(build[0]) if build else None)
+            form, shapes = _parts(
+                [arg.annotation for arg in args], (), tuple(arg.arg for arg in args)
+            )
+        one = Signature(
+            _parameters(call),
+            shapes[0][1] if shapes else (),
+            _parameters(build[0]) if build else None,
+        )
         return one if form.kind == "tensor" else replace(one, form=form, shapes=shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         example = "'(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
-        raise ValueError(f"{text!r} is not a signature with named axes, such as {example}") from None
+        raise ValueError(
+            f"{text!r} is not a signature with named axes, such as {example}"
+        ) from None
 
 
 def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
@@ -85,7 +97,9 @@ def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
     match tensor:
         case ast.Constant(value=None):
             return Form(), ()
-        case ast.Tuple(elts=axes) if all(isinstance(each, _AXES) for each in axes) and not _is_opaque(tensor):
+        case ast.Tuple(elts=axes) if all(
+            isinstance(each, _AXES) for each in axes
+        ) and not _is_opaque(tensor):
             return Form(), ((path, tuple(map(_axis, axes))),)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) if tensor is node:
             return _parts(elements, path)
@@ -96,17 +110,27 @@ def _is_opaque(node: ast.expr) -> bool:
     return any(isinstance(each, ast.Name) and each.id == OPAQUE for each in ast.walk(node))
 
 
-def _parts(parts: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] = ()) -> tuple[Form, Leaves]:
+def _parts(
+    parts: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] = ()
+) -> tuple[Form, Leaves]:
     if not parts:
         raise ValueError
     every = [_part(part, (*path, place)) for place, part in enumerate(parts)]
-    return Form("tuple", names, tuple(form for form, _ in every)), tuple(leaf for _, own in every for leaf in own)
+    return Form("tuple", names, tuple(form for form, _ in every)), tuple(
+        leaf for _, own in every for leaf in own
+    )
 
 
 def _arguments(text: str) -> list[ast.arg]:
     match ast.parse(f"def f {text}: ...").body:
         case [ast.FunctionDef(args=ast.arguments(args=args) as given)]:
-            if not (given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults):
+            if not (
+                given.vararg
+                or given.kwarg
+                or given.kwonlyargs
+                or given.posonlyargs
+                or given.defaults
+            ):
                 return args
     raise ValueError
 
@@ -122,11 +146,17 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
         case ast.Tuple(elts=elements):
             return Parameter(name, shape=tuple(map(_axis, elements)))
         case ast.Dict(keys=keys, values=values):
-            return Parameter(name, attributes=tuple(zip(map(_name, keys), map(_axis, values), strict=True)))
+            return Parameter(
+                name, attributes=tuple(zip(map(_name, keys), map(_axis, values), strict=True))
+            )
         case ast.Name(id="float" | "opaque" as word):
             return Parameter(name, may_lack=word == OPAQUE)
     needed = _not_none(says)
-    return Parameter(name, axis=_axis(says)) if needed is says else replace(_parameter(name, needed), may_lack=True)
+    return (
+        Parameter(name, axis=_axis(says))
+        if needed is says
+        else replace(_parameter(name, needed), may_lack=True)
+    )
 
 
 def _not_none(node: ast.expr | None) -> ast.expr | None:

@@ -1,4 +1,5 @@
-"""Texts of course.yaml that have a form: what does not match is refused in words, and not with a regular expression.
+"""Texts of course.yaml that have a form: what does not match is refused in words, and not with a
+regular expression.
 
 Example: `Share = Annotated[str, WrittenAs(r"^[0-9]+%$", "a share such as 10%")]`.
 """
@@ -17,7 +18,9 @@ _SHOWN = 50  # characters of what an author wrote, so that a sentence stays on o
 
 @dataclass(frozen=True)
 class WrittenAs:
-    """Mark a field as a text that the pattern matches whole. The pattern stands in the JSON Schema that editors use, too.
+    """Mark a field as a text that the pattern matches whole.
+
+    The pattern stands in the JSON Schema that editors use, too.
 
     in_words: what should stand there, as a sentence says it.
     """
@@ -25,7 +28,9 @@ class WrittenAs:
     pattern: str
     in_words: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         """Return the text's schema, with a validator that speaks before pydantic does."""
         text = core_schema.str_schema(pattern=self.pattern)
         return core_schema.no_info_before_validator_function(self._checked, text)

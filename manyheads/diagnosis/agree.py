@@ -15,28 +15,37 @@ from ..checks.projection import FLOOR
 def is_comparable(call: Call) -> bool:
     """Return whether the values of a reply to this call can be compared with a mutant's.
 
-    Not those of dropout, of a check of dtypes or devices, and of weights that nobody gave, which depend on the order in
-    which a module makes its layers.
+    Not those of dropout, of a check of dtypes or devices, and of weights that nobody gave, which
+    depend on the order in which a module makes its layers.
     """
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
-    return not (own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call))
+    return not (
+        own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call)
+    )
 
 
 def agree(a: Reply, b: Reply) -> bool:
-    """Return whether both have the same outputs and gradients to rounding, or the same kind of exception."""
+    """Return whether both have the same outputs and gradients to rounding, or the same kind of
+    exception.
+    """
     if a.raised is not None or b.raised is not None:
         return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
         return False
-    # Where NaN is among the answers, it depends on how the formula is written which gradients are NaN, too.
-    undefined = any(output.tensor is not None and bool(output.tensor.isnan().any()) for output in b.outputs)
+    # Where NaN is among the answers, it depends on how the formula is written which gradients are
+    # NaN, too.
+    undefined = any(
+        output.tensor is not None and bool(output.tensor.isnan().any()) for output in b.outputs
+    )
     return a.gradients.keys() == b.gradients.keys() and (undefined or _same_gradients(a, b))
 
 
 def _is_on_meta_or_training(call: Call) -> bool:
     builds = [v for v in call.given if isinstance(v, Build)]
     tensors = [v for v in call.given if isinstance(v, Tensor)]
-    return any(b.training or b.device == "meta" for b in builds) or any(t.device.type == "meta" for t in tensors)
+    return any(b.training or b.device == "meta" for b in builds) or any(
+        t.device.type == "meta" for t in tensors
+    )
 
 
 def has_own_weights(call: Call) -> bool:
@@ -45,7 +54,9 @@ def has_own_weights(call: Call) -> bool:
 
 
 def asks_for_a_gpu(call: Call) -> bool:
-    """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
+    """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the
+    same call.
+    """
     devices = (each for each in call.given if isinstance(each, Build | DeviceArgument))
     return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
 
@@ -64,7 +75,9 @@ def _same_output(a: Output, b: Output) -> bool:
 def _same_gradients(a: Reply, b: Reply) -> bool:
     present = [g for g in b.gradients.values() if g is not None and g.numel()]
     scale = max((float(g.double().nan_to_num().abs().max()) for g in present), default=0.0)
-    return all(_same_values(mine, b.gradients[name], scale or None) for name, mine in a.gradients.items())
+    return all(
+        _same_values(mine, b.gradients[name], scale or None) for name, mine in a.gradients.items()
+    )
 
 
 def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None) -> bool:
@@ -73,10 +86,14 @@ def _same_values(a: Tensor | None, b: Tensor | None, scale: float | None = None)
     a, b = _without_floor(a.double()), _without_floor(b.double())
     nan = b.isnan()
     return (
-        torch.equal(a.isnan(), nan) and difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
+        torch.equal(a.isnan(), nan)
+        and difference(a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0), scale) <= TOLERANCE
     )
 
 
 def _without_floor(t: Tensor) -> Tensor:
-    """Replace very low values by −inf. A finite minimum in place of −inf is right, so it must not hide another fault."""
+    """Replace very low values by −inf.
+
+    A finite minimum in place of −inf is right, so it must not hide another fault.
+    """
     return t.masked_fill(t <= FLOOR, float("-inf"))

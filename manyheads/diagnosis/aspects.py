@@ -1,7 +1,9 @@
-"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which shape, numbers, gradients.
+"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which
+shape, numbers, gradients.
 
-A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is asked of;
-`authoring.asked_aspects` chooses them so that both give the same verdict.
+A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the
+calls that each is asked of; `authoring.asked_aspects` chooses them so that both give the same
+verdict.
 """
 
 from __future__ import annotations
@@ -48,10 +50,12 @@ def gradients(comparison: Observed) -> None:
 
 
 def argument_gradients_arrive(comparison: Observed) -> None:
-    """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape.
+    """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's
+    shape.
 
-    With another one no gradient was asked for. A right attempt may copy all weights of the layers that are passed into a
-    layer of torch's own, which works with a fused kernel: then none of their gradients is due. Raises CheckFailed.
+    With another one no gradient was asked for. A right attempt may copy all weights of the layers
+    that are passed into a layer of torch's own, which works with a fused kernel: then none of their
+    gradients is due. Raises CheckFailed.
     """
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
     if shapes == [o.shape for o in comparison.right.outputs]:
@@ -73,11 +77,24 @@ def adjoint(comparison: Observed) -> None:
     So it is where a function is linear, whichever linear function it is. Raises CheckFailed.
     """
     (name, *others), cotangent = _arguments(comparison) or [""], comparison.call.cotangent
-    mine, answers = comparison.reply.gradients.get(name), [o.tensor for o in comparison.reply.outputs]
-    if others or mine is None or not isinstance(cotangent, Tensor) or len(answers) != 1 or answers[0] is None:
+    mine, answers = (
+        comparison.reply.gradients.get(name),
+        [o.tensor for o in comparison.reply.outputs],
+    )
+    if (
+        others
+        or mine is None
+        or not isinstance(cotangent, Tensor)
+        or len(answers) != 1
+        or answers[0] is None
+    ):
         return
     answer, argument = answers[0], comparison.call.arguments[name]
-    if isinstance(argument, Tensor) and answer.shape == cotangent.shape and mine.shape == argument.shape:
+    if (
+        isinstance(argument, Tensor)
+        and answer.shape == cotangent.shape
+        and mine.shape == argument.shape
+    ):
         weighed = answer.double() * cotangent
         off = float((weighed.sum() - (argument * mine.double()).sum()).abs())
         if not off <= ROUNDING * max(float(weighed.abs().sum()), 1e-30):
@@ -98,13 +115,18 @@ def _arrive(comparison: Observed, names: list[str]) -> None:
 def _agree(comparison: Observed, names: list[str]) -> None:
     mine = {name: comparison.found.gradients.get(name) for name in names}
     right = {name: comparison.right.gradients[name] for name in names}
-    found, expected = (replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right)))
+    found, expected = (
+        replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right))
+    )
     if not found.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
 
 
 def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
-    """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
+    """Hold an attempt to one aspect of the reference's replies.
+
+    Raises CheckFailed, with evidence.
+    """
     if aspect in _RELATIONS:
         _relation(aspect, calls)
         return
@@ -115,7 +137,9 @@ def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
 
 def is_broken(aspect: Aspect, calls: Sequence[Observed]) -> bool:
     """Return whether an attempt is not as the reference in one aspect."""
-    if aspect in ("values", "values_of_a_kind") and any(_returns_another(aspect, call) for call in calls):
+    if aspect in ("values", "values_of_a_kind") and any(
+        _returns_another(aspect, call) for call in calls
+    ):
         return True  # sooner than the evidence can be written
     try:
         compare(aspect, calls)
@@ -125,14 +149,22 @@ def is_broken(aspect: Aspect, calls: Sequence[Observed]) -> bool:
 
 
 def _returns_another(aspect: Aspect, call: Observed) -> bool:
-    if call.right.raised is not None or call.reply.raised is not None or call.found.agrees(call.right, ("outputs",)):
+    if (
+        call.right.raised is not None
+        or call.reply.raised is not None
+        or call.found.agrees(call.right, ("outputs",))
+    ):
         return False
     return aspect == "values" or _is_of_a_kind(call)
 
 
 def _answered(comparison: Observed) -> None:
     raised = comparison.reply.raised
-    if comparison.right.raised is None and raised is not None and not looks_at_no_numbers(comparison):
+    if (
+        comparison.right.raised is None
+        and raised is not None
+        and not looks_at_no_numbers(comparison)
+    ):
         raise AttemptRaised(raised)
 
 
@@ -141,7 +173,8 @@ def _refused(comparison: Observed) -> None:
         return
     if comparison.reply.raised is None:
         raise CheckFailed(
-            "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
+            "this should be refused, and is accepted in silence: raise a ValueError that names "
+            "the numbers"
         )
     if comparison.found.raised != "refused":
         raise AttemptRaised(comparison.reply.raised, REFUSAL_DUE)
@@ -151,7 +184,9 @@ def _kind(comparison: Observed) -> None:
     if [o.kind for o in comparison.found.outputs] == [o.kind for o in comparison.right.outputs]:
         return
     Answer(comparison.call, comparison.reply).must_return()
-    for mine, right in zip(answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False):
+    for mine, right in zip(
+        answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False
+    ):
         if right.kind == NONE and mine.kind != NONE:
             raise CheckFailed(f"{mine.label} should be None; yours is {mine.returned}")
         if right.kind != mine.kind:
@@ -170,37 +205,58 @@ def _shape(comparison: Observed) -> None:
 
 def _finite(comparison: Observed) -> None:
     is_odd = any(output.extremes for output in comparison.found.outputs)
-    for (mine, part), expected in zip(_labelled(comparison), cycle(comparison.expected), strict=False):
-        if is_odd and expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
+    for (mine, part), expected in zip(
+        _labelled(comparison), cycle(comparison.expected), strict=False
+    ):
+        if (
+            is_odd
+            and expected is not None
+            and mine.tensor is not None
+            and bool(expected.isfinite().all())
+        ):
             assert_finite(mine.tensor, part)
 
 
 def _values(comparison: Observed) -> None:
     _kind(comparison)
     agrees = comparison.found.agrees(comparison.right, ("outputs",))
-    for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
+    for mine, expected in zip(
+        answers_of(comparison.call, comparison.reply), comparison.expected, strict=False
+    ):
         if expected is None:
             continue
-        if agrees:  # then only rounding is left to be seen: a finite fill that is low enough is the same as −inf
+        # then only rounding is left to be seen: a finite fill that is low enough is the same as
+        # −inf
+        if agrees:
             assert_matches(with_extremes(mine.output), with_extremes(expected), mine.label)
         else:
             assert_matches(mine, expected)
     if not agrees:
         elsewhere = [
-            o.device for o in comparison.reply.outputs if has_no_numbers(comparison.right) and o.device != "meta"
+            o.device
+            for o in comparison.reply.outputs
+            if has_no_numbers(comparison.right) and o.device != "meta"
         ]
-        said = f"the output is on {elsewhere[0]}, and not on the device that was asked for" if elsewhere else ""
+        said = (
+            f"the output is on {elsewhere[0]}, and not on the device that was asked for"
+            if elsewhere
+            else ""
+        )
         raise CheckFailed(said or "the output is not the expected one")
 
 
 def _values_of_a_kind(comparison: Observed) -> None:
-    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean it otherwise."""
+    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean
+    it otherwise.
+    """
     if _is_of_a_kind(comparison):
         _values(comparison)
 
 
 def _is_of_a_kind(comparison: Observed) -> bool:
-    mine, right = (["bool" in (d or "") for d in each.dtype] for each in (comparison.found, comparison.right))
+    mine, right = (
+        ["bool" in (d or "") for d in each.dtype] for each in (comparison.found, comparison.right)
+    )
     return mine == right
 
 
@@ -211,7 +267,9 @@ def _dtype(comparison: Observed) -> None:
         _labelled(comparison), comparison.found.dtype, comparison.right.dtype, fillvalue=("", "")
     ):
         if mine != right:
-            raise CheckFailed(f"{part or 'the output'} should be {right}; yours is {mine or 'none'}")
+            raise CheckFailed(
+                f"{part or 'the output'} should be {right}; yours is {mine or 'none'}"
+            )
 
 
 def _labelled(comparison: Observed) -> list[tuple[Output, str]]:
@@ -223,7 +281,9 @@ def _parameters(comparison: Observed) -> None:
     mine, right = comparison.found.parameters, comparison.right.parameters
     extra, missing = sorted(mine.keys() - right.keys()), sorted(right.keys() - mine.keys())
     if extra or missing:
-        raise CheckFailed(f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}")
+        raise CheckFailed(
+            f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}"
+        )
     if mine != right:
         raise CheckFailed("the parameters have other shapes than asked for")
 
@@ -240,17 +300,22 @@ def _attributes(comparison: Observed) -> None:
     for name in (name for name in {**right, **mine} if mine.get(name) != right.get(name)):
         due, came = right.get(name), mine.get(name, "not there")
         came = came if came in ("True", "False", "None", "not there") else "something else"
-        what = f"the attribute {name}" if name.isidentifier() else name  # a check's own words, where it made it
+        # a check's own words, where it made it
+        what = f"the attribute {name}" if name.isidentifier() else name
         raise CheckFailed(_LEFT_BEHIND.get(name, f"{what} should be {due}; yours is {came}"))
 
 
 def _mutated(comparison: Observed) -> None:
     if comparison.found.mutated != comparison.right.mutated:
-        raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new one")
+        raise CheckFailed(
+            "an argument was changed in place: the caller still needs it, so compute a new one"
+        )
 
 
 def _device(comparison: Observed) -> None:
-    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
+    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of
+    another device met it.
+    """
     if evidence := on_another_device(comparison):
         raise CheckFailed(evidence)
 
@@ -276,9 +341,10 @@ def pairs_of(calls: Sequence[Observed]) -> list[Pair]:
 def _relation(aspect: Aspect, calls: Sequence[Observed]) -> None:
     """Hold the answers to these calls together.
 
-    Those to an edit, and those to a part of the input, are held together output by output: a later step of a call may hear
-    what the first does not. A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part
-    of the largest number: where the reference's answer is not finite, nothing is asked.
+    Those to an edit, and those to a part of the input, are held together output by output: a later
+    step of a call may hear what the first does not. A mask's −inf, which an attempt may write as a
+    low finite number, cannot be held against a part of the largest number: where the reference's
+    answer is not finite, nothing is asked.
     """
     count = min(len(call.expected) for call in calls) if aspect in OF_PAIRS else 1
     for output in range(count):
@@ -290,7 +356,9 @@ def _relation(aspect: Aspect, calls: Sequence[Observed]) -> None:
 
 
 def _pairs_at(output: int, aspect: Aspect, calls: Sequence[Observed]) -> list[Pair]:
-    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of it."""
+    """Return one output of each call, the reference's and an attempt's; none if nothing is asked of
+    it.
+    """
     pairs = []
     for call in calls:
         expected = call.expected[output] if output < len(call.expected) else None
@@ -306,7 +374,8 @@ def _pairs_at(output: int, aspect: Aspect, calls: Sequence[Observed]) -> list[Pa
 
 
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
-_OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")  # asked of calls that raised, too
+# asked of calls that raised, too
+_OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")
 _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "zeros": zeros_missed,
     "stays": moves_too_much,

@@ -32,9 +32,11 @@ class _TextFile(_Words):
 
 
 class MisconceptionText(BaseModel):
-    """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer.
+    """What a student reads about a misconception. `hints`: a question, a pointer, almost the
+    answer.
 
-    shows: what a wrong answer must look like before the misconception is named by a broken oracle alone.
+    shows: what a wrong answer must look like before the misconception is named by a broken oracle
+        alone.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,14 +81,17 @@ class Bank:
     families: tuple[Family, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
-        """Return both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
+        """Return both faults in one attempt; None if they change the same text or knob, or one is
+        an edit and one has knobs.
+        """
         if first.faults.keys() & second.faults.keys():
             return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
             path, source = self.reference
             try:
                 return namespace_of_source(second.change.apply(first.change.apply(source)), path)
-            except (EditError, BrokenReference):  # each of them runs by itself: together they are no attempt
+            # each of them runs by itself: together they are no attempt
+            except (EditError, BrokenReference):
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
             return None
@@ -95,7 +100,10 @@ class Bank:
 
 @lru_cache(maxsize=64)
 def load_bank(exercise: Exercise) -> Bank:
-    """Load the bank of an exercise. It has no mutants if the file is missing. Raises CourseError."""
+    """Load the bank of an exercise.
+
+    It has no mutants if the file is missing. Raises CourseError.
+    """
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
     if not path.exists():
@@ -103,22 +111,36 @@ def load_bank(exercise: Exercise) -> Bank:
     names = namespace_of(path)
     make, listed = names.get("make"), names.get("MUTANTS")
     if not isinstance(listed, tuple):
-        raise CourseError(f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}")
+        raise CourseError(
+            f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}"
+        )
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
     families = _families(exercise, bank, names.get("FAMILIES", ()))
-    mutants = tuple(_mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2)) for i in range(len(listed)))
+    mutants = tuple(
+        _mutant(exercise, bank, *_row_of(exercise, "MUTANTS", i, listed[i], 2))
+        for i in range(len(listed))
+    )
     return replace(bank, mutants=mutants, families=families)
 
 
 def _row_of(exercise: Exercise, table: str, index: int, row: object, parts: int) -> tuple[Any, ...]:
-    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it has another form."""
+    """Return a row of MUTANTS or FAMILIES. Raises CourseError, with its place in the table, if it
+    has another form.
+    """
     form = {"MUTANTS": "an id and an edit", "FAMILIES": "an id, a function, and two limits"}[table]
     is_row = isinstance(row, tuple) and len(row) == parts and isinstance(row[0], str)
-    if isinstance(row, tuple) and is_row and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping)):
+    if (
+        isinstance(row, tuple)
+        and is_row
+        and (table == "FAMILIES" or isinstance(row[1], Edit | Mapping))
+    ):
         return row
     shown = repr(row)[:60]
-    said = f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a tuple of {form}"
+    said = (
+        f"{exercise.misconceptions}: row {index + 1} of {table} is {shown}, and should be a "
+        f"tuple of {form}"
+    )
     raise CourseError(f"{said}. Next: mend that row, then course verify {exercise.id}")
 
 
@@ -135,38 +157,52 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
             make_edited = partial(_edited_namespace, exercise, id_, source)
             families.append(Family(id_, knobs, low, high, make_edited))
         elif bank.make is None:
-            said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
+            said = (
+                f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: "
+                f"add it, {again}"
+            )
             raise CourseError(said)
         else:
             families.append(Family(id_, change, low, high, bank.make))
     return tuple(families)
 
 
-def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:
+def _mutant(
+    exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]
+) -> Mutant:
     path, (reference, source) = exercise.misconceptions, bank.reference
     again = f"then course verify {exercise.id}"
     if not isinstance(change, Edit):
         if bank.make is None:
-            raise CourseError(f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}")
+            raise CourseError(
+                f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, "
+                f"{again}"
+            )
         try:
             return Mutant(id_, change, bank.make(**change))
         except Exception as error:
             knobs = ", ".join(f"{name}={value!r}" for name, value in change.items())
             problem = f"make({knobs}) raises {type(error).__name__}: {error}"
-            raise CourseError(f"{path}: the mutant {id_}: {problem}. Next: mend make or the knobs, {again}") from error
+            raise CourseError(
+                f"{path}: the mutant {id_}: {problem}. Next: mend make or the knobs, {again}"
+            ) from error
     try:
         edited = change.apply(source)
     except EditError as error:
         raise CourseError(
-            f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with more of its line, {again}"
+            f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with "
+            f"more of its line, {again}"
         ) from None
     return Mutant(id_, change, _edited_namespace(exercise, id_, source, change), edited)
 
 
 def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> Namespace:
-    """Return the names of the edited reference. Raises CourseError, which blames the mutant, if it cannot be imported.
+    """Return the names of the edited reference.
 
-    The reference itself may be what fails: then BrokenReference is raised, which blames the reference.
+    Raises CourseError, which blames the mutant, if it cannot be imported.
+
+    The reference itself may be what fails: then BrokenReference is raised, which blames the
+    reference.
     """
     reference, edited = exercise.solution, edit.apply(source)
     try:
@@ -176,7 +212,9 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
         cause = broken.__cause__
         _, line = place_of(cause, lambda file: file == reference) or (reference, 0)
         lines = edited.splitlines()
-        shown = f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
+        shown = (
+            f" (line {line}: {lines[line - 1].strip()!r})" if line and line <= len(lines) else ""
+        )
         problem = f"{reference.name} with its edit{shown} raises {described(cause)}"
         again = f"then course verify {exercise.id}"
         raise CourseError(
@@ -185,7 +223,10 @@ def _edited_namespace(exercise: Exercise, id_: str, source: str, edit: Edit) -> 
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
-    """Return the texts by id. The engine has texts for the misconceptions that it names itself; the course's texts come first."""
+    """Return the texts by id.
+
+    The engine has texts for the misconceptions that it names itself; the course's texts come first.
+    """
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     return {
         id_: _text(
@@ -198,7 +239,10 @@ def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML's safe values. A key that occurs twice is refused, for the first one's value would be lost."""
+    """YAML's safe values.
+
+    A key that occurs twice is refused, for the first one's value would be lost.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping. Raises yaml.MarkedYAMLError with the line of a repeated key."""
@@ -223,7 +267,10 @@ def _read(path: Path) -> dict[str, _TextFile]:
         said = f"{path}:{line}: is not UTF-8 (byte {error.start}): save it as UTF-8"
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = f"{path}:{mark.line + 1 if mark else 1}: {', '.join(filter(None, (error.context, error.problem)))}"
+        said = (
+            f"{path}:{mark.line + 1 if mark else 1}: "
+            f"{', '.join(filter(None, (error.context, error.problem)))}"
+        )
     except yaml.YAMLError as error:
         said = f"{path}: {' '.join(str(error).split())[:300]}"
     except ValidationError as error:
@@ -235,14 +282,22 @@ def _in_words(error: ValidationError, path: Path) -> str:
     first = error.errors()[0]
     keys = [str(key) for key in first["loc"]]
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    line = next((n for n, text in enumerate(lines, 1) if keys and text.partition(":")[0].strip("\"' ") == keys[0]), 1)
+    line = next(
+        (
+            n
+            for n, text in enumerate(lines, 1)
+            if keys and text.partition(":")[0].strip("\"' ") == keys[0]
+        ),
+        1,
+    )
     about = ", ".join(keys[:-1] if first["type"] in ("extra_forbidden", "missing") else keys)
     where = f"{line}: {about or 'the file'}"
     if "hints" in keys:
         return f"{where} needs three hints: a question, a pointer, and almost the answer"
     if first["type"] == "extra_forbidden":
         return (
-            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints, shows and overrides"
+            f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, "
+            "hints, shows and overrides"
         )
     if first["type"].startswith(("dict", "model")):
         return f"{where} should hold titles, explanations and hints by their ids"
@@ -251,8 +306,11 @@ def _in_words(error: ValidationError, path: Path) -> str:
 
 def _text(*sources: _Words) -> MisconceptionText:
     title, explanation = (
-        next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
+        next((found for words in sources if (found := getattr(words, field))), "")
+        for field in ("title", "explanation")
     )
     hints = next((words.hints for words in sources if words.hints), ("", "", ""))
-    shows = next((words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None)
+    shows = next(
+        (words.shows for words in sources if isinstance(words, _TextFile) and words.shows), None
+    )
     return MisconceptionText(title=title, explanation=explanation, hints=hints, shows=shows)

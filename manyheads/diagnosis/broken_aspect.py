@@ -1,4 +1,6 @@
-"""What a broken aspect of a check means: where all mutants that break it have one misconception, so has an attempt."""
+"""What a broken aspect of a check means: where all mutants that break it have one misconception, so
+has an attempt.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Observed]], bool]]] =
 def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
     """By the number of a call, the last of those that break the first aspect of a check.
 
-    The misconception that the aspect means, or its numbers tell. Of a check that is asked last nothing is said where
-    another is broken.
+    The misconception that the aspect means, or its numbers tell. Of a check that is asked last
+    nothing is said where another is broken.
     """
     ids = {mutant.id for mutant in recording.mutants}
     found: dict[int, str] = {}
@@ -39,28 +41,41 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
         ask, calls = broken.ask, [seen[i] for i in broken.calls]
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
         name = ask.means or (
-            name if all(e.found.outputs and e.found.outputs[0].projections for e in calls) and tells(calls) else ""
+            name
+            if all(e.found.outputs and e.found.outputs[0].projections for e in calls)
+            and tells(calls)
+            else ""
         )
         of_numbers = "" if name else _of_plain_numbers(recording, ask, calls)
         name = name or of_numbers
-        of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
+        of_another_kind = any(
+            [o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls
+        )
         if of_another_kind and ask.aspect != "kind":
             name = ""
         found[broken.calls[-1]] = name if name in ids else ""
         if of_numbers:
-            found |= {i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])}
+            found |= {
+                i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])
+            }
     return {i: name for i, name in found.items() if name}
 
 
 def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
-    """By the number of a call, the misconception of a wrong count, where no other misconception counts wrongly there.
+    """By the number of a call, the misconception of a wrong count, where no other misconception
+    counts wrongly there.
 
     A count is a plain number, so no fault of a tensor elsewhere in the file is its cause.
     """
     found: dict[int, str] = {}
     for check in recording.visible:
         for ask in (ask for ask in check.asks if ask.aspect == "values"):
-            calls = [i for group in ask.calls for i in group if i in seen and is_broken(ask.aspect, [seen[i]])]
+            calls = [
+                i
+                for group in ask.calls
+                for i in group
+                if i in seen and is_broken(ask.aspect, [seen[i]])
+            ]
             name = _of_plain_numbers(recording, ask, [seen[i] for i in calls]) if calls else ""
             if name:
                 found |= dict.fromkeys(calls, name)
@@ -68,7 +83,9 @@ def proven_by_plain_numbers(recording: Recording, seen: Mapping[int, Observed]) 
 
 
 def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed]) -> str:
-    """Return the misconception of all mutants that give other plain numbers here, "" where there are several, or tensors."""
+    """Return the misconception of all mutants that give other plain numbers here, "" where there
+    are several, or tensors.
+    """
     kinds = [output.kind for output in calls[-1].right.outputs]
     if ask.aspect != "values" or "tensor" in kinds:
         return ""
@@ -76,7 +93,11 @@ def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed])
     ids = set[str]()
     for mutant in recording.mutants:
         answers = ((recording.right(i), recording.answer(mutant, i)) for i in asked)
-        wrong = (answer for right, answer in answers if answer is not None and not answer.agrees(right, ("outputs",)))
+        wrong = (
+            answer
+            for right, answer in answers
+            if answer is not None and not answer.agrees(right, ("outputs",))
+        )
         if any([output.kind for output in answer.outputs] == kinds for answer in wrong):
             ids.add(mutant.id)
     return ids.pop() if len(ids) == 1 else ""
@@ -106,11 +127,15 @@ Group = tuple[Ask, tuple[int, ...]]
 
 def groups_of(check: PublicCheck, seen: Container[int]) -> list[Group]:
     """Return what a check asks of calls that were seen."""
-    return [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
+    return [
+        (ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)
+    ]
 
 
 def first_broken(groups: Iterable[Group], seen: Mapping[int, Observed]) -> Broken | None:
-    """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
+    """Return the first aspect that is broken: who breaks it may break those that come after it for
+    the same cause.
+    """
     for ask, group in groups:
         try:
             compare(ask.aspect, [seen[i] for i in group])

@@ -1,7 +1,9 @@
-"""Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every student downloads it.
+"""Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every
+student downloads it.
 
-Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits, and projections
-sixteen. Columns are not compressed, so that a version control system stores what has changed, and no more.
+Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits,
+and projections sixteen. Columns are not compressed, so that a version control system stores what
+has changed, and no more.
 """
 
 from __future__ import annotations
@@ -18,12 +20,21 @@ from ..checks.draw import Drawn
 _INTEGERS = (torch.int8, torch.int16, torch.int32)
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
-    for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32)
+    for dtype in (
+        torch.bool,
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.float32,
+    )
 }
 BITS = 23  # of an output's number, with its sign
 _ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # what the pool begins with
 _ROUNDED = -1  # the start of a run that is not in the pool
-_WORTH = 4  # a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
+# a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
+_WORTH = 4
 _TRIED = 8  # places of one number, where it is there many times
 
 
@@ -36,7 +47,9 @@ class _Run(NamedTuple):
 
 
 class TensorColumns:
-    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was not found there."""
+    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was
+    not found there.
+    """
 
     def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
         """Begin with a pool of what was drawn."""
@@ -53,13 +66,16 @@ class TensorColumns:
     def add(self, tensor: Tensor, rounded: bool = False) -> int:
         """Add a tensor, whose floats are kept in float32, and return its index.
 
-        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole number has over 24 bits.
+        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole
+            number has over 24 bits.
         """
         tensor = tensor.detach()
         tensor = tensor.float() if tensor.is_floating_point() else tensor
         rounded = rounded and tensor.is_floating_point()
         flat = tensor.reshape(-1).float()
-        if not torch.equal(flat.to(tensor.dtype), tensor.reshape(-1)) and not bool(flat.isnan().any()):
+        if not torch.equal(flat.to(tensor.dtype), tensor.reshape(-1)) and not bool(
+            flat.isnan().any()
+        ):
             raise ValueError("a whole number is too large")
         key = (str(tensor.dtype), tuple(tensor.shape), rounded, flat.numpy().tobytes())
         if key not in self._known:
@@ -73,13 +89,20 @@ class TensorColumns:
     def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_Run], int]:
         """Return the runs of these numbers, and the exponent of those that are rounded."""
         finite = flat[flat.isfinite()].double()
-        exponent = math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
+        exponent = (
+            math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
+        )
         most = 2 ** (BITS - 1) - 1
-        whole = (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-most, most).long()
+        whole = (
+            (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-most, most).long()
+        )
         bits = _bits(flat)
         if rounded:  # what is in the pool is kept as it is, and all else as it comes back
             back = _bits((whole.double() * 2.0**exponent).float())
-            bits = [mine if mine in self._places else other for mine, other in zip(bits, back, strict=True)]
+            bits = [
+                mine if mine in self._places else other
+                for mine, other in zip(bits, back, strict=True)
+            ]
         runs = _joined(self._found(bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
         is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
@@ -93,13 +116,19 @@ class TensorColumns:
         self._pool.append(bits)
 
     def _found(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
-        """Yield the longest run in the pool that begins with the next number; what is not there is added, or is rounded."""
+        """Yield the longest run in the pool that begins with the next number; what is not there is
+        added, or is rounded.
+        """
         place = 0
         while place < len(bits):
             starts = self._places.get(bits[place], [])
             seconds = self._places.get(bits[place + 1], []) if place + 1 < len(bits) else []
             tried = (self._run(bits, place, a, b - a) for a in starts for b in seconds)
-            run = max(tried, key=lambda run: run.length, default=_Run(starts[0] if starts else _ROUNDED, 0, 1))
+            run = max(
+                tried,
+                key=lambda run: run.length,
+                default=_Run(starts[0] if starts else _ROUNDED, 0, 1),
+            )
             if run.length < (1 if rounded else _WORTH) or run.start == _ROUNDED:
                 run = _Run(_ROUNDED if rounded else len(self._pool), 1, 1)
             if run.start == len(self._pool):
@@ -109,7 +138,11 @@ class TensorColumns:
 
     def _run(self, bits: list[int], place: int, start: int, step: int) -> _Run:
         length, at = 2, start + 2 * step
-        while place + length < len(bits) and 0 <= at < len(self._pool) and self._pool[at] == bits[place + length]:
+        while (
+            place + length < len(bits)
+            and 0 <= at < len(self._pool)
+            and self._pool[at] == bits[place + length]
+        ):
             length, at = length + 1, at + step
         return _Run(start, step, length)
 
@@ -117,12 +150,16 @@ class TensorColumns:
         """Return the columns by name."""
         rounded = torch.cat(self._rounded) if self._rounded else torch.zeros(0, dtype=torch.long)
         columns = {
-            "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(torch.float32),
+            "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(
+                torch.float32
+            ),
             "numbers.high": (rounded >> 8).to(torch.int16),
             "numbers.low": (rounded & 255).to(torch.uint8),
         }
         parts = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
-        return columns | {f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)}
+        return columns | {
+            f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)
+        }
 
 
 def _bits(numbers: Tensor) -> list[int]:
@@ -135,7 +172,9 @@ def _joined(runs: Iterator[_Run]) -> list[_Run]:
     joined: list[_Run] = []
     for run in runs:
         last = joined[-1] if joined else _Run(0, 0, 0)
-        continues = run.start == (_ROUNDED if last.start == _ROUNDED else last.start + last.step * last.length)
+        continues = run.start == (
+            _ROUNDED if last.start == _ROUNDED else last.start + last.step * last.length
+        )
         if joined and continues and last.step == run.step:
             joined[-1] = last._replace(length=last.length + run.length)
         else:
@@ -143,8 +182,13 @@ def _joined(runs: Iterator[_Run]) -> list[_Run]:
     return joined
 
 
-def read_tensors(columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]) -> list[Tensor]:
-    """Return the tensors that `TensorColumns` stored, floats in float32. Raises ValueError, LookupError, RuntimeError."""
+def read_tensors(
+    columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]
+) -> list[Tensor]:
+    """Return the tensors that `TensorColumns` stored, floats in float32.
+
+    Raises ValueError, LookupError, RuntimeError.
+    """
     pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
     start, step, length = (columns[f"runs.{name}"].long() for name in _Run._fields)
@@ -156,22 +200,31 @@ def read_tensors(columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequ
     is_rounded = (start == _ROUNDED)[run]
     flat = pool[torch.where(is_rounded, 0, start[run] + step[run] * within)]
     exponents = torch.tensor([float(exponent) for _, _, exponent, _ in specs], dtype=torch.float64)
-    flat[is_rounded] = (rounded * torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])).float()
+    flat[is_rounded] = (
+        rounded * torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])
+    ).float()
     parts = flat.split(sizes.tolist())
-    return [part.to(_DTYPES[dtype]).view(shape) for part, (dtype, shape, _, _) in zip(parts, specs, strict=True)]
+    return [
+        part.to(_DTYPES[dtype]).view(shape)
+        for part, (dtype, shape, _, _) in zip(parts, specs, strict=True)
+    ]
 
 
 def narrow(values: Tensor) -> Tensor:
     """Return integers in the narrowest type that holds all of them."""
     low, high = (int(values.min()), int(values.max())) if values.numel() else (0, 0)
-    return values.to(next(d for d in _INTEGERS if torch.iinfo(d).min <= low and high <= torch.iinfo(d).max))
+    return values.to(
+        next(d for d in _INTEGERS if torch.iinfo(d).min <= low and high <= torch.iinfo(d).max)
+    )
 
 
 def to_rows(numbers: Tensor) -> tuple[Tensor, Tensor]:
     """Return (N, V) numbers as 16 bits each, and (N,) sizes of the largest number of each row."""
     sizes = to_sizes(numbers.abs().amax(1) if numbers.numel() else torch.zeros(len(numbers)))
     largest = from_sizes(sizes).masked_fill(sizes == _ZERO, 1.0)
-    return (numbers.double() / largest[:, None] * 32767).round().clamp(-32767, 32767).to(torch.int16), sizes
+    return (numbers.double() / largest[:, None] * 32767).round().clamp(-32767, 32767).to(
+        torch.int16
+    ), sizes
 
 
 def from_rows(whole: Tensor, sizes: Tensor) -> Tensor:
@@ -180,13 +233,16 @@ def from_rows(whole: Tensor, sizes: Tensor) -> Tensor:
 
 
 SIZES = 8  # steps of a stored size from one power of two to the next
-_ZERO = -128  # the size of zero; what is not zero is taken for 2^-15.9 at least, so that a byte holds most sizes
+# the size of zero; what is not zero is taken for 2^-15.9 at least, so that a byte holds most sizes
+_ZERO = -128
 
 
 def to_sizes(sizes: Tensor) -> Tensor:
     """Return positive numbers, rounded up by a tenth at most, as small integers."""
     # A size that comes from a file is taken for itself, and not for the next one.
-    logarithms = (torch.log2(sizes.double().clamp_min(1e-300)) * SIZES - 1e-6).ceil().clamp_min(_ZERO + 1)
+    logarithms = (
+        (torch.log2(sizes.double().clamp_min(1e-300)) * SIZES - 1e-6).ceil().clamp_min(_ZERO + 1)
+    )
     return narrow(torch.where(sizes > 0, logarithms, float(_ZERO)).long())
 
 

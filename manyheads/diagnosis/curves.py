@@ -1,7 +1,9 @@
-"""Name a mistake with a number that nobody has listed: one number explains all recorded calls of its family at once.
+"""Name a mistake with a number that nobody has listed: one number explains all recorded calls of
+its family at once.
 
-A family's answers to a few calls are a curve, along the logarithm of its number, through the space of all projections of
-these answers. An attempt is a point there. It has the mistake if the point lies on the curve.
+A family's answers to a few calls are a curve, along the logarithm of its number, through the space
+of all projections of these answers. An attempt is a point there. It has the mistake if the point
+lies on the curve.
 """
 
 from __future__ import annotations
@@ -19,41 +21,63 @@ from .fingerprint import SMALLEST, ReplyFingerprint
 from .recording import Recording
 from .row import Row
 
-AROUND = 6  # recorded points through which a polynomial is laid, for the step between the two in the middle
+# recorded points through which a polynomial is laid, for the step between the two in the middle
+AROUND = 6
 PARTS = 32  # straight parts of the curve in such a step
-CLOSE = 1.5e-4  # of an answer's norm: what rounding, sixteen bits and polynomials leave of the distance; 1e-4 was seen
+# of an answer's norm: what rounding, sixteen bits and polynomials leave of the distance; 1e-4 was
+# seen
+CLOSE = 1.5e-4
 SURE = 0.05  # a call tells the number if so much of its logarithm shows
 APART = 0.05  # between the logarithms of the numbers that are right in two calls
 
 
 def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
-    """Return the first family of which one number, which several calls tell, explains all wrong calls; or none.
+    """Return the first family of which one number, which several calls tell, explains all wrong
+    calls; or none.
 
-    Where a number is right in each call, such as 1/√head_dim, it must not be the same in all of these: else the attempt's
-    number may depend on what they have in common.
+    Where a number is right in each call, such as 1/√head_dim, it must not be the same in all
+    of these: else the attempt's number may depend on what they have in common.
 
-    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation. Then the
-    number that is right must be seen to vary: where every call has one head_dim, any large number answers alike.
+    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are
+    no explanation. Then the number that is right must be seen to vary: where every call has one
+    head_dim, any large number answers alike.
     """
-    for curve in (curve for curve in row.recording.curves if _explains(curve, row, must_vary=listed)):
+    for curve in (
+        curve for curve in row.recording.curves if _explains(curve, row, must_vary=listed)
+    ):
         calls = [i for i in curve.calls if i in row.asked and i in row.written]
-        if listed or not any(all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants))):
+        if listed or not any(
+            all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants))
+        ):
             return [Fault(curve.id)]
     return []
 
 
 @lru_cache(maxsize=16)
 def of_one_number(recording: Recording) -> Set[str]:
-    """Return the misconceptions that are one number in place of the one that is right in each call: no other way proves them."""
+    """Return the misconceptions that are one number in place of the one that is right in each call:
+    no other way proves them.
+    """
     right = recording.right
-    return {c.id for c in recording.curves if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True}
+    return {
+        c.id
+        for c in recording.curves
+        if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True
+    }
 
 
 def _explains(curve: Curve, row: Row, *, must_vary: bool) -> bool:
     wrong, asked = row.wrong.keys(), row.asked & row.written.keys()
     seen = {place: row.written[i] for place, i in enumerate(curve.calls) if i in asked}
-    ways = ((row.structure(curve.calls[k], e.found), row.structure(curve.calls[k], e.right)) for k, e in seen.items())
-    if not wrong <= curve.speaks or wrong.isdisjoint(curve.calls) or any(mine != right for mine, right in ways):
+    ways = (
+        (row.structure(curve.calls[k], e.found), row.structure(curve.calls[k], e.right))
+        for k, e in seen.items()
+    )
+    if (
+        not wrong <= curve.speaks
+        or wrong.isdisjoint(curve.calls)
+        or any(mine != right for mine, right in ways)
+    ):
         return False
     others = (m for m in range(len(row.recording.mutants)) if row.id(m) != curve.id)
     if any(all(row.is_as(m, curve.calls[place]) for place in seen) for m in others):
@@ -63,11 +87,17 @@ def _explains(curve: Curve, row: Row, *, must_vary: bool) -> bool:
     telling = [place for place, path in paths.items() if path.tells(curve, part)]
     rights = [_number(curve, place, seen[place].right) for place in telling]
     varies = _vary(rights)
-    return distance <= CLOSE and len(telling) > 1 and (varies is True or (varies is None and not must_vary))
+    return (
+        distance <= CLOSE
+        and len(telling) > 1
+        and (varies is True or (varies is None and not must_vary))
+    )
 
 
 def _vary(numbers: Sequence[float | None]) -> bool | None:
-    """Return whether the numbers that are right in some calls are not all the same; None where there are no two."""
+    """Return whether the numbers that are right in some calls are not all the same; None where
+    there are no two.
+    """
     known = [number for number in numbers if number is not None]
     return max(known) - min(known) > APART if len(known) > 1 else None
 
@@ -75,11 +105,17 @@ def _vary(numbers: Sequence[float | None]) -> bool | None:
 def _number(curve: Curve, place: int, reply: ReplyFingerprint) -> float | None:
     path = _path(curve, place, reply)
     distance, part, along = _nearest([path])
-    return (part + along) / PARTS * curve.step if distance <= CLOSE and path.tells(curve, part) else None
+    return (
+        (part + along) / PARTS * curve.step
+        if distance <= CLOSE and path.tells(curve, part)
+        else None
+    )
 
 
 class _Path(NamedTuple):
-    """A family's answers to one call, (parts, N), how they move in each part, and another answer, (N,), which has norm 1."""
+    """A family's answers to one call, (parts, N), how they move in each part, and another answer,
+    (N,), which has norm 1.
+    """
 
     start: Tensor
     move: Tensor
@@ -91,44 +127,68 @@ class _Path(NamedTuple):
 
 
 def _path(curve: Curve, place: int, reply: ReplyFingerprint) -> _Path:
-    """Return the family's answers beside a reply. Where they change their form, they stand still where the reply is.
+    """Return the family's answers beside a reply.
+
+    Where they change their form, they stand still where the reply is.
 
     So they do where they have another form, if the reply has one, too.
     """
     around = curve.answers[place].unfold(0, AROUND, 1)  # (steps, N, AROUND)
     is_other = around.isnan().any(1)
     if form_of(reply) == curve.forms[place]:
-        norms = torch.tensor([max(o.norm, SMALLEST) for o in reply.outputs for _ in o.projections]).double()
+        norms = torch.tensor(
+            [max(o.norm, SMALLEST) for o in reply.outputs for _ in o.projections]
+        ).double()
         other = torch.tensor(numbers_of(reply), dtype=torch.float64) / norms
         changes = (is_other.any(1) & ~is_other.all(1))[:, None, None]
-        points = torch.where(changes, other, torch.einsum("snk,pk->spn", around, _weights()) / norms)
+        points = torch.where(
+            changes, other, torch.einsum("snk,pk->spn", around, _weights()) / norms
+        )
     else:
         other = torch.zeros_like(around[0, :, 0])
-        points = torch.where(is_other.any(1), 0.0, torch.inf)[:, None, None].expand(-1, PARTS + 1, len(other))
+        points = torch.where(is_other.any(1), 0.0, torch.inf)[:, None, None].expand(
+            -1, PARTS + 1, len(other)
+        )
     return _Path(points[:, :-1].flatten(0, 1), points.diff(dim=1).flatten(0, 1), other)
 
 
 def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
-    """Return how near to the others all calls are at once, at worst, in which part, and how far along that.
+    """Return how near to the others all calls are at once, at worst, in which part, and how far
+    along that.
 
     Not where only one of several calls moves: there the others have no answer of this form.
     """
     start, move = (torch.cat([path[k] for path in paths], 1) for k in (0, 1))
     gap = torch.cat([path.other for path in paths]) - start
-    along = ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300)).nan_to_num(0.0).clamp(0.0, 1.0)
+    along = (
+        ((gap * move).sum(1) / (move * move).sum(1).clamp_min(1e-300))
+        .nan_to_num(0.0)
+        .clamp(0.0, 1.0)
+    )
     distances = (gap - along[:, None] * move).abs().amax(1).nan_to_num(torch.inf)
     moving = torch.stack([path.move.abs().amax(1) > 0 for path in paths]).sum(0)
     distances = distances.masked_fill(moving < min(2, len(paths)), torch.inf)
-    # Where the answers do not move any more, the first of these parts may be where they came to rest.
-    least = move.abs().amax(1).masked_fill(distances > distances.min() + CLOSE / 100, torch.inf).nan_to_num(torch.inf)
+    # Where the answers do not move any more, the first of these parts may be where they came to
+    # rest.
+    least = (
+        move.abs()
+        .amax(1)
+        .masked_fill(distances > distances.min() + CLOSE / 100, torch.inf)
+        .nan_to_num(torch.inf)
+    )
     part = int(least.argmin())
     return float(distances[part]), part, float(along[part])
 
 
 @cache
 def _weights() -> Tensor:
-    """Return (PARTS + 1, AROUND): the weights of so many points, from the left one of those in the middle to the right one."""
+    """Return (PARTS + 1, AROUND): the weights of so many points, from the left one of those in the
+    middle to the right one.
+    """
     t = torch.linspace(0.0, 1.0, PARTS + 1, dtype=torch.float64)
     nodes = [node + 1.0 - AROUND // 2 for node in range(AROUND)]
-    each = [torch.stack([(t - other) / (node - other) for other in nodes if other != node]).prod(0) for node in nodes]
+    each = [
+        torch.stack([(t - other) / (node - other) for other in nodes if other != node]).prod(0)
+        for node in nodes
+    ]
     return torch.stack(each, 1)

@@ -1,4 +1,6 @@
-"""Name the misconceptions that an attempt's answers show, held against the recorded answers of mutants."""
+"""Name the misconceptions that an attempt's answers show, held against the recorded answers of
+mutants.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,23 @@ from .broken_aspect import proven_by_aspect, proven_by_plain_numbers
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
 from .directions import without_other_directions
-from .explain_row import cover, explain, explain_behind, explain_by_kind, explain_functions, explain_nearly, explain_two
+from .explain_row import (
+    cover,
+    explain,
+    explain_behind,
+    explain_by_kind,
+    explain_functions,
+    explain_nearly,
+    explain_two,
+)
 from .fingerprint import has_no_numbers
-from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
+from .fixed_sizes import (
+    HARD_CODED,
+    has_written_size,
+    lines_that_turn_all_axes,
+    proven_by_rank,
+    proven_by_size,
+)
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import (
     Observed,
@@ -42,19 +58,25 @@ from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
 
-def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None) -> Diagnosis:
+def diagnose(
+    recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None
+) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
-    What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
+    What reaches a function that is not written yet says nothing of those that are: it is named
+    last, and explains nothing.
 
     Args:
         recording: the exercise's recording.
         seen: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
-        bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
+        bank: the exercise's mutants, of which two can be made in one; None at home, where they are
+            not.
     """
     case = _Case(recording, seen, source)
-    explained = explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
+    explained = (
+        explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
+    )
     explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
     explained = explained or explain_behind(case.row, case.proofs)
     explained = _behind_guards(case, explained)
@@ -68,7 +90,12 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         _prove_more(case)
     elif case.dropped:
         by_aspect = proven_by_aspect(
-            recording, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
+            recording,
+            {
+                i: e
+                for i, e in case.row.written.items()
+                if is_of_copies(e.call) or i in case.row.wrong
+            },
         )
         case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
     return replace(_diagnosis(case, explained), answers=case.row.digest())
@@ -77,17 +104,22 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
 class _Case:
     """An attempt's replies, and what of them is to be explained.
 
-    unfinished: the calls that reach a function which is not written. row: the others. raised, answers: the misconception that an
-    exception, or an answer, proves by itself, by the call; both are part of proven. parameters: the same of parameters that are
-    missing or too many. hides_layers: whether it computes with weights of its own.
+    unfinished: the calls that reach a function which is not written. row: the others.
+    raised, answers: the misconception that an exception, or an answer, proves by itself, by the
+    call; both are part of proven. parameters: the same of parameters that are missing or too
+    many. hides_layers: whether it computes with weights of its own.
     """
 
     def __init__(self, recording: Recording, seen: Mapping[int, Observed], source: str) -> None:
         self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
-        unfinished = {i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)}
-        self.unfinished = {i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty}
+        unfinished = {
+            i for i, e in seen.items() if e.reply.raised and is_unfinished(e.reply.raised)
+        }
+        self.unfinished = {
+            i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty
+        }
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         written = {i: e for i, e in written.items() if i not in idle}
@@ -96,24 +128,39 @@ class _Case:
         self.row = Row(recording, written, wrong, calls - idle - self.unfinished.keys())
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
         # What gives nothing anywhere lets nothing through.
-        gives = {target_of(e.call) for e in written.values() if any(out.tensor is not None for out in e.reply.outputs)}
-        told = (i for i, e in written.items() if e.right.raised != "refused" or target_of(e.call) in gives)
-        answers = ((i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised)
+        gives = {
+            target_of(e.call)
+            for e in written.values()
+            if any(out.tensor is not None for out in e.reply.outputs)
+        }
+        told = (
+            i
+            for i, e in written.items()
+            if e.right.raised != "refused" or target_of(e.call) in gives
+        )
+        answers = (
+            (i, proven_by_answer(recording, i, written[i])) for i in told if i not in self.raised
+        )
         self.answers = {i: name for i, name in answers if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
-        if self.raised and cover(self.row):  # an exception that mutants raise, too, proves nothing beside them
+        # an exception that mutants raise, too, proves nothing beside them
+        if self.raised and cover(self.row):
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
         not_due = ((i, e) for i, e in wrong.items() if e.right.raised == "refused")
-        self.in_its_own_way = {i for i, e in not_due if e.found.raised or target_of(e.call) not in gives}
+        self.in_its_own_way = {
+            i for i, e in not_due if e.found.raised or target_of(e.call) not in gives
+        }
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
     @property
     def proofs(self) -> list[Set[int]]:
-        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what exceptions prove; what anything proves."""
+        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what
+        exceptions prove; what anything proves.
+        """
         aside = self.dropped | self.in_its_own_way
         return [aside, aside | self.raised.keys(), aside | self.proven.keys()]
 
@@ -121,31 +168,53 @@ class _Case:
 def _dropped_otherwise(row: Row) -> Set[int]:
     """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
 
-    What another mistake leaves of the numbers may be in them, too, and the other calls tell them apart.
+    What another mistake leaves of the numbers may be in them, too, and the other calls tell them
+    apart.
     """
     copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
     if copies == row.wrong.keys():
         return set()
-    return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))}
+    return {
+        i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))
+    }
 
 
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
-    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and
+    no name says more.
+    """
     written, wrong = case.row.written, case.row.wrong
     allowed = {i: e for i, e in written.items() if e.right.raised is None}
-    raised = {i: (target_of(e.call), each) for i, e in allowed.items() if (each := e.reply.raised) is not None}
+    raised = {
+        i: (target_of(e.call), each)
+        for i, e in allowed.items()
+        if (each := e.reply.raised) is not None
+    }
     refused = guards_of(case.source, raised)
     follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
-    if not refused or follows or any(_only_stops(case.fingerprints, fault.id) for fault in explained):
+    if (
+        not refused
+        or follows
+        or any(_only_stops(case.fingerprints, fault.id) for fault in explained)
+    ):
         return explained
     let_in = any(e.right.raised == "refused" != e.found.raised for e in written.values())
     divides = let_in and any(guard.divides for guard in refused.values())
-    if _is_of_more(explained, refused, divides, [i for i in wrong if i not in case.answers], case.answers.values()):
+    if _is_of_more(
+        explained,
+        refused,
+        divides,
+        [i for i in wrong if i not in case.answers],
+        case.answers.values(),
+    ):
         return explained
-    # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
+    # A guard the wrong way round lets through what it should refuse, which then fails somewhere
+    # else.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
-        i for i, e in wrong.items() if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
+        i
+        for i, e in wrong.items()
+        if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
     rest = case.row.without(refused.keys() | let_through)
     behind = explain(rest, case.proofs)
@@ -158,17 +227,33 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
 
 
 def _only_stops(recording: Recording, id_: str) -> bool:
-    """Return whether a misconception is one that stops: no mutant of it gives another answer than the reference."""
+    """Return whether a misconception is one that stops: no mutant of it gives another answer than
+    the reference.
+    """
     found = zip(recording.mutants, recording.speaks, strict=True)
-    spoken = ((mutant, i) for mutant, calls in found if mutant.id == id_ for i in recording.facets if calls >> i & 1)
-    return all((answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken)
+    spoken = (
+        (mutant, i)
+        for mutant, calls in found
+        if mutant.id == id_
+        for i in recording.facets
+        if calls >> i & 1
+    )
+    return all(
+        (answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken
+    )
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
-    """Return what explains the values as though no parameter were too many, where those prove a mistake."""
+    """Return what explains the values as though no parameter were too many, where those prove a
+    mistake.
+    """
     case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
     beside = without_more(case.row.written, case.parameters)
-    wrong = {i: e for i, e in beside.items() if i in case.row.wrong and differs(case.fingerprints, i, e.found)}
+    wrong = {
+        i: e
+        for i, e in beside.items()
+        if i in case.row.wrong and differs(case.fingerprints, i, e.found)
+    }
     explained = explain(Row(case.fingerprints, beside, wrong, case.row.asked), case.proofs)
     if explained:
         case.proven = {**case.parameters, **case.proven}
@@ -184,9 +269,15 @@ def _prove_more(case: _Case) -> None:
     }
     directions = {id_: words.shows for id_, words in case.fingerprints.words.items() if words.shows}
     placed = without_other_directions(placed, row.written, directions)
-    never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
+    never = of_one_number(case.fingerprints) | (
+        set() if has_written_size(case.source) else {HARD_CODED}
+    )
     turned = lines_that_turn_all_axes(case.source)  # which no rank proves
-    others = {i: e for i, e in row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
+    others = {
+        i: e
+        for i, e in row.written.items()
+        if not (e.reply.raised and e.reply.raised.line in turned)
+    }
     shown = {
         **proven_by_rank(others, row.wrong),
         **proven_by_size(row, case.source),
@@ -205,23 +296,33 @@ def _leave_dtypes_that_follow(case: _Case) -> None:
 
 
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
-    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
+    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing
+    explains that, beside it.
+    """
     unwritten = [
-        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
+        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates)
+        for e in case.unfinished.values()
     ]
     ids = list(dict.fromkeys(case.proven.values()))
     # Of mutants with the same answers the proof tells which it is.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     wrong = case.row.wrong.keys()
-    # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
+    # What a guard keeps from being run need not be explained, nor the numbers of weights that
+    # nobody gave it.
     is_cause = (
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
-        or can_cause(ids, wrong - case.proven.keys() - case.in_its_own_way, wrong, lambda: _differing(case.row))
+        or can_cause(
+            ids,
+            wrong - case.proven.keys() - case.in_its_own_way,
+            wrong,
+            lambda: _differing(case.row),
+        )
     )
     words = case.fingerprints.words
-    causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]  # before the gradient that it cuts
+    # before the gradient that it cuts
+    causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]
     return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
 
@@ -232,7 +333,8 @@ def _is_of_more(
     unexplained: Collection[int],
     answers: Collection[str],
 ) -> bool:
-    """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too.
+    """Return whether what explains the calls says more than that allowed inputs are refused, which
+    mutants do, too.
 
     divides: whether a guard asks for a rest, and yet not every input is refused that should be.
     """
@@ -243,10 +345,11 @@ def _is_of_more(
 
 
 def _differing(row: Row) -> dict[str, list[set[int]]]:
-    """For each misconception the calls, of those that are asked, that each of its mutants answers as the reference does not.
+    """For each misconception the calls, of those that are asked, that each of its mutants answers
+    as the reference does not.
 
-    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance decides may be the
-    mistake's doing where the attempt is wrong.
+    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance
+    decides may be the mistake's doing where the attempt is wrong.
     """
     found = dict[str, list[set[int]]]()
     told = [i for i in row.asked if i in row.wrong or row.recording.right(i).raised != "refused"]
@@ -257,16 +360,19 @@ def _differing(row: Row) -> dict[str, list[set[int]]]:
 
 
 def _proven(seen: Observed, mutates: bool) -> str:
-    """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
+    """Return the misconception that an exception proves by itself, or ""; mutates: whether an
+    argument was seen to change.
+    """
     return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
 
 
 def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
     """Return whether a call adds nothing to what others say.
 
-    Something stays behind when the module moves after a call, and it stays behind without that call, too, or it is no mask:
-    what else is kept shows in other calls. Or the call raises where there are no numbers, because there are none, or in most
-    calls of that function with numbers, too: it says no more than those, and in other words.
+    Something stays behind when the module moves after a call, and it stays behind without that
+    call, too, or it is no mask: what else is kept shows in other calls. Or the call raises where
+    there are no numbers, because there are none, or in most calls of that function with numbers,
+    too: it says no more than those, and in other words.
     """
     of_function = [other for other in others if target_of(other.call) == target_of(seen.call)]
     if is_moved_after_a_call(seen.call) and on_another_device(seen):

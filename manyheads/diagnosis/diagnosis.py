@@ -1,4 +1,6 @@
-"""What is found about an attempt, graded or at home: faults that explain its values, and the names that are told."""
+"""What is found about an attempt, graded or at home: faults that explain its values, and the names
+that are told.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ AllWords = Mapping[str, MisconceptionText]  # by the ids of misconceptions
 
 @dataclass(frozen=True)
 class Fault:
-    """A misconception that explains an attempt's values, alone or with others, and those that would do in its place."""
+    """A misconception that explains an attempt's values, alone or with others, and those that would
+    do in its place.
+    """
 
     id: str
     alternatives: tuple[str, ...] = ()
@@ -29,9 +33,11 @@ class Diagnosis:
     """What is found about an attempt.
 
     Attributes:
-        named: the misconceptions that explain it, most likely first; empty if everything passed or nothing explains it.
+        named: the misconceptions that explain it, most likely first; empty if everything passed or
+            nothing explains it.
         also: what is proved, but does not explain why the values are wrong, which nothing does.
-        together: the ids, among those named, that explain the values only together, as two mistakes.
+        together: the ids, among those named, that explain the values only together, as two
+            mistakes.
         answers: a digest of the wrong answers, which attempts with the same mistake share.
     """
 
@@ -45,13 +51,22 @@ class Diagnosis:
         """All that is found."""
         return (*self.named, *self.also)
 
-    def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
+    def changed(
+        self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]
+    ) -> Diagnosis:
         """Return the same with more to tell of each."""
         return replace(self, named=change(self.named), also=change(self.also))
 
     def of_one_mistake(self) -> Diagnosis:
-        """Return the same without what takes two mistakes: one edit of the text makes every check pass."""
-        return replace(self, named=tuple(d for d in self.named if d.id not in self.together), also=(), together=())
+        """Return the same without what takes two mistakes: one edit of the text makes every check
+        pass.
+        """
+        return replace(
+            self,
+            named=tuple(d for d in self.named if d.id not in self.together),
+            also=(),
+            together=(),
+        )
 
 
 NOTHING = Diagnosis()
@@ -77,10 +92,11 @@ def in_order(
     unwritten: Iterable[str],
     is_cause: bool,
 ) -> Diagnosis:
-    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written.
+    """Return the names in their order: what exceptions prove, what explains the values, what
+    answers prove, what is not written.
 
-    The last says nothing of what is written. is_cause: whether what is proved, or a fault, may be why the values are wrong; else
-    what is proved is told beside that.
+    The last says nothing of what is written. is_cause: whether what is proved, or a fault, may be
+    why the values are wrong; else what is proved is told beside that.
     """
     others: dict[str, tuple[str, ...]] = {}
     for fault in faults:  # two mutants of one misconception may explain two calls

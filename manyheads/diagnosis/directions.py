@@ -1,7 +1,9 @@
-"""Hold a wrong answer against what a misconception must look like, before a broken oracle alone names it.
+"""Hold a wrong answer against what a misconception must look like, before a broken oracle alone
+names it.
 
-An oracle says that an answer is wrong, and not in which way. Rows that are missing and keys that count twice break the same
-ones. So a misconception may say in the course's texts (`shows`) what its answers have in common.
+An oracle says that an answer is wrong, and not in which way. Rows that are missing and keys that
+count twice break the same ones. So a misconception may say in the course's texts (`shows`) what its
+answers have in common.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ SAME = 1e-5  # of the largest number: two rows are equal, or a number is 0
 def without_other_directions(
     names: Mapping[int, str], seen: Mapping[int, Observed], directions: Mapping[str, Direction]
 ) -> dict[int, str]:
-    """Return the names by call, without those of misconceptions whose direction none of their calls shows.
+    """Return the names by call, without those of misconceptions whose direction none of their calls
+    shows.
 
     directions: by misconception, of those that have one.
     """
@@ -29,7 +32,9 @@ def without_other_directions(
     for name in dict.fromkeys(names.values()):
         calls = [call for call, other in names.items() if other == name]
         direction = directions.get(name)
-        if direction is None or any(_SHOWS[direction](seen[call]) for call in calls if call in seen):
+        if direction is None or any(
+            _SHOWS[direction](seen[call]) for call in calls if call in seen
+        ):
             kept |= dict.fromkeys(calls, name)
     return kept
 
@@ -47,7 +52,9 @@ def _rows_are_moved(observed: Observed) -> bool:
 
 
 def _something_is_missing(observed: Observed) -> bool:
-    """Return whether numbers are missing, or 0 where they should not be, or no sum is larger and some are smaller."""
+    """Return whether numbers are missing, or 0 where they should not be, or no sum is larger and
+    some are smaller.
+    """
     for actual, expected in _tables(observed):
         if actual.numel() < expected.numel():
             return True

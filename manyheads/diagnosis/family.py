@@ -1,4 +1,6 @@
-"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is recorded of them."""
+"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is
+recorded of them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from .columns import from_rows, to_rows
 from .fingerprint import ReplyFingerprint
 
 Namespace = Mapping[str, object]
-Form = tuple[tuple[Any, ...], ...]  # of each output of a reply: all that its fingerprint has beside numbers
+# of each output of a reply: all that its fingerprint has beside numbers
+Form = tuple[tuple[Any, ...], ...]
 
 POINTS = 97  # numbers of a family that are recorded, evenly in their logarithms
 _NONE = -32768  # in a file, in place of a number of an answer that has another form
@@ -23,7 +26,9 @@ _NONE = -32768  # in a file, in place of a number of an answer that has another 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A misconception, its knobs as a function of one positive number, the limits of that number, and the bank's `make`."""
+    """A misconception, its knobs as a function of one positive number, the limits of that number,
+    and the bank's `make`.
+    """
 
     id: str
     knobs: Callable[[float], Mapping[str, object]]
@@ -52,7 +57,8 @@ class Curve:
 
     step: between the logarithms of two numbers.
     calls, forms: the calls, by their numbers, and for each the form of the answers.
-    answers: for each call (points, N) projections, a row for each number; NaN where the answer has another form.
+    answers: for each call (points, N) projections, a row for each number; NaN where the answer has
+        another form.
     speaks: every recorded call that some of the mutants answer otherwise than the reference.
     """
 
@@ -82,7 +88,8 @@ def curves_to_columns(curves: Sequence[Curve]) -> tuple[list[object], dict[str, 
     whole, sizes = to_rows(rows.nan_to_num(0.0))
     projections = whole.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
     body: list[object] = [
-        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)] for c in curves
+        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)]
+        for c in curves
     ]
     return body, {"curves.projections": projections, "curves.sizes": sizes}
 
@@ -99,7 +106,10 @@ def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tup
             id_,
             step,
             tuple(calls),
-            tuple(tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form) for form in forms),
+            tuple(
+                tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form)
+                for form in forms
+            ),
             tuple(next(parts).view(shape) for shape in shapes),
             frozenset(speaks),
         )

@@ -1,4 +1,6 @@
-"""Recording of replies: enough to recognise a reply, without code and without the full values of mutants."""
+"""Recording of replies: enough to recognise a reply, without code and without the full values of
+mutants.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,21 @@ TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors
 # Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
 SAME = TOLERANCE / 2
 STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
-SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+# the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+SMALLEST = 5e-3
 
 Facet = str  # a name of FACETS
-SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")  # in a message: 12, and both of 10x12
+# in a message: 12, and both of 10x12
+SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 _READ, _MOST = 300, 8  # characters of a message, and numbers
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFingerprint:
-    """A tensor's shape and a few random projections. Tensors with the same fingerprint are the same to rounding."""
+    """A tensor's shape and a few random projections.
+
+    Tensors with the same fingerprint are the same to rounding.
+    """
 
     kind: str
     shape: tuple[int, ...] | None = None
@@ -41,7 +48,8 @@ class TensorFingerprint:
         """Return whether both are recording of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
-        if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
+        # one of them is on the meta device and has no values
+        if len(self.projections) != len(other.projections):
             return False
         finite = math.isfinite(self.norm) and math.isfinite(other.norm)
         if not finite and not _is_near(self.norm, other.norm, 0.0):
@@ -52,14 +60,21 @@ class TensorFingerprint:
 
 
 def _is_near(a: float, b: float, bound: float) -> bool:
-    """Return whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
+    """Return whether two numbers differ by at most `bound`.
+
+    NaN and infinities equal only themselves.
+    """
     if math.isfinite(a) and math.isfinite(b):
         return abs(a - b) <= bound
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    return {name: entry.shape for name, entry in reply.modules[0].parameters.items()} if reply.modules else {}
+    return (
+        {name: entry.shape for name, entry in reply.modules[0].parameters.items()}
+        if reply.modules
+        else {}
+    )
 
 
 def _attributes(reply: Reply) -> dict[str, str]:
@@ -69,20 +84,26 @@ def _attributes(reply: Reply) -> dict[str, str]:
     facts, seen = reply.modules[0], reply.operations
     found = {name: str(value) for name, value in facts.attributes.items()}
     if found:
-        found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
+        found |= {
+            "its mode": f"training={facts.training}",
+            "its weights": f"changed={facts.changed}",
+        }
         found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
     return found
 
 
 def _makes_a_square(reply: Reply) -> bool:
-    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or both in one axis."""
+    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or
+    both in one axis.
+    """
     sizes = [size for output in reply.outputs for size in output.shape or ()]
     if reply.operations is None or not sizes:
         return False
     T = max(sizes)
     shapes = reply.operations.shapes
     return T > 1 and any(
-        sum(size in (T, T + 1) for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
+        sum(size in (T, T + 1) for size in shape) > 1
+        or any(size and size % T**2 == 0 for size in shape)
         for shape in shapes
     )
 
@@ -98,12 +119,14 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
     Args:
         of: reads it off a reply.
         default: what a reply without it has, an empty mapping if None.
-        evidence: what a student reads whose reply has another; "" where `aspects` says more. Two texts: the first where the
-            reference has none of it, the second where it has.
+        evidence: what a student reads whose reply has another; "" where `aspects` says more.
+            Two texts: the first where the reference has none of it, the second where it has.
     """
     metadata = {"of": of, "evidence": evidence}
     return (
-        field(default_factory=dict, metadata=metadata) if default is None else field(default=default, metadata=metadata)
+        field(default_factory=dict, metadata=metadata)
+        if default is None
+        else field(default=default, metadata=metadata)
     )
 
 
@@ -111,15 +134,18 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
 class ReplyFingerprint:
     """The fingerprint of a reply, facet by facet.
 
-    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not fit says where. undefined: whether NaN is among the outputs, so that it depends on how
-    the formula is written which gradients are NaN.
+    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not
+    fit says where. undefined: whether NaN is among the outputs, so that it depends on how the
+    formula is written which gradients are NaN.
     """
 
     raised: str | None = None
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
     undefined: bool = False
-    dtype: tuple[str | None, ...] = _plain(lambda reply: tuple(output.dtype for output in reply.outputs), ())
+    dtype: tuple[str | None, ...] = _plain(
+        lambda reply: tuple(output.dtype for output in reply.outputs), ()
+    )
     mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
     parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
     attributes: Mapping[str, str] = _plain(_attributes)
@@ -132,42 +158,63 @@ class ReplyFingerprint:
         ),
     )
     softmax: bool = _plain(
-        lambda reply: bool(reply.operations and any("softmax" in name for name in reply.operations.kernels)),
+        lambda reply: bool(
+            reply.operations and any("softmax" in name for name in reply.operations.kernels)
+        ),
         False,
-        ("PyTorch's softmax is used where it should be written out", "PyTorch's softmax is not used"),
+        (
+            "PyTorch's softmax is used where it should be written out",
+            "PyTorch's softmax is not used",
+        ),
     )
     square: bool = _plain(
-        _makes_a_square, False, "on the way a tensor is made in which two axes are as long as the sequence"
+        _makes_a_square,
+        False,
+        "on the way a tensor is made in which two axes are as long as the sequence",
     )
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
-        """Return whether both agree in these facets. An exception of unknown kind agrees with nothing."""
+        """Return whether both agree in these facets.
+
+        An exception of unknown kind agrees with nothing.
+        """
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
         return all(self._agrees_in(facet, other) for facet in facets)
 
     def is_same(
-        self, other: ReplyFingerprint, facets: tuple[Facet, ...] | None = None, tolerance: float = SAME
+        self,
+        other: ReplyFingerprint,
+        facets: tuple[Facet, ...] | None = None,
+        tolerance: float = SAME,
     ) -> bool:
-        """Return whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
+        """Return whether both are the same in these facets, or in all, numbers to rounding, so that
+        storing one of them suffices.
+        """
         if self is other:
             return True
         if self.raised or other.raised:
             return self.raised == other.raised
         return all(self._agrees_in(facet, other, tolerance) for facet in facets or FACETS)
 
-    def _agrees_in(self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE) -> bool:
+    def _agrees_in(
+        self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE
+    ) -> bool:
         if facet == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
-            return len(self.outputs) == len(other.outputs) and all(a.agrees(b, tolerance) for a, b in pairs)
+            return len(self.outputs) == len(other.outputs) and all(
+                a.agrees(b, tolerance) for a, b in pairs
+            )
         if facet in ("gradients", "argument_gradients"):
             if self.undefined and other.undefined:
                 return True
             names, others = (
-                [name for name in side.gradients if facet == "gradients" or is_argument(name)] for side in (self, other)
+                [name for name in side.gradients if facet == "gradients" or is_argument(name)]
+                for side in (self, other)
             )
             return {*names} == {*others} and all(
-                _same_gradient(self.gradients[name], other.gradients[name], self, tolerance) for name in names
+                _same_gradient(self.gradients[name], other.gradients[name], self, tolerance)
+                for name in names
             )
         return bool(getattr(self, facet) == getattr(other, facet))
 
@@ -178,20 +225,28 @@ PLAIN: Mapping[str, Callable[[Reply], object]] = {
 EVIDENCE: Mapping[str, Evidence] = {
     each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
 }
-# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it came about.
-FACETS: tuple[Facet, ...] = tuple(dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN]))
+# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it
+# came about.
+FACETS: tuple[Facet, ...] = tuple(
+    dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN])
+)
 
 
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of a reply."""
     facets: dict[str, Any] = {name: of(reply) for name, of in PLAIN.items()}
     outputs = tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs)
-    odd = [o.tensor for o, found in zip(reply.outputs, outputs, strict=True) if found.extremes and o.tensor is not None]
+    odd = [
+        o.tensor
+        for o, found in zip(reply.outputs, outputs, strict=True)
+        if found.extremes and o.tensor is not None
+    ]
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
         outputs=outputs,
         gradients={
-            name: None if g is None else _tensor_fingerprint("tensor", g, None) for name, g in reply.gradients.items()
+            name: None if g is None else _tensor_fingerprint("tensor", g, None)
+            for name, g in reply.gradients.items()
         },
         undefined=any(bool(tensor.isnan().any()) for tensor in odd),
         **facets,
@@ -204,34 +259,47 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
 
 
 def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
-    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they say nothing."""
+    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they
+    say nothing.
+    """
     alien = TABLES.difference(output.kind for output in right.outputs)
-    return replace(reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs))
+    return replace(
+        reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs)
+    )
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply.
 
-    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
-    Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
+    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small
+    for T is refused in this way. Where the reference's answer has no numbers, of one that has some
+    it counts that it has: another mistake made them.
     """
     found, raised = fingerprint_of(as_due(reply, right)), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return replace(found, raised="refused")
     if has_no_numbers(right):
-        bare = (TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o for o in found.outputs)
+        bare = (
+            TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o
+            for o in found.outputs
+        )
         return replace(found, outputs=tuple(bare))
     return found
 
 
 def is_argument(name: str) -> bool:
-    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and
+    not args.0.weight.
+    """
     return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
 
 def _same_gradient(
-    a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint, tolerance: float
+    a: TensorFingerprint | None,
+    b: TensorFingerprint | None,
+    whole: ReplyFingerprint,
+    tolerance: float,
 ) -> bool:
     if a is None or b is None:
         return a is b
@@ -254,10 +322,16 @@ def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
     return _tensor_fingerprint("tensor", tensor, None)
 
 
-def _tensor_fingerprint(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
+def _tensor_fingerprint(
+    kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None
+) -> TensorFingerprint:
     if tensor is None:
         return TensorFingerprint(kind=kind, shape=shape)
     seen = project(tensor)
     return TensorFingerprint(
-        kind=kind, shape=tuple(tensor.shape), extremes=seen.extremes, projections=seen.numbers, norm=seen.norm
+        kind=kind,
+        shape=tuple(tensor.shape),
+        extremes=seen.extremes,
+        projections=seen.numbers,
+        norm=seen.norm,
     )

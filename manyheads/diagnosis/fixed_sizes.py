@@ -1,4 +1,6 @@
-"""Sizes and numbers of axes that are fixed: by the text, and by which calls are right and which have no answer."""
+"""Sizes and numbers of axes that are fixed: by the text, and by which calls are right and which
+have no answer.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,28 @@ def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
     nodes: Iterable[ast.AST] = nodes_of(source)
     if of_ranges:
         calls = (node for node in nodes if isinstance(node, ast.Call))
-        ranges = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range")
+        ranges = (
+            call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "range"
+        )
         nodes = chain.from_iterable(call.args for call in ranges)
-    return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
+    return (
+        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int
+    )
 
 
 def has_written_size(source: str) -> bool:
-    """Return whether a text contains an integer that is a size and hardly an axis; True where the text is not at hand."""
+    """Return whether a text contains an integer that is a size and hardly an axis; True where the
+    text is not at hand.
+    """
     return not source or any(n > AXES for n in _integers(source))
 
 
 def proven_by_size(row: Row, source: str) -> dict[int, str]:
-    """Return the wrong calls of functions in which a size of the text stands where calls have another, with the name of that.
+    """Return the wrong calls of functions in which a size of the text stands where calls have
+    another, with the name of that.
 
-    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that many steps; most others
-    answer with it in place of another.
+    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that
+    many steps; most others answer with it in place of another.
     """
     written = {n for n in _integers(source) if n > AXES}
     loops = {n for n in _integers(source, of_ranges=True) if n > AXES}
@@ -66,33 +75,51 @@ def proven_by_size(row: Row, source: str) -> dict[int, str]:
 
 
 def _told(seen: Observed) -> list[int]:
-    return [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+    return (
+        [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+    )
 
 
 def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
-    """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others.
+    """Return the sizes of the text that an exception tells of and the call has not, or that an
+    answer has in place of others.
 
-    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they have together.
+    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they
+    have together.
 
-    loops: those over which the text counts; where an index is as large as its axis, it has counted to the end of that.
+    loops: those over which the text counts; where an index is as large as its axis, it has counted
+        to the end of that.
     """
     if seen.reply.raised is not None:
         end = _END.search(seen.reply.raised.message[:_READ])
         if end:
             return {n for n in loops if n > int(end[1])}
         sizes = [*sizes_of(seen.call)]
-        foreign = Counter(_told(seen)) - Counter(sizes)  # a size that the call has may be told twice
+        # a size that the call has may be told twice
+        foreign = Counter(_told(seen)) - Counter(sizes)
         left = {n: {size - size % n for size in sizes if size > n and size % n} for n in written}
         return {n for n in written if n in foreign or not left[n].isdisjoint(foreign)}
     pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
     shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
-    others = {a for mine, due in shapes if len(mine) == len(due) for a, b in zip(mine, due, strict=True) if a != b}
+    others = {
+        a
+        for mine, due in shapes
+        if len(mine) == len(due)
+        for a, b in zip(mine, due, strict=True)
+        if a != b
+    }
     return others & written
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
-    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed size."""
-    return {node.lineno for node in nodes_of(source) if isinstance(node, ast.Attribute) and node.attr == "T"}
+    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed
+    size.
+    """
+    return {
+        node.lineno
+        for node in nodes_of(source)
+        if isinstance(node, ast.Attribute) and node.attr == "T"
+    }
 
 
 def rank_of(call: Call) -> int:
@@ -101,15 +128,21 @@ def rank_of(call: Call) -> int:
 
 
 def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]) -> dict[int, str]:
-    """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
+    """Return the calls that are wrong for their number of axes alone, with the name of that.
+
+    unexplained: those that are wrong.
+    """
     functions: dict[str, dict[int, Observed]] = {}
     for i, each in written.items():
-        if isinstance(each.call.subject, str) and rank_of(each.call):  # a module takes one number of axes
+        # a module takes one number of axes
+        if isinstance(each.call.subject, str) and rank_of(each.call):
             functions.setdefault(target_of(each.call), {})[i] = each
     found: dict[int, str] = {}
     for calls in functions.values():
         wrong = {i: each for i, each in calls.items() if i in unexplained}
-        right = {rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None}
+        right = {
+            rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None
+        }
         ranks = {rank_of(comparison.call) for comparison in wrong.values()}
         if right and right.isdisjoint(ranks) and all(map(_has_no_answer, wrong.values())):
             found |= dict.fromkeys(wrong, HARD_CODED)

@@ -1,8 +1,9 @@
-"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls belong together.
+"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls
+belong together.
 
-The calls of a check of causality or independence differ in an edit of the input, or one asks for a part of what another
-asks for. What holds between the reference's answers must hold between an attempt's: so an attempt that only scales
-wrongly is not told that it sees the future.
+The calls of a check of causality or independence differ in an edit of the input, or one asks for a
+part of what another asks for. What holds between the reference's answers must hold between an
+attempt's: so an attempt that only scales wrongly is not told that it sees the future.
 """
 
 from __future__ import annotations
@@ -28,26 +29,36 @@ Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt
 
 
 def are_related(first: Tensor, second: Tensor) -> bool:
-    """Return whether the reference's answers to two calls have a relation to which an attempt's can be held."""
+    """Return whether the reference's answers to two calls have a relation to which an attempt's can
+    be held.
+    """
     edits = _edits([(first, first), (second, second)])
     return next(chain(_places(first, second), _places(second, first), edits), None) is not None
 
 
 def zeros_missed(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where there are none."""
+    """Return what to say where numbers are not 0 that are 0 in the reference's answers; "" where
+    there are none.
+    """
     for expected, found in answers:
         zero = expected == 0
-        missed = int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
+        missed = (
+            int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
+        )
         if missed:
             due = int(zero.sum())
             if due == 1:
                 return "the number that should be 0 has another value"
-            return f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that should be 0 have another value"
+            return (
+                f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that "
+                "should be 0 have another value"
+            )
     return ""
 
 
 def leaks_a_share(answers: Sequence[Pair]) -> bool:
-    """Return whether every row is the reference's weights, but for a share that all take from them that should be 0.
+    """Return whether every row is the reference's weights, but for a share that all take from them
+    that should be 0.
 
     As where these are hidden by a number that is not low enough.
     """
@@ -63,22 +74,30 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
 
 
 def fills_with_a_number(answers: Sequence[Pair]) -> bool:
-    """Return whether the answers are the reference's, but for one finite number below 0 wherever these are −inf."""
+    """Return whether the answers are the reference's, but for one finite number below 0 wherever
+    these are −inf.
+    """
     if any(expected.shape != found.shape for expected, found in answers):
         return False
-    filled = torch.cat([torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)])
+    filled = torch.cat(
+        [torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)]
+    )
     if not len(filled) or not float(filled[0]) < -_SAME:
         return False
     rounding = _SAME * max(1.0, abs(float(filled[0])))
     if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     return all(
-        _is_near(expected[kept], found[kept]) for expected, found in answers if (kept := expected.isfinite()).any()
+        _is_near(expected[kept], found[kept])
+        for expected, found in answers
+        if (kept := expected.isfinite()).any()
     )
 
 
 def moves_too_much(answers: Sequence[Pair]) -> str:
-    """Return what to say where numbers differ between two calls that are the same in the reference's answers."""
+    """Return what to say where numbers differ between two calls that are the same in the
+    reference's answers.
+    """
     for same, before, after in _edits(answers):
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
@@ -90,20 +109,26 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
 
 
 def moves_too_little(answers: Sequence[Pair]) -> str:
-    """Return what to say where an edit moves nothing at an index, along any axis, at which it moves the reference's answers."""
+    """Return what to say where an edit moves nothing at an index, along any axis, at which it moves
+    the reference's answers.
+    """
     for same, before, after in _edits(answers, all_may_move=True):
         apart, largest = (before - after).abs(), float(before.abs().max())
         for axis in range(same.dim()):
             others = [d for d in range(same.dim()) if d != axis]
             asked = (~same).sum(others) > 0 if others else ~same
-            moves = (apart > _MOVES * largest).sum(others) > 0 if others else apart > _MOVES * largest
+            moves = (
+                (apart > _MOVES * largest).sum(others) > 0 if others else apart > _MOVES * largest
+            )
             if bool((asked & ~moves).any()):
                 return f"{EDIT} leaves numbers as they were that it should change"
     return ""
 
 
 def parts_differ(answers: Sequence[Pair]) -> str:
-    """Return what to say where one answer is a part of another in the reference's answers and not in an attempt's."""
+    """Return what to say where one answer is a part of another in the reference's answers and not
+    in an attempt's.
+    """
     for (whole, found), (part, found_alone) in permutations(answers, 2):
         for index in _places(whole, part):
             inside = found[index]
@@ -113,7 +138,9 @@ def parts_differ(answers: Sequence[Pair]) -> str:
 
 
 def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
-    """Yield indices of the leading axes, one at most, at which the reference's whole answer holds the part."""
+    """Yield indices of the leading axes, one at most, at which the reference's whole answer holds
+    the part.
+    """
     leading = whole.dim() - part.dim()
     if leading <= 0 or whole.shape[leading:] != part.shape or not part.numel():
         return
@@ -123,8 +150,12 @@ def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
             return
 
 
-def _edits(answers: Sequence[Pair], all_may_move: bool = False) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield (where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
+def _edits(
+    answers: Sequence[Pair], all_may_move: bool = False
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield (where the reference's two answers are the same, an attempt's two), for answers that
+    have something in common.
+    """
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
             same = (first - second).abs() <= _SAME * first.abs().max()
@@ -134,24 +165,36 @@ def _edits(answers: Sequence[Pair], all_may_move: bool = False) -> Iterator[tupl
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
     """Return whether a number is the largest difference of two answers, and they do differ."""
-    if first.shape != second.shape or not first.dim() or number.dim() or not bool(number.abs() > _STAYS):
+    if (
+        first.shape != second.shape
+        or not first.dim()
+        or number.dim()
+        or not bool(number.abs() > _STAYS)
+    ):
         return False
     return _is_largest_difference(first, second, number)
 
 
 def difference_is_another(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the third answer of the reference is the largest difference of the first two.
+    """Return what is wrong where the third answer of the reference is the largest difference of the
+    first two.
 
     "" if nothing is, or if the first two are wrong themselves, perhaps others in every call.
     """
     (right, first), (other_right, second), (_, number) = answers
-    if not _is_near(right, first) or not _is_near(other_right, second) or _is_largest_difference(first, second, number):
+    if (
+        not _is_near(right, first)
+        or not _is_near(other_right, second)
+        or _is_largest_difference(first, second, number)
+    ):
         return ""
     return f"the number that it gives is {_what_it_is(first, second, number)}"
 
 
 def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
-    """Return what a number is that is not the largest difference of an attempt's own two answers."""
+    """Return what a number is that is not the largest difference of an attempt's own two
+    answers.
+    """
     apart = (first - second).abs().double()
     given, largest, mean = float(number), float(apart.max()), float(apart.mean())
     if given == 0:
@@ -164,35 +207,43 @@ def _what_it_is(first: Tensor, second: Tensor, number: Tensor) -> str:
 
 
 def dropped_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where the extremes of many answers in training are not those that one in eval mode leads to; else "".
+    """Return what is wrong where the extremes of many answers in training are not those that one in
+    eval mode leads to; else "".
 
-    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an attempt's be, of its own
-    number. Elsewhere nothing is said of an attempt whose answer in eval mode is another than the reference's.
+    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an
+    attempt's be, of its own number. Elsewhere nothing is said of an attempt whose answer in eval
+    mode is another than the reference's.
     """
     (right, calm), (extremes, found) = answers
     factor = _factor(right, extremes)
     if factor is None and not _is_near(right, calm):
         return ""
     due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
-    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no business of dropout's.
-    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise([(extremes, found)]):
+    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no
+    # business of dropout's.
+    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise(
+        [(extremes, found)]
+    ):
         return ""
     return (
-        "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
-        "elsewhere or at another rate, or is not scaled up"
+        "asked often in training, it does not give what dropout should leave: something is "
+        "dropped too often, never, elsewhere or at another rate, or is not scaled up"
     )
 
 
 def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
     """Return whether dropout is at work at another rate than the given one.
 
-    Then each number that it leaves is the attempt's own in eval mode times one factor, which no dropout at the given rate
+    Then each number that it leaves is the attempt's own in eval mode times one factor, which no
+    dropout at the given rate
     makes: neither one too few nor too many, nor one at the rate of what should stay.
     """
     if len(answers) != 2:
         return False
     (right, calm), (extremes, found) = answers
-    due, mine = (_factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found)))
+    due, mine = (
+        _factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found))
+    )
     if due is None or mine is None or due <= 1 or mine <= 1:
         return False
     dropouts = 2 * math.log(mine) / math.log(due)  # by halves: two of them may be due
@@ -201,27 +252,42 @@ def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
 
 
 def struck_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where dropout should strike out single numbers of an answer, and never does, or the other way round.
+    """Return what is wrong where dropout should strike out single numbers of an answer, and never
+    does, or the other way round.
 
-    Of the extremes of many answers in training: whatever their numbers are, and whatever else is dropped on the way.
+    Of the extremes of many answers in training: whatever their numbers are, and whatever else is
+    dropped on the way.
     """
     for extremes, found in answers:
         if bool((found[3] < extremes[3]).any()):
-            return "asked often in training, single numbers of the answer are never dropped, and they should be"
+            return (
+                "asked often in training, single numbers of the answer are never dropped, and "
+                "they should be"
+            )
         if bool((found[3] > extremes[3]).any()):
-            return "asked often in training, single numbers of the answer are dropped, and they should not be"
+            return (
+                "asked often in training, single numbers of the answer are dropped, and they "
+                "should not be"
+            )
     return ""
 
 
 def left_otherwise(answers: Sequence[Pair]) -> str:
-    """Return what is wrong where another share of the largest answer is left of the smallest one that is not 0.
+    """Return what is wrong where another share of the largest answer is left of the smallest one
+    that is not 0.
 
-    Of the extremes of many answers in training. A dropout of whole answers, which scales all of them, changes no share.
+    Of the extremes of many answers in training. A dropout of whole answers, which scales all of
+    them, changes no share.
     """
     for extremes, found in answers:
-        due, mine = (each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found))
+        due, mine = (
+            each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found)
+        )
         if not _is_near(due, mine):
-            return "asked often in training, what dropout leaves of the answer is another part of it than it should be"
+            return (
+                "asked often in training, what dropout leaves of the answer is another part "
+                "of it than it should be"
+            )
     return ""
 
 
@@ -233,7 +299,9 @@ def _factor(right: Tensor, extremes: Tensor) -> float | None:
 
 
 def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
-    """Return the extremes of many answers in which each number is 0, or this one times the factor."""
+    """Return the extremes of many answers in which each number is 0, or this one times the
+    factor.
+    """
     scaled = factor * calm[0]
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
@@ -249,7 +317,9 @@ def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> boo
 
 
 def edit_of(first: Call, second: Call) -> str:
-    """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode", "a second call"."""
+    """Return "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode",
+    "a second call".
+    """
     one, two = _given(first), _given(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
     mode = " in eval mode" if builds and not any(build.training for build in builds) else ""
@@ -268,7 +338,10 @@ def edit_of(first: Call, second: Call) -> str:
 def _given(call: Call) -> dict[str, object]:
     build, given = call.subject, dict[str, object]()
     if isinstance(build, Build):
-        given = {f"argument {place} of {build.target}": value for place, value in enumerate(build.args, 1)}
+        given = {
+            f"argument {place} of {build.target}": value
+            for place, value in enumerate(build.args, 1)
+        }
         given |= {**build.kwargs, **build.attributes, **(build.state or {})}
     for name, value in call.arguments.items():
         parts = {f"{name}.{part}": weight for part, weight in getattr(value, "linears", {}).items()}
@@ -277,14 +350,20 @@ def _given(call: Call) -> dict[str, object]:
 
 
 def _edited(before: Tensor, after: Tensor) -> str:
-    """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is everywhere, or in no one piece."""
+    """Return where two tensors differ, as Python writes it: " in [:, 6:]"; "" where that is
+    everywhere, or in no one piece.
+    """
     cuts = []
     for axis, size in enumerate(before.shape if before.shape == after.shape else ()):
-        hit = (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
+        hit = (
+            (before != after).movedim(axis, 0).reshape(size, -1).any(1).nonzero().flatten().tolist()
+        )
         first, end = hit[0], hit[-1] + 1
         if len(hit) < end - first:
             return ""
-        cuts.append(str(first) if len(hit) == 1 < size else f"{first or ''}:{end if end < size else ''}")
+        cuts.append(
+            str(first) if len(hit) == 1 < size else f"{first or ''}:{end if end < size else ''}"
+        )
     while cuts and cuts[-1] == ":":
         cuts.pop()
     return f" in [{', '.join(cuts)}]" if cuts else ""

@@ -1,7 +1,9 @@
-"""One recorded call: how the reference answered it and how an attempt did, and what of the two is compared.
+"""One recorded call: how the reference answered it and how an attempt did, and what of the two is
+compared.
 
-Of many copies of one input chance decides each answer of dropout's, but not the extremes of all of them: those are recorded and
-compared in place of the answers. A call with tensors on the meta device, which have no numbers, shows an attempt's devices.
+Of many copies of one input chance decides each answer of dropout's, but not the extremes of all
+of them: those are recorded and compared in place of the answers. A call with tensors on the meta
+device, which have no numbers, shows an attempt's devices.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ Expected = tuple[Tensor | None, ...]
 class Observed:
     """One recorded call: how the reference answered it, and how an attempt did.
 
-    expected: the reference's output; of a call that returns several, each of the first run. None: an output without numbers.
+    expected: the reference's output; of a call that returns several, each of the first run. None:
+        an output without numbers.
     """
 
     call: Call
@@ -47,14 +50,17 @@ def first_of(expected: Expected) -> Tensor | None:
 
 
 FEWEST = 64  # copies, so that every outcome of a few coins is among them
-ALIKE = 1e-5  # of the largest number: a release nudges inputs by less, to find what rounding decides
+# of the largest number: a release nudges inputs by less, to find what rounding decides
+ALIKE = 1e-5
 NOTHING = 1e-6  # of the largest number: it is as good as 0
 
 
 def is_of_copies(call: Call) -> bool:
     """Return whether a module is asked, in training, about many copies of one input."""
     first = next((value for value in call.args if isinstance(value, Tensor)), None)
-    if first is None or not (call.random and isinstance(call.subject, Build) and call.subject.training):
+    if first is None or not (
+        call.random and isinstance(call.subject, Build) and call.subject.training
+    ):
         return False
     are_many = first.dim() > 1 and len(first) >= FEWEST
     return are_many and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
@@ -68,7 +74,8 @@ def settled(call: Call, reply: Reply) -> Reply:
 
 
 def _extremes(output: Output) -> Output:
-    """Return the smallest and the largest number over all copies, and the smallest size of those that are not 0.
+    """Return the smallest and the largest number over all copies, and the smallest size of those
+    that are not 0.
 
     And 1 where a number is 0 in a copy in which others beside it, of the last axis, are not.
     """
@@ -86,35 +93,55 @@ def _extremes(output: Output) -> Output:
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 
-# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors", "register_meta".
+# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors",
+# "register_meta".
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
 def looks_at_no_numbers(comparison: Observed) -> bool:
-    """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
+    """Return whether it raised because it looked at numbers where there are none, which right code
+    may do, too.
+    """
     raised = comparison.reply.raised
-    return raised is not None and has_no_numbers(comparison.right) and bool(_META.search(raised.message))
+    return (
+        raised is not None
+        and has_no_numbers(comparison.right)
+        and bool(_META.search(raised.message))
+    )
 
 
 def on_another_device(comparison: Observed) -> str:
-    """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
+    """Return what is wrong where the arguments are on the meta device, and something else is not;
+    "" if nothing is.
+    """
     if not has_no_numbers(comparison.right):
         return ""
-    seen, kind = comparison.reply.operations, comparison.reply.raised and kind_of(comparison.reply.raised)
+    seen, kind = (
+        comparison.reply.operations,
+        comparison.reply.raised and kind_of(comparison.reply.raised),
+    )
     if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
         if is_moved_after_a_call(comparison.call):
-            return "tensors on two devices meet; one of them was made in an earlier call, before the module moved"
-        return "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
-    elsewhere = next((out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None)
+            return (
+                "tensors on two devices meet; one of them was made in an earlier call, before "
+                "the module moved"
+            )
+        return (
+            "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        )
+    elsewhere = next(
+        (out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None
+    )
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
 
 
 def fault_of_device(comparison: Observed) -> str:
     """Return the misconception that such a call proves.
 
-    A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,
-    or where a weight is no parameter, and so cannot follow the module; and where the module moved after a call, which leaves
-    more behind than what is written into the code.
+    A tensor that the module holds stayed behind, or else a device that is written into the code. ""
+    where there is none, or where a weight is no parameter, and so cannot follow the module; and
+    where the module moved after a call, which leaves more behind than what is written into the
+    code.
     """
     modules = comparison.reply.modules
     if not on_another_device(comparison) or any(
@@ -127,11 +154,21 @@ def fault_of_device(comparison: Observed) -> str:
 
 
 def _may_be_a_mask(shape: Sequence[int]) -> bool:
-    """Return whether it has rows and columns, and one of each for all sequences and heads. A kept input or cache has more."""
+    """Return whether it has rows and columns, and one of each for all sequences and heads.
+
+    A kept input or cache has more.
+    """
     return len(shape) > 1 and all(length == 1 for length in shape[:-2])
 
 
 def is_moved_after_a_call(call: Call) -> bool:
-    """Return whether a module is built where it is, answers once, and only then moves to the meta device."""
+    """Return whether a module is built where it is, answers once, and only then moves to the meta
+    device.
+    """
     takes_meta = any(isinstance(each, Tensor) and each.device.type == "meta" for each in call.args)
-    return takes_meta and bool(call.around) and isinstance(call.subject, Build) and call.subject.device is None
+    return (
+        takes_meta
+        and bool(call.around)
+        and isinstance(call.subject, Build)
+        and call.subject.device is None
+    )

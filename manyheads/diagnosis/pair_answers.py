@@ -1,4 +1,6 @@
-"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns of a recording."""
+"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns
+of a recording.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
 
 @dataclass(frozen=True)
 class Sketches:
-    """N replies to one call. structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative."""
+    """N replies to one call.
+
+    structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative.
+    """
 
     structure: Tensor
     numbers: Tensor
@@ -42,7 +47,8 @@ class Sketches:
 def brief(reply: Reply) -> Sketches:
     """Return a sketch of one reply, in which each tensor that is returned has a part of its own.
 
-    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The scale is that of their sum.
+    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The
+    scale is that of their sum.
     """
     structure, returned = _structure_of(reply)
     scale = math.hypot(*(place * each.norm for place, each in enumerate(returned, 1)))
@@ -54,13 +60,19 @@ def brief(reply: Reply) -> Sketches:
 
 
 def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
-    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is returned."""
-    parts = [[place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)]
+    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is
+    returned.
+    """
+    parts = [
+        [place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)
+    ]
     return torch.tensor(parts, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
 def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
-    """Return the hash of all but a reply's numbers, and the projection of each tensor that it returns."""
+    """Return the hash of all but a reply's numbers, and the projection of each tensor that it
+    returns.
+    """
     if reply.raised is not None:
         if is_refusal(reply.raised):
             return _hash("refused"), []
@@ -84,7 +96,9 @@ def _hash(text: str) -> int:
 
 @dataclass(frozen=True)
 class Pairs:
-    """(P,) int16 each: the numbers of two mutants, and of a call on which both change something; how both together answer it."""
+    """(P,) int16 each: the numbers of two mutants, and of a call on which both change something;
+    how both together answer it.
+    """
 
     first: Tensor
     second: Tensor
@@ -93,20 +107,29 @@ class Pairs:
 
     def at(self, which: Tensor) -> Pairs:
         """Return the pairs in these rows."""
-        return Pairs(self.first[which], self.second[which], self.probe[which], self.answers.at(which))
+        return Pairs(
+            self.first[which], self.second[which], self.probe[which], self.answers.at(which)
+        )
 
 
 def no_pairs() -> Pairs:
     """None."""
     none, empty = torch.zeros(0, dtype=torch.int16), torch.zeros(0, HEAD)
-    return Pairs(none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1)))
+    return Pairs(
+        none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, torch.zeros(0, 1))
+    )
 
 
 def to_columns(pairs: Pairs) -> dict[str, Tensor]:
     """Return pairs as columns of a file: every different structure of an answer once."""
     structures, structure = pairs.answers.structure.unique(return_inverse=True)
     whole, sizes = to_rows(pairs.answers.numbers)
-    columns = {"first": pairs.first, "second": pairs.second, "probe": pairs.probe, "structure": structure}
+    columns = {
+        "first": pairs.first,
+        "second": pairs.second,
+        "probe": pairs.probe,
+        "structure": structure,
+    }
     return {
         **{f"pairs.{name}": narrow(column.long()) for name, column in columns.items()},
         "pairs.structures": structures,
@@ -121,5 +144,7 @@ def from_columns(named: Mapping[str, Tensor]) -> Pairs:
     numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
     # An answer is held against the scale of an attempt's.
     answers = Sketches(structure, numbers, torch.zeros(len(structure), 1))
-    first, second, probe = (named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe"))
+    first, second, probe = (
+        named[f"pairs.{name}"].to(torch.int16) for name in ("first", "second", "probe")
+    )
     return Pairs(first, second, probe, answers)

@@ -18,8 +18,11 @@ from .pair_answers import Sketches, brief, brief_numbers
 from .recording import RecordedMutant, Recording, facets_of
 from .row import Row
 
-DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only mutant that changes something
-VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
+# the most calls on which a pair may answer otherwise than its only mutant that changes something
+DOUBTS = 4
+# of an answer's norm: the least distance from the reference's of which rounding is no part that
+# counts
+VISIBLE = 1e-3
 CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
 MADE = 16  # the most pairs that are made for one attempt
@@ -28,13 +31,15 @@ Pair = tuple[int, int]
 
 
 def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequence[Fault]:
-    """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
+    """Return the two misconceptions that together explain all calls on which the attempt differs
+    from the reference.
 
     One, where of the other too many would do; or none.
 
-    Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
-    them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
-    Where neither changes anything a third mistake may be at work, which `cover` has to explain.
+    Where both mutants change something, one answer of both together is recorded, which must be the
+    attempt's; where one of them changes nothing, the other answers as the attempt does, but for a
+    few calls: the other may be what lets it be seen. Where neither changes anything a third mistake
+    may be at work, which `cover` has to explain.
     """
     found = dict[Set[int], list[tuple[int, Pair]]]()
     for pair in _that_agree(row):
@@ -45,17 +50,20 @@ def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequen
         third = cover(row.of(left | (row.asked - row.wrong.keys()))) if left else ()
         if third or not left:
             fewest = min(found[left])[0]
-            two = _common(row, [pair for doubts, pair in sorted(found[left]) if doubts <= fewest + 1])
+            two = _common(
+                row, [pair for doubts, pair in sorted(found[left]) if doubts <= fewest + 1]
+            )
             return [*two, *(fault for fault in third if fault.id not in {each.id for each in two})]
     is_answered = any(each.found.raised is None for each in row.wrong.values())
     return [Fault(row.id(m), _others(row, m)) for m in (_apart(row) if is_answered else ())]
 
 
 def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
-    """Return two misconceptions whose mutants in one answer every call as the attempt does; they are made and run.
+    """Return two misconceptions whose mutants in one answer every call as the attempt does; they
+    are made and run.
 
-    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both change something: else each
-    explains its part by itself.
+    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both
+    change something: else each explains its part by itself.
     """
     for first, second in _candidates(row):
         namespace = bank.combine(bank.mutants[first], bank.mutants[second])
@@ -65,14 +73,16 @@ def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
 
 
 def _candidates(row: Row) -> list[Pair]:
-    """Return the pairs that may explain all wrong answers together, those that explain most alone first.
+    """Return the pairs that may explain all wrong answers together, those that explain most alone
+    first.
 
     Of these, those whose answer is least often that of one of them where both change something.
     """
     calls, heads = sorted(row.asked), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(row.recording.mutants):
         heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    asked, wrong = (sum(1 << i for i in those) for those in (calls, row.wrong))  # a bit for each call
+    # a bit for each call
+    asked, wrong = (sum(1 << i for i in those) for those in (calls, row.wrong))
     speaks = {m: row.recording.speaks[m] & asked for m in heads.values()}
     speaks = {m: those for m, those in speaks.items() if those and not those & ~wrong}
 
@@ -99,13 +109,17 @@ def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
             continue
         call, right, mine = row.recording.calls[i], row.recording.right(i), row.written[i].found
         reply = as_an_attempts(runner, call, runner.execute(call))
-        if not fingerprint_beside(right, call, settled(call, reply)).agrees(mine, facets_of(row.recording, i)):
+        if not fingerprint_beside(right, call, settled(call, reply)).agrees(
+            mine, facets_of(row.recording, i)
+        ):
             return False
     return True
 
 
 def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
-    """Return what these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
+    """Return what these pairs have in common, the likeliest first: all of the first pair, if what
+    differs in them are few mistakes.
+    """
     kinds = list(dict.fromkeys(frozenset(row.id(m) for m in pair) for pair in pairs))
     shared = frozenset[str].intersection(*kinds)
     rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
@@ -119,7 +133,11 @@ def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
 
 def _others(row: Row, mutant: int) -> tuple[str, ...]:
     one = row.recording.mutants[mutant]
-    return tuple(dict.fromkeys(o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id))
+    return tuple(
+        dict.fromkeys(
+            o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id
+        )
+    )
 
 
 def _that_agree(row: Row) -> Iterator[Pair]:
@@ -128,15 +146,23 @@ def _that_agree(row: Row) -> Iterator[Pair]:
     pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
     for index in pairs.probe.unique().tolist():
         seen = row.wrong.get(index)
-        if seen is None or not _has_weights(seen.found, seen.right) or _return_alike(seen.found, seen.right):
+        if (
+            seen is None
+            or not _has_weights(seen.found, seen.right)
+            or _return_alike(seen.found, seen.right)
+        ):
             continue
         here = pairs.at(pairs.probe == index)
         agree = _agree(here.answers, seen)
-        if not agree.any() or any(_return_alike(reply, seen.found) for reply in row.recording.replies[index]):
+        if not agree.any() or any(
+            _return_alike(reply, seen.found) for reply in row.recording.replies[index]
+        ):
             continue
         for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
             answers = [row.recording.answer(row.recording.mutants[m], index) for m in pair]
-            has_weights = all(known is not None and _has_weights(known, seen.right) for known in answers)
+            has_weights = all(
+                known is not None and _has_weights(known, seen.right) for known in answers
+            )
             if has_weights and row.id(pair[0]) != row.id(pair[1]):
                 yield pair
 
@@ -144,11 +170,14 @@ def _that_agree(row: Row) -> Iterator[Pair]:
 def _agree(answers: Sketches, seen: Observed) -> Tensor:
     """Return (N,) bool: which of these answers of pairs are the attempt's.
 
-    How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
-    answers of all are near it. If rounding is a part of that which counts, nothing agrees.
+    How far one is from the attempt's is held against how far that is from the reference's: where
+    mistakes hardly show, the answers of all are near it. If rounding is a part of that which
+    counts, nothing agrees.
     """
     mine = brief(as_due(seen.reply, seen.right))
-    right = brief_numbers([output.projections for output in seen.right.outputs if output.projections])
+    right = brief_numbers(
+        [output.projections for output in seen.right.outputs if output.projections]
+    )
     apart = (mine.numbers - right).abs().max()
     near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
     return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
@@ -160,17 +189,21 @@ def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
 
 
 def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
-    """Return whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
+    """Return whether a module has most of the parameters that it is given: what it answers with
+    others is no evidence.
+    """
     keys = right.parameters.keys()
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
 def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
-    """Count the calls that speak against a pair, and return the wrong calls that it does not explain.
+    """Count the calls that speak against a pair, and return the wrong calls that it does not
+    explain.
 
-    A call speaks against the pair if only one of the two mutants changes it, and the attempt answers it in another way than
-    that mutant. The count is None if the attempt is right on a call that one of the two changes: two mutants may undo each
-    other there, but then neither shows itself, and a mistake that nobody has listed explains the answers as well.
+    A call speaks against the pair if only one of the two mutants changes it, and the attempt
+    answers it in another way than that mutant. The count is None if the attempt is right on a call
+    that one of the two changes: two mutants may undo each other there, but then neither shows
+    itself, and a mistake that nobody has listed explains the answers as well.
     """
     doubts, left = 0, set[int]()
     for index in row.asked:
@@ -186,9 +219,11 @@ def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
 
 
 def _apart(row: Row) -> Sequence[int]:
-    """Return two mutants: the first has its numbers and nothing that it has not, the second all else; or none.
+    """Return two mutants: the first has its numbers and nothing that it has not, the second all
+    else; or none.
 
-    As where one changes the numbers, and the other how they come about: a cut gradient, a changed argument, a fixed dtype.
+    As where one changes the numbers, and the other how they come about: a cut gradient, a changed
+    argument, a fixed dtype.
     """
     recording, calls = row.recording, sorted(row.asked)
     right = {i: recording.right(i) for i in calls}
@@ -200,16 +235,26 @@ def _apart(row: Row) -> Sequence[int]:
         answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
         return {i: row.structure(i, answer) for i, answer in answers if answer is not None}
 
-    firsts = [m for m in firsts if m not in calm and all(w in (mine[i], best[i]) for i, w in ways(m).items())]
+    firsts = [
+        m
+        for m in firsts
+        if m not in calm and all(w in (mine[i], best[i]) for i, w in ways(m).items())
+    ]
     for second in calm if firsts else ():
         theirs = ways(second)
-        if all(way == mine[i] for i, way in theirs.items()) and any(mine[i] != best[i] for i in theirs):
-            return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
+        if all(way == mine[i] for i, way in theirs.items()) and any(
+            mine[i] != best[i] for i in theirs
+        ):
+            return next(
+                ((first, second) for first in firsts if row.id(first) != row.id(second)), ()
+            )
     return ()
 
 
 def _with_numbers_of(recording: Recording, others: Mapping[int, ReplyFingerprint]) -> list[int]:
-    """Return the mutants that return these numbers, wherever both return something; and that is most calls."""
+    """Return the mutants that return these numbers, wherever both return something; and that is
+    most calls.
+    """
 
     @cache
     def agrees(call: int, place: int) -> bool:
@@ -218,7 +263,9 @@ def _with_numbers_of(recording: Recording, others: Mapping[int, ReplyFingerprint
 
     def returns(mutant: RecordedMutant) -> int:
         known = ((recording.answer(mutant, i), others[i]) for i in others)
-        return sum(answer is not None and not answer.raised and not other.raised for answer, other in known)
+        return sum(
+            answer is not None and not answer.raised and not other.raised for answer, other in known
+        )
 
     spoken, found = [i for i, other in others.items() if not other.raised], list[int]()
     for m, mutant in enumerate(recording.mutants):

@@ -1,4 +1,6 @@
-"""What an answer, an exception or parameters prove by themselves, and whether that can be why something else is wrong."""
+"""What an answer, an exception or parameters prove by themselves, and whether that can be why
+something else is wrong.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,15 @@ MUTATED, ROUNDED = "input_mutated", "output_rounded"
 DECIMALS, FEWEST = 4, 12  # of rounded numbers at most; numbers that show it
 ROUNDING = 1e-6  # of a number in float32
 UNREGISTERED = "params_not_registered"
-Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
+# of parameters that are too many, and of those that are missing
+Names = tuple[frozenset[str], frozenset[str]]
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or "".
 
-    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may be of another tensor.
+    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may
+        be of another tensor.
     """
     kind = kind_of(raised) if raised is not None else None
     name = (kind.misconception if kind else None) or ""
@@ -34,17 +38,26 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module with the
-    attributes of a mutant, or layers of other sizes. Only what a visible check asks of this call is looked at; of arguments,
-    what one asks of any call. Only what mutants of the exercise stand for is named. For a refusal, attributes and sizes all
-    mutants that answer so must have one name.
+    It is proved by an argument that was changed, a tensor of another device, a refusal that did not
+    come, a module with the attributes of a mutant, or layers of other sizes. Only what a visible
+    check asks of this call is looked at; of arguments, what one asks of any call. Only what mutants
+    of the exercise stand for is named. For a refusal, attributes and sizes all mutants that answer
+    so must have one name.
     """
     of_this, name = recording.aspects[index], ""
-    if seen.reply.mutated and not seen.right.mutated and any("mutated" in each for each in recording.aspects):
+    if (
+        seen.reply.mutated
+        and not seen.right.mutated
+        and any("mutated" in each for each in recording.aspects)
+    ):
         name = MUTATED
     elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
-    elif "attributes" in of_this and seen.found.raised is None and seen.found.attributes != seen.right.attributes:
+    elif (
+        "attributes" in of_this
+        and seen.found.raised is None
+        and seen.found.attributes != seen.right.attributes
+    ):
         name = _of_the_same_attributes(recording, index, seen.found)
     elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
@@ -54,7 +67,10 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
 
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
-    """Return whether all numbers of these answers have few decimals. Those that are whole say nothing."""
+    """Return whether all numbers of these answers have few decimals.
+
+    Those that are whole say nothing.
+    """
     count, tensors = 0, (out.tensor for reply in replies for out in reply.outputs)
     for tensor in (each.double() for each in tensors if each is not None and not each.is_meta):
         numbers = tensor[tensor.isfinite() & (tensor != tensor.round())] * 10**DECIMALS
@@ -65,12 +81,17 @@ def are_rounded(replies: Iterable[Reply]) -> bool:
 
 
 def _of_the_same_attributes(recording: Recording, index: int, found: ReplyFingerprint) -> str:
-    """Return the misconception of all mutants with these attributes whose faults are nowhere else."""
+    """Return the misconception of all mutants with these attributes whose faults are nowhere
+    else.
+    """
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
     mutants = [m for m in recording.mutants if all(m.answers[i] == 0 for i in elsewhere)]
     return _name_of_all(
-        recording, index, mutants, lambda _, each: each.raised is None and each.attributes == found.attributes
+        recording,
+        index,
+        mutants,
+        lambda _, each: each.raised is None and each.attributes == found.attributes,
     )
 
 
@@ -89,7 +110,9 @@ def _name_of_all(
     mutants: Sequence[RecordedMutant],
     answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
 ) -> str:
-    """Return the misconception of all those of the mutants that answer a call in this way; "" where there are several, or none."""
+    """Return the misconception of all those of the mutants that answer a call in this way; "" where
+    there are several, or none.
+    """
     right = recording.right(index)
     answers = ((mutant.id, recording.answer(mutant, index)) for mutant in mutants)
     names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
@@ -105,26 +128,35 @@ def can_cause(
     wrong: Set[Place],
     reached_by: Callable[[], Mapping[str, Sequence[Set[Place]]]],
 ) -> bool:
-    """Return whether mutants of these misconceptions together go wrong in all unexplained places, and nowhere else.
+    """Return whether mutants of these misconceptions together go wrong in all unexplained places,
+    and nowhere else.
 
     Args:
         names: ids of misconceptions that are proved.
         unexplained: where the attempt is wrong, and no mutant answers as it does.
         wrong: all places where the attempt is wrong.
-        reached_by: for each misconception where each of its mutants goes wrong; nothing at all if that is not known,
-            and then this is True. Called only if it is needed.
+        reached_by: for each misconception where each of its mutants goes wrong; nothing at all if
+            that is not known, and then this is True. Called only if it is needed.
     """
     if not names or not unexplained:
         return True
     known = reached_by()
-    reached = {place for name in names for places in known.get(name, ()) if places <= wrong for place in places}
+    reached = {
+        place
+        for name in names
+        for places in known.get(name, ())
+        if places <= wrong
+        for place in places
+    }
     return not known or reached.issuperset(unexplained)
 
 
 def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
-    """Return whether the outputs depend on parameters that the reference does not have: then no mutant need have the same values.
+    """Return whether the outputs depend on parameters that the reference does not have: then no
+    mutant need have the same values.
 
-    A gradient that is not zero proves it. answers: each with the names of the gradients that the reference has.
+    A gradient that is not zero proves it. answers: each with the names of the gradients that the
+    reference has.
     """
     return any(
         gradient is not None and bool(gradient.any()) and name not in due
@@ -136,8 +168,8 @@ def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
 def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
     """By the number of each call that is asked for its parameters, and has others.
 
-    The misconception of all mutants that have those in the same calls. Nothing where there are several such
-    misconceptions, or none.
+    The misconception of all mutants that have those in the same calls. Nothing where there are
+    several such misconceptions, or none.
     """
     asks = [ask for check in recording.visible for ask in check.asks if ask.aspect == "parameters"]
     asked = sorted({i for ask in asks for group in ask.calls for i in group})
@@ -147,30 +179,46 @@ def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> 
     wrong = [i for i, names in mine.items() if any(names)]
 
     def has(answer: ReplyFingerprint | None, i: int) -> bool:
-        return answer is not None and not answer.raised and _others(recording.right(i), answer) == mine[i]
+        return (
+            answer is not None
+            and not answer.raised
+            and _others(recording.right(i), answer) == mine[i]
+        )
 
-    alike = (mutant.id for mutant in recording.mutants if all(has(recording.answer(mutant, i), i) for i in asked))
+    alike = (
+        mutant.id
+        for mutant in recording.mutants
+        if all(has(recording.answer(mutant, i), i) for i in asked)
+    )
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
     are_fewer = all(missing and not extra for extra, missing in mine.values())
     if wrong and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
-        raised = (each.reply.raised for each in seen.values())  # no `.to` reaches them: then two dtypes meet
+        # no `.to` reaches them: then two dtypes meet
+        raised = (each.reply.raised for each in seen.values())
         names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
 
 
 def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[int, Observed]:
-    """Return the calls as though the parameters that are too many were not there; nothing where one is missing, or none too many.
+    """Return the calls as though the parameters that are too many were not there; nothing where one
+    is missing, or none too many.
 
-    Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
-    have others.
+    Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked
+    for their parameters, and have others.
     """
-    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
+    if not kept or any(
+        each.right.parameters.keys() - each.found.parameters for each in seen.values()
+    ):
         return {}
     fewer = dict[int, Observed]()
     for i, each in seen.items():
-        gradients = {name: g for name, g in each.found.gradients.items() if name in each.right.gradients}
+        gradients = {
+            name: g for name, g in each.found.gradients.items() if name in each.right.gradients
+        }
         parameters = {name: each.found.parameters[name] for name in each.right.parameters}
-        fewer[i] = replace(each, found=replace(each.found, gradients=gradients, parameters=parameters))
+        fewer[i] = replace(
+            each, found=replace(each.found, gradients=gradients, parameters=parameters)
+        )
     return fewer
 
 

@@ -1,4 +1,6 @@
-"""What is recorded of an exercise: public calls, how the reference, mutants and pairs answer, and what of a reply is compared."""
+"""What is recorded of an exercise: public calls, how the reference, mutants and pairs answer, and
+what of a reply is compared.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,42 @@ from .fingerprint import PLAIN, Facet, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
-_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
+# depend on a module's weights
+_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")
 
 Aspect = str  # a name of ASPECTS
 _KNOWN_ASPECTS = (
-    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "left", "struck",
-    "dropped", "values", "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
-    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
-)  # fmt: skip
-# What a visible check may ask, in this order; every facet that is compared by equality is among them.
+    "answered",
+    "refused",
+    "kind",
+    "shape",
+    "finite",
+    "zeros",
+    "stays",
+    "moves",
+    "parts",
+    "difference",
+    "left",
+    "struck",
+    "dropped",
+    "values",
+    "values_of_a_kind",
+    "dtype",
+    "device",
+    "parameters",
+    "mutated",
+    "gradients_arrive",
+    "gradients",
+    "argument_gradients_arrive",
+    "argument_gradients",
+    "adjoint",
+    "fused",
+    "softmax",
+    "square",
+    "attributes",
+)
+# What a visible check may ask, in this order; every facet that is compared by equality is among
+# them.
 ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
 
 
@@ -38,7 +67,8 @@ class _Model(BaseModel):
 
 
 class Ask(_Model):
-    """An aspect, and the groups of calls of which it is asked: one call, or two that are held together.
+    """An aspect, and the groups of calls of which it is asked: one call, or two that are held
+    together.
 
     means: the misconception of all mutants that break it; "" where there are several.
     """
@@ -51,8 +81,10 @@ class Ask(_Model):
 class PublicCheck(_Model):
     """A hidden check's recorded calls, and what of them is asked on a student's machine.
 
-    asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the diagnosis alone.
-    is_last: whether it is asked after those that are not, only of attempts that pass all before it: it says nothing of others.
+    asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the
+        diagnosis alone.
+    is_last: whether it is asked after those that are not, only of attempts that pass all before it:
+        it says nothing of others.
     facets: by which a mutant is recognised in the replies.
     """
 
@@ -68,13 +100,24 @@ class PublicCheck(_Model):
 
     @property
     def asked(self) -> tuple[int, ...]:
-        """All calls: `calls`, whose answers must be the reference's, and those of relations that can be answered otherwise."""
-        return tuple(sorted({*self.calls, *(index for ask in self.asks for group in ask.calls for index in group)}))
+        """All calls: `calls`, whose answers must be the reference's, and those of relations that
+        can be answered otherwise.
+        """
+        return tuple(
+            sorted(
+                {
+                    *self.calls,
+                    *(index for ask in self.asks for group in ask.calls for index in group),
+                }
+            )
+        )
 
 
 @dataclass(frozen=True)
 class RecordedMutant:
-    """A mutant: its misconception, and for each call the index of its reply fingerprint, None where its answer varies."""
+    """A mutant: its misconception, and for each call the index of its reply fingerprint, None where
+    its answer varies.
+    """
 
     id: str
     answers: tuple[int | None, ...]
@@ -87,8 +130,8 @@ RecordedRule = Literal["answers"] | Rule
 class RecordedCondition:
     """What a function must do before its checks count, as calls with the reference's answers.
 
-    rule: "answers", for what every function must do (`judge.require_answer`), or a rule of `checks.conditions`. expected: the
-    first tensor of each answer.
+    rule: "answers", for what every function must do (`judge.require_answer`), or a rule of
+    `checks.conditions`. expected: the first tensor of each answer.
     """
 
     function: str
@@ -105,12 +148,16 @@ class Recording:
     """Everything that a student's machine knows about the answers to public calls.
 
     stub: the code digest of the untouched stub.
-    calls, expected: what is asked, and what the reference returned. replies: for each call the different ones, the reference's first.
-    pairs: of mutants, by their numbers, on one of the calls. curves: of the mutants with a number that is not listed.
-    hidden: the ids of all hidden checks. kills: for each mutant a digit for each: 0 if it passes, 1 if it fails, 2 if a condition does.
+    calls, expected: what is asked, and what the reference returned. replies: for each call the
+        different ones, the reference's first.
+    pairs: of mutants, by their numbers, on one of the calls. curves: of the mutants with a number
+        that is not listed.
+    hidden: the ids of all hidden checks. kills: for each mutant a digit for each: 0 if it passes, 1
+        if it fails, 2 if a condition does.
     key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
     drawn: what the calls' inputs are made from, where it is known.
-    conditions: what each function must do before its checks count. Their calls are not among `calls`.
+    conditions: what each function must do before its checks count. Their calls are not among
+        `calls`.
     """
 
     exercise: str
@@ -145,7 +192,9 @@ class Recording:
 
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:
-        """By call, what is compared with mutants: no numbers that depend on weights which nobody gave."""
+        """By call, what is compared with mutants: no numbers that depend on weights which nobody
+        gave.
+        """
         return {
             i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
             if has_own_weights(self.calls[i])
@@ -165,12 +214,18 @@ class Recording:
     @cached_property
     def aspects(self) -> list[set[Aspect]]:
         """By call, what visible checks ask of it."""
-        asks = [(ask.aspect, {*chain.from_iterable(ask.calls)}) for check in self.checks for ask in check.asks]
+        asks = [
+            (ask.aspect, {*chain.from_iterable(ask.calls)})
+            for check in self.checks
+            for ask in check.asks
+        ]
         return [{aspect for aspect, calls in asks if i in calls} for i in range(len(self.calls))]
 
     @cached_property
     def speaks(self) -> tuple[int, ...]:
-        """Of each mutant a bit for each call that it answers otherwise than the reference, in what its check asks, and not by chance."""
+        """Of each mutant a bit for each call that it answers otherwise than the reference, in what
+        its check asks, and not by chance.
+        """
         found = [0] * len(self.mutants)
         for i in self.facets:
             right, facets = self.right(i), facets_of(self, i)
@@ -182,7 +237,9 @@ class Recording:
 
 
 def differs(recording: Recording, index: int, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a reply to this call is another than the reference's, in what its check asks of it."""
+    """Return whether a reply to this call is another than the reference's, in what its check asks
+    of it.
+    """
     if index not in recording.facets:  # where a check asks aspects alone no mutant is compared
         return False
     return not fingerprint.agrees(recording.right(index), facets_of(recording, index))
@@ -195,4 +252,8 @@ def facets_of(recording: Recording, index: int) -> tuple[Facet, ...]:
     """
     facets = recording.facets[index]
     is_fused = recording.right(index).fused
-    return tuple(facet for facet in facets if facet not in ("softmax", "square")) if is_fused else facets
+    return (
+        tuple(facet for facet in facets if facet not in ("softmax", "square"))
+        if is_fused
+        else facets
+    )

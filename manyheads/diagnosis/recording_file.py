@@ -1,7 +1,7 @@
 """The file of a recording: a safetensors file of columns, which holds data only.
 
-Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the number of its structure, and
-its numbers stand in columns beside those of all others.
+Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the
+number of its structure, and its numbers stand in columns beside those of all others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _VARIES = -1  # in place of a reply's number
 
 
 def key_of(exercise: Exercise) -> str:
-    """Return a hash of all that an exercise's recording is made from, but for its words. Of the engine: its format alone."""
+    """Return a hash of all that an exercise's recording is made from, but for its words.
+
+    Of the engine: its format alone.
+    """
     paths = [path for path in exercise.recorded_from() if path.exists()]
     parts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
     parts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
@@ -52,7 +55,10 @@ def save(recording: Recording) -> bytes:
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
-    expected = [[None if t is None else columns.add(t, rounded=True) for t in each] for each in recording.expected]
+    expected = [
+        [None if t is None else columns.add(t, rounded=True) for t in each]
+        for each in recording.expected
+    ]
     conditions = [_stored_condition(condition, columns) for condition in recording.conditions]
     tensor_columns = columns.columns()
     curves, curve_columns = curves_to_columns(recording.curves)
@@ -74,17 +80,26 @@ def save(recording: Recording) -> bytes:
         "conditions": conditions,
         **({"curves": curves} if curves else {}),
     }
-    answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in recording.mutants]
+    answers = [
+        [_VARIES if place is None else place for place in mutant.answers]
+        for mutant in recording.mutants
+    ]
     named = {
         # One call after the other: most mutants answer most calls as the reference does.
-        "answers": narrow(torch.tensor(answers, dtype=torch.long).view(len(answers), len(recording.calls)).T),
+        "answers": narrow(
+            torch.tensor(answers, dtype=torch.long).view(len(answers), len(recording.calls)).T
+        ),
         **tensor_columns,
         **reply_columns,
         **to_columns(recording.pairs),
         **curve_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return bytes(safetensors.torch.save({n: each.contiguous() for n, each in named.items()}, metadata={"body": text}))
+    return bytes(
+        safetensors.torch.save(
+            {n: each.contiguous() for n, each in named.items()}, metadata={"body": text}
+        )
+    )
 
 
 def read(path: Path) -> Recording:
@@ -97,11 +112,15 @@ def read(path: Path) -> Recording:
     except OtherFacets as error:
         raise CourseError(f"{path} {error}") from error
     except UNREADABLE as error:
-        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
+        raise CourseError(
+            f"{path} cannot be read ({type(error).__name__}). {restore(path)}"
+        ) from error
 
 
 class OtherFacets(ValueError):
-    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them has not increased it."""
+    """A recording of this FORMAT has other facets of replies than the engine: whoever changed them
+    has not increased it.
+    """
 
 
 # What reading bytes raises that are no recording, or a damaged one.
@@ -117,11 +136,15 @@ def loaded(data: bytes) -> Recording:
         raise ValueError("another format")
     drawn = tuple(Drawn(*each) for each in body["drawn"])
     tensors = read_tensors(named, drawn, body["tensors"])
-    calls = [call for each in body["calls"] if isinstance(call := wire.from_body(each, tensors), Call)]
+    calls = [
+        call for each in body["calls"] if isinstance(call := wire.from_body(each, tensors), Call)
+    ]
     if len(calls) < len(body["calls"]):
         raise ValueError("not a recorded call")
     answers: list[list[int]] = named["answers"].T.tolist()
-    expected = tuple(tuple(None if i is None else tensors[i] for i in each) for each in body["expected"])
+    expected = tuple(
+        tuple(None if i is None else tensors[i] for i in each) for each in body["expected"]
+    )
     return Recording(
         exercise=body["exercise"],
         stub=body["stub"],
@@ -133,7 +156,9 @@ def loaded(data: bytes) -> Recording:
             RecordedMutant(id_, tuple(None if place == _VARIES else place for place in row))
             for id_, row in zip(body["mutants"], answers, strict=True)
         ),
-        words={id_: MisconceptionText.model_validate(words) for id_, words in body["words"].items()},
+        words={
+            id_: MisconceptionText.model_validate(words) for id_, words in body["words"].items()
+        },
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
         pairs=from_columns(named),
@@ -145,7 +170,9 @@ def loaded(data: bytes) -> Recording:
 
 
 def current(exercise: Exercise) -> Recording | None:
-    """Return the recording of an exercise; None where it is missing or damaged, or was made from other files than lie there."""
+    """Return the recording of an exercise; None where it is missing or damaged, or was made from
+    other files than lie there.
+    """
     try:
         recording = loaded(exercise.fingerprints.read_bytes())
     except UNREADABLE:
@@ -196,7 +223,8 @@ def _renumbered(body: Any, places: Sequence[int]) -> Any:
     return {name: _renumbered(each, places) for name, each in body.items()}
 
 
-# Replies: a row of the table of structures says which value each facet has, "outputs" and "gradients" without numbers.
+# Replies: a row of the table of structures says which value each facet has, "outputs" and
+#     "gradients" without numbers.
 
 
 class _Values:
@@ -216,7 +244,9 @@ class _Values:
 _FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
 
 
-def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[str, object], dict[str, Tensor]]:
+def _replies_body(
+    replies: Sequence[Sequence[ReplyFingerprint]],
+) -> tuple[dict[str, object], dict[str, Tensor]]:
     values, rows = {name: _Values() for name in _FACETS}, _Values()
     structures, numbers, norms = [], list[tuple[float, ...]](), list[float]()
     for reply in (reply for of_call in replies for reply in of_call):
@@ -235,7 +265,9 @@ def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[s
         "values": {name: values[name].every for name in _FACETS},
     }
     columns = {
-        "replies.structures": narrow(torch.tensor(rows.every, dtype=torch.long).view(-1, len(_FACETS))),
+        "replies.structures": narrow(
+            torch.tensor(rows.every, dtype=torch.long).view(-1, len(_FACETS))
+        ),
         "replies.structure": narrow(torch.tensor(structures, dtype=torch.long)),
         "replies.projections": whole.T,  # one direction after the other
         "replies.sizes": sizes,
@@ -253,16 +285,28 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
 
     def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
         if differ := sorted({*body["values"]} ^ {*_FACETS}):
-            said = f"is of format {FORMAT}, as this engine is, and differs from it in {', '.join(differ)}"
-            raise OtherFacets(f"{said}. Next: increase FORMAT in {Path(__file__).name}, then course release")
+            said = (
+                f"is of format {FORMAT}, as this engine is, and differs from it in "
+                f"{', '.join(differ)}"
+            )
+            raise OtherFacets(
+                f"{said}. Next: increase FORMAT in {Path(__file__).name}, then course release"
+            )
         self._counts: list[int] = body["counts"]
-        self._values = {name: [_frozen(value) for value in body["values"][name]] for name in _FACETS}
+        self._values = {
+            name: [_frozen(value) for value in body["values"][name]] for name in _FACETS
+        }
         self._rows: list[list[int]] = named["replies.structures"].tolist()
         self._structure: list[int] = named["replies.structure"].tolist()
         self._numbers = from_rows(named["replies.projections"].T, named["replies.sizes"])
         self._norms = from_sizes(named["replies.norms"])
-        of = [[self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients")] for row in self._rows]
-        tensors = ([each for each in (*outputs, *gradients.values()) if each] for outputs, gradients in of)
+        of = [
+            [self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients")]
+            for row in self._rows
+        ]
+        tensors = (
+            [each for each in (*outputs, *gradients.values()) if each] for outputs, gradients in of
+        )
         used = [sum(each[3] == PROJECTIONS for each in known) for known in tensors]
         self._first = [0]  # of each reply, the place of its first numbers
         for structure in self._structure:
@@ -272,7 +316,11 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             self._start.append(self._start[-1] + count)
         if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
-        if any(place >= len(self._values[n]) for row in self._rows for n, place in zip(_FACETS, row, strict=True)):
+        if any(
+            place >= len(self._values[n])
+            for row in self._rows
+            for n, place in zip(_FACETS, row, strict=True)
+        ):
             raise ValueError("a reply has a value that is not there")
         self._made: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
@@ -288,13 +336,19 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             first, last = self._first[start], self._first[end]
             numbers, norms = self._numbers[first:last].tolist(), self._norms[first:last].tolist()
             known = iter(zip(map(tuple, numbers), norms, strict=True))
-            self._made[call] = tuple(self._reply(self._rows[i], known) for i in self._structure[start:end])
+            self._made[call] = tuple(
+                self._reply(self._rows[i], known) for i in self._structure[start:end]
+            )
         return self._made[call]
 
-    def _reply(self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]) -> ReplyFingerprint:
+    def _reply(
+        self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]
+    ) -> ReplyFingerprint:
         facets = {name: self._values[name][place] for name, place in zip(_FACETS, row, strict=True)}
         facets["outputs"] = tuple(_tensor(facet, known) for facet in facets["outputs"])
-        facets["gradients"] = {name: each and _tensor(each, known) for name, each in facets["gradients"].items()}
+        facets["gradients"] = {
+            name: each and _tensor(each, known) for name, each in facets["gradients"].items()
+        }
         return ReplyFingerprint(**facets)
 
 
@@ -307,4 +361,6 @@ def _tensor(structure: Any, known: Iterator[tuple[tuple[float, ...], float]]) ->
 def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_frozen, value))
-    return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+    return (
+        {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+    )

@@ -1,4 +1,6 @@
-"""An attempt as a row of the matrix: its answers to the recorded calls, beside those of the recorded mutants."""
+"""An attempt as a row of the matrix: its answers to the recorded calls, beside those of the
+recorded mutants.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ _NUMBERS = ("outputs", "gradients", "argument_gradients")
 class Row:
     """An attempt's answers to recorded calls. Calls and mutants are told by their numbers.
 
-    written: the answers of functions that are written. wrong: those of them that are to be explained, in which it differs
-    from the reference. asked: the calls on which a mutant may differ from the reference only as the attempt does.
+    written: the answers of functions that are written. wrong: those of them that are to be
+    explained, in which it differs from the reference. asked: the calls on which a mutant may differ
+    from the reference only as the attempt does.
     by_kind: whether exceptions of one kind are the same, whatever sizes they tell of.
     """
 
@@ -45,11 +48,15 @@ class Row:
         return self.recording.mutants[mutant].id
 
     def silent(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant answers a call as the reference does; or as chance will have it."""
+        """Return whether a mutant answers a call as the reference does; or as chance will have
+        it.
+        """
         return not self.recording.speaks[mutant] >> call & 1
 
     def varies(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant's answer says nothing: chance decides it, or both raise something that nobody knows."""
+        """Return whether a mutant's answer says nothing: chance decides it, or both raise something
+        that nobody knows.
+        """
         place = self.recording.mutants[mutant].answers[call]
         if place is None:
             return True
@@ -58,7 +65,9 @@ class Row:
         return is_other and self.recording.replies[call][place].raised == "other"
 
     def explains(self, mutant: int, call: int) -> bool:
-        """Return whether a mutant answers a call that is to be explained as the attempt does; or as chance will have it."""
+        """Return whether a mutant answers a call that is to be explained as the attempt does; or as
+        chance will have it.
+        """
         if call not in self.wrong:
             return False
         return self.varies(mutant, call) or self.is_as(mutant, call)
@@ -77,24 +86,34 @@ class Row:
         return (cut, *(repr(getattr(reply, facet)) for facet in facets))
 
     def allows(self, mutant: int) -> bool:
-        """Return whether a mutant answers every call that is asked as the attempt or as the reference does."""
+        """Return whether a mutant answers every call that is asked as the attempt or as the
+        reference does.
+        """
         speaks = self.recording.speaks[mutant]  # first, for there no numbers are compared
-        return not speaks & self._right and all(self.explains(mutant, i) for i in self.asked if speaks >> i & 1)
+        return not speaks & self._right and all(
+            self.explains(mutant, i) for i in self.asked if speaks >> i & 1
+        )
 
     @cached_property
     def _right(self) -> int:
         return sum(1 << i for i in self.asked - self.wrong.keys())
 
     def digest(self) -> str:
-        """Return a digest of the wrong answers, which two attempts share that differ from the reference alike; "" for none.
+        """Return a digest of the wrong answers, which two attempts share that differ from the
+        reference alike; "" for none.
 
-        Two digits of a few numbers of each: rounding seldom decides them, and two mistakes never share all.
+        Two digits of a few numbers of each: rounding seldom decides them, and two mistakes never
+        share all.
         """
         plain = [(i, e.found) for i, e in sorted(self.wrong.items()) if not e.call.random]
         numbers = [
-            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in found.outputs] for _, found in plain
+            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in found.outputs]
+            for _, found in plain
         ]
-        told = [(i, self.structure(i, found), each) for (i, found), each in zip(plain, numbers, strict=True)]
+        told = [
+            (i, self.structure(i, found), each)
+            for (i, found), each in zip(plain, numbers, strict=True)
+        ]
         return hashlib.sha256(repr(told[:MOST]).encode()).hexdigest()[:DIGITS] if told else ""
 
     def _is_alike(self, call: int, place: int) -> bool:

@@ -1,6 +1,8 @@
-"""What chance proves: an attempt that gives two answers to one question, where the reference gives one.
+"""What chance proves: an attempt that gives two answers to one question, where the reference gives
+one.
 
-Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which mutants can be meant.
+Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which
+mutants can be meant.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ WIDTH = 1e-3  # of a ratio that is the same for all numbers
 def proven_by_chance(row: Row) -> dict[int, str]:
     """By the number of a call that chance answers.
 
-    The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
-    function, which may work around it, chance may be at work for them alone. Nothing where there are several such
-    misconceptions, or none; nor where most calls are wrong: there noise and a dropout that never sleeps look alike.
+    The misconception of all mutants that are wrong in the same calls as the attempt, and in these
+    by chance; in another function, which may work around it, chance may be at work for them alone.
+    Nothing where there are several such misconceptions, or none; nor where most calls are wrong:
+    there noise and a dropout that never sleeps look alike.
     """
-    calls = {i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)}
+    calls = {
+        i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)
+    }
     by_chance = _by_chance(calls)
     wrong = by_chance | (row.wrong.keys() & calls.keys())
     mutants = range(len(row.recording.mutants) if by_chance and 2 * len(wrong) <= len(calls) else 0)
@@ -37,10 +42,12 @@ def proven_by_chance(row: Row) -> dict[int, str]:
 
 
 def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
-    """Return the calls that only the attempt lets chance decide, and the misconceptions that do this and nothing else.
+    """Return the calls that only the attempt lets chance decide, and the misconceptions that do
+    this and nothing else.
 
-    None where there is none, or several would do. Where chance decides more than one of them lets it, and what it leaves of
-    copies is a dropout's, all that fit in the function where it is seen are at work together. Beside them another mistake may explain all other calls.
+    None where there is none, or several would do. Where chance decides more than one of them lets
+    it, and what it leaves of copies is a dropout's, all that fit in the function where it is seen
+    are at work together. Beside them another mistake may explain all other calls.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
@@ -49,25 +56,36 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
     fitting = dict[tuple[frozenset[int], str], None]()
     for m in range(len(row.recording.mutants) if by_chance else 0):
         decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
-        if any(target_of(calls[i].call) in functions for i in decided) and all(row.silent(m, i) for i in plain):
+        if any(target_of(calls[i].call) in functions for i in decided) and all(
+            row.silent(m, i) for i in plain
+        ):
             fitting[decided, row.id(m)] = None
     alone = [(decided, name) for decided, name in fitting if by_chance <= decided]
     if alone:
         names = dict.fromkeys(name for _, name in alone)
         return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
-    numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
+    numbers = {
+        i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)
+    }
     names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
     drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
     return (numbers, [*names]) if names and drops else (frozenset(), [])
 
 
 def _drops(seen: Observed) -> bool:
-    """Return whether the ranges of the numbers over all copies are those of the reference's dropout, times one number.
+    """Return whether the ranges of the numbers over all copies are those of the reference's
+    dropout, times one number.
 
-    So they are at any rate, where a position sees one alone; of noise they are not, nor of other weights.
+    So they are at any rate, where a position sees one alone; of noise they are not, nor of other
+    weights.
     """
     expected, outputs = first_of(seen.expected), _outputs(seen)
-    if not _is_of_dropout(seen) or expected is None or not outputs or outputs[0].shape != expected.shape:
+    if (
+        not _is_of_dropout(seen)
+        or expected is None
+        or not outputs
+        or outputs[0].shape != expected.shape
+    ):
         return False
     return bool(_is_constant((outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])).any())
 
@@ -83,28 +101,44 @@ def _is_constant(numbers: Tensor) -> Tensor:
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
-def _is_wrong_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
+def _is_wrong_alike(
+    row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]
+) -> bool:
     functions = {target_of(calls[index].call) for index in by_chance}
     for index, each in calls.items():
         varies = row.recording.mutants[mutant].answers[index] is None
         if varies and index not in wrong and target_of(each.call) not in functions:
             continue
         right = not varies and row.silent(mutant, index)
-        if right is (index in wrong) or (index in by_chance and not varies and not is_of_copies(each.call)):
+        if right is (index in wrong) or (
+            index in by_chance and not varies and not is_of_copies(each.call)
+        ):
             return False
     return True
 
 
 def _is_of_dropout(comparison: Observed) -> bool:
-    """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
+    """Return whether dropout is due: of many copies, where the reference's answer is not always the
+    same.
+    """
     expected = first_of(comparison.expected)
-    return is_of_copies(comparison.call) and expected is not None and not torch.equal(expected[0], expected[1])
+    return (
+        is_of_copies(comparison.call)
+        and expected is not None
+        and not torch.equal(expected[0], expected[1])
+    )
 
 
 def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
-    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
+    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or
+    of many copies.
+    """
     found = {i for i, each in calls.items() if _varies(each)}
-    asked_of = {i: (e.call.runs, e.call.around, e.call.dtype, *e.call.given) for i, e in calls.items() if e.call.random}
+    asked_of = {
+        i: (e.call.runs, e.call.around, e.call.dtype, *e.call.given)
+        for i, e in calls.items()
+        if e.call.random
+    }
     drawn = ((i, calls[i], asked) for i, asked in asked_of.items())
     for (i, one, asked), (j, other, again) in combinations(drawn, 2):
         alike = len(asked) == len(again) and all(map(are_alike, asked, again))
@@ -120,11 +154,15 @@ def _varies(comparison: Observed) -> bool:
     if is_of_copies(comparison.call):
         return outputs[0].dim() > 1 and _are_apart([outputs[0][0]], [outputs[0][1]])
     count = len(outputs) // runs
-    return any(_are_apart(outputs[:count], outputs[run * count : (run + 1) * count]) for run in range(1, runs))
+    return any(
+        _are_apart(outputs[:count], outputs[run * count : (run + 1) * count])
+        for run in range(1, runs)
+    )
 
 
 def _outputs(comparison: Observed) -> list[Tensor]:
-    """Return the tensors of an answer; none if it raised, or if something else stands in the place of one.
+    """Return the tensors of an answer; none if it raised, or if something else stands in the place
+    of one.
 
     What only the attempt can read, such as its cache, is no such place.
     """
@@ -134,8 +172,14 @@ def _outputs(comparison: Observed) -> list[Tensor]:
 
 
 def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
-    pairs = [(a, b) for a, b in zip(some, others, strict=False) if a.shape == b.shape and a.is_floating_point()]
-    comparable = ((a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all()))
+    pairs = [
+        (a, b)
+        for a, b in zip(some, others, strict=False)
+        if a.shape == b.shape and a.is_floating_point()
+    ]
+    comparable = (
+        (a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all())
+    )
     return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
 
 
@@ -144,10 +188,19 @@ def are_alike(a: object, b: object) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor) and a.is_meta and b.is_meta:
         return a.shape == b.shape and a.dtype == b.dtype  # there are no numbers
     if isinstance(a, Tensor) or isinstance(b, Tensor):
-        return isinstance(a, Tensor) and isinstance(b, Tensor) and a.device == b.device and torch.equal(a, b)
+        return (
+            isinstance(a, Tensor)
+            and isinstance(b, Tensor)
+            and a.device == b.device
+            and torch.equal(a, b)
+        )
     if isinstance(a, Build) and isinstance(b, Build):
         one, two = (build.state or {} for build in (a, b))
         own = ("target", "args", "kwargs", "training", "attributes")
         same = all(getattr(a, name) == getattr(b, name) for name in own)
-        return same and one.keys() == two.keys() and all(are_alike(one[name], two[name]) for name in one)
+        return (
+            same
+            and one.keys() == two.keys()
+            and all(are_alike(one[name], two[name]) for name in one)
+        )
     return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b

@@ -1,1 +1,3 @@
-"""Grade one submission, and many: run hidden checks, make every verdict. The judge never imports student code."""
+"""Grade one submission, and many: run hidden checks, make every verdict. The judge never imports
+student code.
+"""

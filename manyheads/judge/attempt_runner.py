@@ -1,4 +1,6 @@
-"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the same exercise."""
+"""Ask one attempt, refuse replies that answer no call, and remember them for later attempts at the
+same exercise.
+"""
 
 from __future__ import annotations
 
@@ -27,31 +29,48 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, Question
 from ..submission import AttemptSource
 from ..submission.unwritten import is_beside_code
-from .known_names import builds_in, changeable_arguments, names_given, names_in, with_known_names, without_tensors
+from .known_names import (
+    builds_in,
+    changeable_arguments,
+    names_given,
+    names_in,
+    with_known_names,
+    without_tensors,
+)
 
 LIMIT = 64 * MIB  # of calls, replies and answers
-LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
+# a reply of more bytes is not remembered: one attempt's must not displace those of all others
+LARGE = MIB // 4
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
-SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
-BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
-MOST_ASKED_FOR_NAMES = 8  # processes of an attempt that only build a module: most attempts need none, a few need two
-CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
+# seconds: the least time for a call, below which a busy machine would decide the remaining checks
+SHORTEST = 0.5
+# for the calls of one batch, about a hundred times what they need; then each call is asked alone
+BATCH_SECONDS = 1.0
+# processes of an attempt that only build a module: most attempts need none, a few need two
+MOST_ASKED_FOR_NAMES = 8
+# after it (for example an index out of range) no call in that process works
+CUDA_IS_BROKEN = "CUDA error"
 
 
 @dataclass
 class Step:
-    """What a check made after certain replies: a call, or its outcome. None: no attempt has been here."""
+    """What a check made after certain replies: a call, or its outcome.
+
+    None: no attempt has been here.
+    """
 
     made: Call | CheckOutcome | None = None
     after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
 
 
 class Memory:
-    """What is remembered of earlier attempts at one exercise, with the same checks and inputs: equal work is done once.
+    """What is remembered of earlier attempts at one exercise, with the same checks and inputs:
+    equal work is done once.
 
-    Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are read once, the reference
-    answers a call once, and a check that got the same replies as before does what it did before: it makes the same next call,
-    or ends with the same outcome. Nothing depends on whose attempt it is.
+    Most attempts answer most calls with the same bytes. So a call is packed once, equal bytes are
+    read once, the reference answers a call once, and a check that got the same replies as before
+    does what it did before: it makes the same next call, or ends with the same outcome. Nothing
+    depends on whose attempt it is.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -62,17 +81,22 @@ class Memory:
         """Forget all of it. Between attempts only, for a step stands for the replies before it."""
         self.size = 0  # how many bytes are remembered
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
-        self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
+        # the same, by their ids, and those that a check has changed
+        self._read: dict[int, Reply] = {}
         self._first: dict[str, Step] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
         self._made: dict[int, Sequence[Call]] = {}  # of them, by the same ids
         self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
-        self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
-        self._names: dict[int, frozenset[str]] = {}  # of the reference's parameters, by the call's id
+        # of trusted code, with their changes, by the call's id
+        self.answers: dict[int, tuple[Reply, int]] = {}
+        # of the reference's parameters, by the call's id
+        self._names: dict[int, frozenset[str]] = {}
 
     def begin_attempt(self) -> None:
-        """Forget all if it has become too much: what right attempts have in common is soon met again."""
+        """Forget all if it has become too much: what right attempts have in common is soon met
+        again.
+        """
         if self.size > self._limit:
             self.forget()
 
@@ -87,7 +111,8 @@ class Memory:
     def note(self, step: Step, made: Call | CheckOutcome) -> Step:
         """Note what the check made at this step, and return the step.
 
-        Where the check itself broke, that is remembered by nobody: this machine may have had its part in it.
+        Where the check itself broke, that is remembered by nobody: this machine may have had its
+        part in it.
         """
         if isinstance(made, CheckOutcome) and made.fault:
             return Step(made)
@@ -95,13 +120,16 @@ class Memory:
         return step
 
     def hold(self, call: Call) -> Call:
-        """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
+        """Return the same call for all equal ones: what is sent for it and what trusted code
+        answers will be remembered.
+        """
         if id(call) in self._held:
             return call
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
         if digest not in self._calls:
-            own = wire.decode(data)  # a copy: what a check changes in place afterwards does not change it
+            # a copy: what a check changes in place afterwards does not change it
+            own = wire.decode(data)
             assert isinstance(own, Call)
             self._calls[digest] = self._held[id(own)] = own
             self.size += len(data)
@@ -122,7 +150,9 @@ class Memory:
         """Return the names of the reference's parameters in what the call builds."""
         call = self.hold(call)
         if id(call) not in self._names:
-            builds = [replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)]
+            builds = [
+                replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)
+            ]
             replies = [reference.execute(Call(build, only_build=True)) for build in builds]
             self._names[id(call)] = frozenset[str]().union(*map(names_in, replies))
         return self._names[id(call)]
@@ -144,9 +174,12 @@ class Memory:
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
             reply = read_reply(payload)
-            if not reply.stopped:  # such a one is no answer to a call, and sixty long messages in a few bytes each
+            # such a one is no answer to a call, and sixty long messages in a few bytes each
+            if not reply.stopped:
                 self._replies[digest] = self._read[id(reply)] = reply
-                self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
+                self.size += len(payload) + sys.getsizeof(
+                    reply.raised.message if reply.raised else ""
+                )
         return reply
 
 
@@ -169,7 +202,8 @@ class RememberingRunner(LocalRunner):
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """Return what the reply contains that no answer to this call can contain; empty if it is possible.
+    """Return what the reply contains that no answer to this call can contain; empty if it is
+    possible.
 
     The parser has checked its form; its content is the attempt's claim.
     """
@@ -179,18 +213,31 @@ def validate_reply(call: Call, reply: Reply) -> str:
     unloaded = zip((facts.unloaded for facts in reply.modules), states, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
-    def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
+    # an exception may have come before some of them
+    def differs(parts: Sequence[object], due: int) -> bool:
         return len(parts) > due or (reply.raised is None and len(parts) != due)
 
     wrong = {
-        "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
-        "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
+        "it has another number of outputs than the call asks for": differs(
+            reply.outputs, call.outputs
+        ),
+        "it describes a part that is opaque, or parts that were not asked": not all(
+            map(_is_of, reply.outputs, leaves)
+        ),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
-        "it names weights that were not given": any(not given.issuperset(names) for names, given in unloaded),
-        "it reports on attributes that were not requested": any(told != {*each.report} for told, each in attributes),
-        "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
-        "it reports on operations that were not watched": call.watch != (reply.operations is not None),
-        "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
+        "it names weights that were not given": any(
+            not given.issuperset(names) for names, given in unloaded
+        ),
+        "it reports on attributes that were not requested": any(
+            told != {*each.report} for told, each in attributes
+        ),
+        "it reports on parts of a file, which only loading it runs": bool(
+            reply.stopped or reply.parts
+        ),
+        "it reports on operations that were not watched": call.watch
+        != (reply.operations is not None),
+        "it gives gradients that were not requested": bool(reply.gradients)
+        and call.cotangent is None,
         "it names arguments that were not given": bool(reply.mutated)
         and not changeable_arguments(call).issuperset(reply.mutated),
     }
@@ -198,7 +245,9 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
 
 def _is_of(output: Output, form: Form) -> bool:
-    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
+    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit
+    has no numbers.
+    """
     is_misfit = read_misfit(output.kind) is not None
     if is_misfit or output.kind == OPAQUE:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
@@ -213,7 +262,9 @@ def _cause(reply: Reply) -> object:
 
 @dataclass(eq=False)
 class AttemptRunner:
-    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time limit, records all calls."""
+    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time
+    limit, records all calls.
+    """
 
     box: Box
     source: AttemptSource
@@ -223,21 +274,30 @@ class AttemptRunner:
     memory: Memory = field(default_factory=Memory)  # of earlier attempts at this exercise
     check: str = ""  # the id of the check that calls `execute`
     transcript: list[Exchange] = field(default_factory=list)
-    ended: dict[str, Call] = field(default_factory=dict)  # by the id of a check, the call that ended the process
+    # by the id of a check, the call that ended the process
+    ended: dict[str, Call] = field(default_factory=dict)
     stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-    in_single: set[int] = field(default_factory=set)  # ids of calls answered in float32, though any dtype would do
-    in_both: set[object] = field(default_factory=set)  # causes of what it raised in float64 and in float32
-    # Given if inputs are hidden: then replies keep no names that these may have chosen (`known_names`).
+    # ids of calls answered in float32, though any dtype would do
+    in_single: set[int] = field(default_factory=set)
+    # causes of what it raised in float64 and in float32
+    in_both: set[object] = field(default_factory=set)
+    # Given if inputs are hidden: then replies keep no names that these may have chosen
+    # (`known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended
-    _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)  # replies by the call's id and their dtype
+    # replies by the call's id and their dtype
+    _ahead: dict[int, dict[str, Reply]] = field(default_factory=dict)
     _one_by_one: bool = False  # whether calls are no longer sent in batches
     _spent: Spent = field(default_factory=Spent)
-    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)  # without any other call, by the call's id
+    # without any other call, by the call's id
+    _named_alone: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def load(self) -> Raised | None:
-        """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
+        """Import the attempt in a fresh process.
+
+        Returns its exception, if it raised one. Raises AttemptEnded.
+        """
         self.close()
         if self._ends:
             self._connection = start_again(self.box, self.limits, self._spent)
@@ -256,7 +316,9 @@ class AttemptRunner:
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
-        """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
+        """As `load`, but in a process that another text has been loaded into: for a first look,
+        never for a verdict.
+        """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
 
@@ -266,20 +328,28 @@ class AttemptRunner:
         return connection
 
     def execute(self, call: Call) -> Reply:
-        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
+        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in
+        float32.
+        """
         return self._final_reply(Question(self.check, call), self._ahead.pop(id(call), {}))
 
     def ask_ahead(self, calls: Sequence[Call]) -> None:
-        """Put these calls in one message. `execute` gives the replies; a call of which none came is asked alone."""
+        """Put these calls in one message.
+
+        `execute` gives the replies; a call of which none came is asked alone.
+        """
         self._ahead = dict(zip(map(id, calls), self._replies(calls), strict=True))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
-        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch decides no verdict.
+        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch
+        decides no verdict.
         """
         answers: list[Reply | AttemptEnded] = []
-        for question, known in zip(questions, self._replies([each.call for each in questions]), strict=True):
+        for question, known in zip(
+            questions, self._replies([each.call for each in questions]), strict=True
+        ):
             try:
                 answers.append(self._final_reply(question, known))
             except AttemptEnded as ended:
@@ -287,24 +357,38 @@ class AttemptRunner:
         return answers
 
     def _replies(self, calls: Sequence[Call]) -> list[dict[str, Reply]]:
-        """Return the replies to each call by their dtype, as far as they come in a batch: of one that raised in float32, too."""
+        """Return the replies to each call by their dtype, as far as they come in a batch: of one
+        that raised in float32, too.
+        """
         replies = self._ask_batch(calls, self.dtype)
-        known = [{c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)]
-        doubtful = [i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)]
-        for i, reply in zip(doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True):
+        known = [
+            {c.dtype or self.dtype: r} if r else {} for c, r in zip(calls, replies, strict=True)
+        ]
+        doubtful = [
+            i for i, reply in enumerate(replies) if reply and self._is_doubtful(calls[i], reply)
+        ]
+        for i, reply in zip(
+            doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True
+        ):
             known[i] |= {"float32": reply} if reply else {}
         return known
 
     def _final_reply(self, question: Question, known: Mapping[str, Reply]) -> Reply:
-        """Choose and record the reply. known: the replies by their dtype that need not be asked for."""
+        """Choose and record the reply.
+
+        known: the replies by their dtype that need not be asked for.
+        """
         call, ends = question.call, self._ends
         dtype = call.dtype or self.dtype
         try:
             reply = known.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
-                is_late = ended.end is End.TIMEOUT  # a later call has less time: it may be the first one's fault
-                self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
+                # a later call has less time: it may be the first one's fault
+                is_late = ended.end is End.TIMEOUT
+                self.ended[question.check] = (
+                    next(iter(self.ended.values()), call) if is_late else call
+                )
             raise
         if self._is_doubtful(call, reply):
             in_single = known.get("float32") or self._execute_as(call, "float32")
@@ -322,7 +406,12 @@ class AttemptRunner:
 
     def _is_doubtful(self, call: Call, reply: Reply) -> bool:
         """Return whether it raised in float64, and may answer in float32."""
-        if call.dtype or self.dtype != "float64" or reply.raised is None or is_refusal(reply.raised):
+        if (
+            call.dtype
+            or self.dtype != "float64"
+            or reply.raised is None
+            or is_refusal(reply.raised)
+        ):
             return False
         return _cause(reply) not in self.in_both
 
@@ -338,14 +427,21 @@ class AttemptRunner:
         return with_known_names(reply, known)
 
     def _names_alone(self, call: Call) -> frozenset[str]:
-        """Return the names that the attempt gives what it builds in a process that has met no other call, and no tensor."""
+        """Return the names that the attempt gives what it builds in a process that has met no other
+        call, and no tensor.
+        """
         only_built = without_tensors(call)
         if only_built is None:
             return frozenset()
         only_built = self.memory.hold(only_built)
-        if id(only_built) not in self._named_alone and len(self._named_alone) < MOST_ASKED_FOR_NAMES:
+        if (
+            id(only_built) not in self._named_alone
+            and len(self._named_alone) < MOST_ASKED_FOR_NAMES
+        ):
             self.close()  # a box runs one process at a time
-            alone = AttemptRunner(self.box, self.source, self.limits, self.device, self.dtype, self.memory)
+            alone = AttemptRunner(
+                self.box, self.source, self.limits, self.device, self.dtype, self.memory
+            )
             alone._spent = self._spent
             reply = Reply()
             with closing(alone), suppress(AttemptEnded):
@@ -359,12 +455,18 @@ class AttemptRunner:
             connection.close()
 
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
-        """Return a reply to each call in one batch. If that fails: None for each, and the process has been ended."""
+        """Return a reply to each call in one batch.
+
+        If that fails: None for each, and the process has been ended.
+        """
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent, patience = self._spent.seconds, min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left))
+        spent, patience = (
+            self._spent.seconds,
+            min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left)),
+        )
         try:
             packed = [self.memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self.memory.read, patience)
@@ -384,8 +486,14 @@ class AttemptRunner:
         if problem := validate_reply(call, reply):
             self.close()
             self._ends += 1
-            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}.")
-        if self.device != "cpu" and reply.raised is not None and CUDA_IS_BROKEN in reply.raised.message:
+            raise AttemptEnded(
+                End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}."
+            )
+        if (
+            self.device != "cpu"
+            and reply.raised is not None
+            and CUDA_IS_BROKEN in reply.raised.message
+        ):
             self.close()  # else every later check would fail like this one
             self._ends += 1
         return reply
@@ -401,7 +509,9 @@ class AttemptRunner:
             whole = f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
         per_call = self.limits.seconds_per_call
-        return float(min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)))
+        return float(
+            min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
+        )
 
     def _ask(self, message: Load | Call) -> Reply:
         allowed, connection = self._allowed(), self._connection
@@ -414,9 +524,14 @@ class AttemptRunner:
             raise
 
     def _read(self, reply: Reply) -> Reply:
-        """Return the reply with what the text says of it: a NotImplementedError may stand in a function that is written."""
+        """Return the reply with what the text says of it: a NotImplementedError may stand in a
+        function that is written.
+        """
         reply = within_file(reply, self.source.source.count("\n") + 1)
         raised = reply.raised
         if raised is None or raised.type != "NotImplementedError" or not raised.line:
             return reply
-        return replace(reply, raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)))
+        return replace(
+            reply,
+            raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)),
+        )

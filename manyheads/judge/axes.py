@@ -1,4 +1,6 @@
-"""The sizes in what is said of a call: their names, as (B, T, C) for (2, 5, 12), and which of them are withheld."""
+"""The sizes in what is said of a call: their names, as (B, T, C) for (2, 5, 12), and which of them
+are withheld.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ from ..course.shapes import Axis, Parameter, Signature
 
 Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
-_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")  # which are no sizes
+# which are no sizes
+_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
 ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
 _FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
 ANOTHER_MULTIPLE = "another multiple of"
 NEAR = 0.006  # of a factor that is written with three digits
-_MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
+# than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a
+# message
+_MORE_AXES = 2
 MOST_SIZES = 12  # of a call, of which factors are made
 _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 
@@ -34,7 +39,8 @@ _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 class Axes:
     """The size of each named axis.
 
-    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may be packed.
+    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may
+        be packed.
     """
 
     sizes: Mapping[str, int]
@@ -42,25 +48,40 @@ class Axes:
     packed: frozenset[str] = frozenset()
 
     def name(self, size: int, other: Axes | None = None, twin: int = 0) -> str:
-        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name.
+        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number
+        if it has no name.
 
-        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it is B only if it is one.
+        twin: the size in the same place of a call with other axes. By chance 2 is B here; there it
+            is B only if it is one.
         """
         for named in (list(self.sizes.items()), self.packings, self.joined):
-            found = [n for n, own in named if own == size > 1 and (other is None or other.size(n) == twin)]
+            found = [
+                n
+                for n, own in named
+                if own == size > 1 and (other is None or other.size(n) == twin)
+            ]
             if found:
                 return found[0] if len(found) == 1 else str(size)
         return str(size)
 
-    def shape(self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()) -> str:
-        """Return (B, T, C) for (2, 5, 12). twin: the shape in the same place of a call with other axes."""
+    def shape(
+        self, shape: Sequence[int], other: Axes | None = None, twin: Sequence[int] = ()
+    ) -> str:
+        """Return (B, T, C) for (2, 5, 12).
+
+        twin: the shape in the same place of a call with other axes.
+        """
         is_alike = other is not None and len(twin) == len(shape)
-        named = map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+        named = (
+            map(self.name, shape, [other] * len(shape), twin) if is_alike else map(self.name, shape)
+        )
         return f"({', '.join(named)})"
 
     def size(self, name: str) -> int:
         """Return the size of an axis, or of a product, by its name."""
-        return math.prod(int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·"))
+        return math.prod(
+            int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·")
+        )
 
     @property
     def packings(self) -> list[tuple[str, int]]:
@@ -78,16 +99,26 @@ _HEADS = ("B", "nh", "T", "hd")
 
 
 def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
-    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes; "" where none is.
+    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes;
+    "" where none is.
 
-    A number may be a size by chance: in calls of other sizes the same axis has to stand in its place.
+    A number may be a size by chance: in calls of other sizes the same axis has to stand in its
+    place.
     """
-    (axes, first), *others = ((a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls)
-    others = [(a, told) for a, told in others if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()]
+    (axes, first), *others = (
+        (a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls
+    )
+    others = [
+        (a, told)
+        for a, told in others
+        if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()
+    ]
     named = dict[str, None]()
     for place, size in enumerate(first if any(a.sizes != axes.sizes for a, _ in others) else ()):
         name = axes.name(size)
-        if name != str(size) and all(other.size(name) == numbers[place] for other, numbers in others):
+        if name != str(size) and all(
+            other.size(name) == numbers[place] for other, numbers in others
+        ):
             named[f"{size} is {name}"] = None
     return f"Here {', '.join(named)}" if named else ""
 
@@ -99,9 +130,11 @@ def axes_of(
     others: Signatures,
     parts: Mapping[Path, Sequence[int]] | None = None,
 ) -> Axes | None:
-    """Return the axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call.
+    """Return the axes of a recorded call that returned a tensor of this shape; None if the
+    signature does not fit the call.
 
-    parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
+    parts: where it returned several, the shape of each. Of a call with several steps, what is said
+        is of the first.
     """
     rows = [*_rows(signature.call, call.args, call.kwargs, others)]
     if signature.build is not None:
@@ -110,20 +143,31 @@ def axes_of(
         rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, others), *rows]
     if signature.form is None:
         rows.append(_Row(signature.returns, returned))
-    rows += [_Row(shape, parts[path]) for path, shape in signature.shapes if parts is not None and path in parts]
+    rows += [
+        _Row(shape, parts[path])
+        for path, shape in signature.shapes
+        if parts is not None and path in parts
+    ]
     sizes = _solved(rows)
     if sizes is None:
         return None
     tensors = (row.axes for row in rows if not row.is_number or len(row.axes[0].factors) > 1)
     beside = [[f for axis in axes for f in axis.factors if isinstance(f, str)] for axes in tensors]
-    neighbours = frozenset(pair for names in beside for pair in pairwise(names) if pair[0] != pair[1])
+    neighbours = frozenset(
+        pair for names in beside for pair in pairwise(names) if pair[0] != pair[1]
+    )
     has_weights = any(isinstance(value, Build | StandIn) for value in call.given)
-    return Axes(sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights))
+    return Axes(
+        sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights)
+    )
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Axes that are side by side, and their sizes: an equation for each. None: what is given is of another kind."""
+    """Axes that are side by side, and their sizes: an equation for each.
+
+    None: what is given is of another kind.
+    """
 
     axes: Sequence[Axis]
     sizes: Sequence[int] | None
@@ -131,7 +175,10 @@ class _Row:
 
 
 def _rows(
-    parameters: Sequence[Parameter], args: Sequence[object], by_name: Mapping[str, object], others: Signatures
+    parameters: Sequence[Parameter],
+    args: Sequence[object],
+    by_name: Mapping[str, object],
+    others: Signatures,
 ) -> Iterator[_Row]:
     given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
     for parameter in parameters:
@@ -158,7 +205,9 @@ def _number(axis: Axis, value: object) -> _Row:
 
 
 def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
-    """Return the size of each axis, one unknown after the other; None where nothing fits, or some stay unknown."""
+    """Return the size of each axis, one unknown after the other; None where nothing fits, or some
+    stay unknown.
+    """
     if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
         return None
     equations = [pair for row in rows for pair in zip(row.axes, row.sizes or (), strict=True)]
@@ -179,26 +228,34 @@ def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
-    return math.prod(sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors)
+    return math.prod(
+        sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors
+    )
 
 
 def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
-    """Return the evidence of a failed check without sizes and numbers that the attempt may have chosen as a message.
+    """Return the evidence of a failed check without sizes and numbers that the attempt may have
+    chosen as a message.
 
-    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that repeats "(3, 7, 12345)" carries
-    digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, if it is no
-    larger than their sizes, or if it is a product of two of them. Any other is "another size"; and where an attempt returns
-    one, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
-    is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root;
-    else it is "another multiple of". A student's own machine has no hidden inputs: `course check` shows every number.
+    An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that
+    repeats "(3, 7, 12345)" carries digits of those inputs out. So a size is told as a number only
+    if the call or the expected shape contains it, if it is no larger than their sizes, or if it is
+    a product of two of them. Any other is "another size"; and where an attempt returns one, no
+    larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45
+    times") is told where it is one that a mistake makes: a power of ten or two, a quotient of small
+    numbers, or one of the call's sizes, or of its root; else it is "another multiple of". A
+    student's own machine has no hidden inputs: `course check` shows every number.
 
-    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states as right.
+    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states
+        as right.
     """
     calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
     known = {size for shape in calls for size in shape} | set(expected)
     most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
     sizes = sorted(size for size in known if 1 < size < 1 << 20)
-    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * a for n in _SMALL for a in sizes}
+    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
+        n * a for n in _SMALL for a in sizes
+    }
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
     chosen = {size for shape in returned for size in shape if size > most}
     strange = bool(chosen - products)
@@ -212,7 +269,11 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
     def shape(match: re.Match[str]) -> str:
         sizes = match[2].split(", ")
-        return match[0] if len(sizes) <= axes or not too_many else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+        return (
+            match[0]
+            if len(sizes) <= axes or not too_many
+            else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+        )
 
     factors = _factors(sizes)
 
@@ -225,7 +286,10 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
 
 def _factors(sizes: Sequence[int]) -> set[float]:
-    """Return the factors that mistakes make of these sizes. They are few, so that a chosen one carries a few bits at most."""
+    """Return the factors that mistakes make of these sizes.
+
+    They are few, so that a chosen one carries a few bits at most.
+    """
     sizes = [1, *sizes][:MOST_SIZES]
     quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
     roots = {math.sqrt(a / b) for a in sizes for b in sizes}
@@ -253,7 +317,9 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
     yield from (output.shape for output in reply.outputs if output.shape is not None)
-    yield from (tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None)
+    yield from (
+        tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None
+    )
     for facts in reply.modules:
         for entries in (facts.parameters, facts.buffers, facts.plain):
             yield from (entry.shape for entry in entries.values())

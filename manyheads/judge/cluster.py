@@ -1,7 +1,9 @@
-"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate process.
+"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate
+process.
 
-Before any work is sent, every worker shows that it sees the same course and engine, and proves its box. No student code runs in
-a worker: it reads files as data. It may be lost at any moment: dask then gives its submission to another.
+Before any work is sent, every worker shows that it sees the same course and engine, and proves its
+box. No student code runs in a worker: it reads files as data. It may be lost at any moment: dask
+then gives its submission to another.
 """
 
 from __future__ import annotations
@@ -29,11 +31,16 @@ try:
     import distributed
     from distributed.utils import sync
 except ImportError:
-    raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
+    raise CourseFault(
+        "--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'"
+    ) from None
 
-RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # the dask resource that a worker needs for each
+# the dask resource that a worker needs for each
+RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
-AHEAD = 4  # submissions sent to each worker: few, because dask gives up on one when four workers with it are lost
+# submissions sent to each worker: few, because dask gives up on one when four workers with it are
+# lost
+AHEAD = 4
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
 POLL_SECONDS = 1.0  # between two looks at the list of workers
 GOES_ON = "run the same command again, which goes on from there"
@@ -44,12 +51,17 @@ class RunSetup:
     """What the workers of one run need to grade."""
 
     plan: GradePlan
-    key: str  # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
+    # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
+    key: str
     limit_kib: int  # the largest file that is read
 
 
-def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only) -> Iterator[Graded]:
-    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+def grade_on(
+    address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only
+) -> Iterator[Graded]:
+    """Yield results as they come.
+
+    only: ids of exercises, by submission; all of those that are not in it.
 
     Raises CourseFault if there is no cluster or a worker cannot judge.
     """
@@ -61,7 +73,10 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], o
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
         workers.prepare(setup)
-        calls = (partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ()))) for s in submissions)
+        calls = (
+            partial(grade_here, setup, s, files_key(s, limit), tuple(only.get(s, ())))
+            for s in submissions
+        )
         yield from workers.results(calls)
     finally:
         with suppress(OSError):
@@ -71,8 +86,12 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission], o
 class _Workers:
     def __init__(self, client: distributed.Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
-        self._gone = f"the dask scheduler at {address} is gone. Next: start it again, with workers, and {GOES_ON}"
-        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()  # how many, when; when there was one
+        self._gone = (
+            f"the dask scheduler at {address} is gone. Next: start it again, with workers, "
+            f"and {GOES_ON}"
+        )
+        # how many, when; when there was one
+        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()
 
     def prepare(self, setup: RunSetup) -> None:
         """Have every worker prove its box. Raises CourseFault if one cannot."""
@@ -101,18 +120,24 @@ class _Workers:
             room = self._room() - len(pending)
             try:
                 for call in islice(waiting, max(0, room)):
-                    pending.add(self._client.submit(call, pure=False, resources={self._resource: 1}))
+                    pending.add(
+                        self._client.submit(call, pure=False, resources={self._resource: 1})
+                    )
                 if not pending:
                     return
                 with self._client.as_current():
-                    task = next(iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
+                    task = next(
+                        iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done)
+                    )
                 error = task.exception(POLL_SECONDS)
                 # With a limit, for a result that is on its way when the scheduler ends never comes.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
             except Exception as broken:
-                if self._client.status == "closed" or isinstance(broken, OSError | distributed.CancelledError):
+                if self._client.status == "closed" or isinstance(
+                    broken, OSError | distributed.CancelledError
+                ):
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, distributed.KilledWorker):
@@ -124,7 +149,10 @@ class _Workers:
             yield from results
 
     def _room(self) -> int:
-        """Return how many submissions the workers should have now. Raises WorkerLost if there has been none for long."""
+        """Return how many submissions the workers should have now.
+
+        Raises WorkerLost if there has been none for long.
+        """
         if self._client.status == "closed":
             raise WorkerLost(self._gone)
         now = time.monotonic()
@@ -133,33 +161,47 @@ class _Workers:
         if self._count:
             self._seen = now
         elif now - self._seen > PATIENCE_SECONDS:
-            raise WorkerLost(f"no worker is left at {self._address}. Next: start some, and {GOES_ON}")
+            raise WorkerLost(
+                f"no worker is left at {self._address}. Next: start some, and {GOES_ON}"
+            )
         return max(1, AHEAD * self._count)
 
     def _addresses(self) -> list[str]:
         workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
-        return [address for address, worker in workers.items() if worker["resources"].get(self._resource, 0) >= 1]
+        return [
+            address
+            for address, worker in workers.items()
+            if worker["resources"].get(self._resource, 0) >= 1
+        ]
 
 
 def _connect(address: str) -> distributed.Client:
-    for log in "distributed", "tornado.application", "asyncio":  # errors are reported by our own messages
+    # errors are reported by our own messages
+    for log in "distributed", "tornado.application", "asyncio":
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
         said = f"no dask scheduler answers at {address} ({reason})"
-        raise CourseFault(f"{said}. Next: dask scheduler, then --cluster with the address that it prints") from None
+        raise CourseFault(
+            f"{said}. Next: dask scheduler, then --cluster with the address that it prints"
+        ) from None
 
 
 async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
-    """Have this worker, given by dask because of its name, start a judge and wait until it can grade."""
+    """Have this worker, given by dask because of its name, start a judge and wait until it can
+    grade.
+    """
     keeper = await _keeper_of(dask_worker)
     await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
 
 
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
-    """Grade a submission in this worker. key: the hash of its files on the machine that runs `course grade`."""
+    """Grade a submission in this worker.
+
+    key: the hash of its files on the machine that runs `course grade`.
+    """
     worker = distributed.get_worker()
     keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)
     return keeper.grade(setup, submission, key, only)
@@ -175,7 +217,8 @@ async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
 class JudgeKeeper(distributed.WorkerPlugin):
     """The judge of a worker. It ends when the worker begins to close.
 
-    The worker would wait half a minute for the submission that it grades, though its result could reach nobody any more.
+    The worker would wait half a minute for the submission that it grades, though its result could
+    reach nobody any more.
     """
 
     name = "manyheads-judge"
@@ -186,21 +229,38 @@ class JudgeKeeper(distributed.WorkerPlugin):
         self._judge: SteadyJudge | None = None
 
     def prepare(self, setup: RunSetup) -> None:
-        """Have a judge for this setup that can grade. Raises CourseFault, or Reschedule if the worker ends."""
+        """Have a judge for this setup that can grade.
+
+        Raises CourseFault, or Reschedule if the worker ends.
+        """
         with self._judge_for(setup):
             pass
 
-    def grade(self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
-        """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
+    def grade(
+        self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()
+    ) -> Graded:
+        """Grade a submission.
+
+        Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another.
+        """
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) == key:
                 return judge.grade(submission, only)
-            said = f"the files in {submission.folder} differ from those on the machine that runs course grade"
-            following = "share that folder with every worker; or the same command again, if it has just been changed"
+            said = (
+                f"the files in {submission.folder} differ from those on the machine that runs "
+                "course grade"
+            )
+            following = (
+                "share that folder with every worker; or the same command again, if it has "
+                "just been changed"
+            )
             raise CourseFault(f"{said}. Next: {following}")
 
     def teardown(self, worker: distributed.Worker) -> None:
-        """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
+        """End every judge of this process, also one that is only starting.
+
+        Another thread may hold the lock.
+        """
         self._is_ending = True
         if self._judge is not None:
             self._judge.close()
@@ -210,11 +270,16 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
     @contextmanager
     def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
-        """Hold a judge that is ready: the current one, where it is for this setup, or a new one. A fault names this machine."""
+        """Hold a judge that is ready: the current one, where it is for this setup, or a new one.
+
+        A fault names this machine.
+        """
         try:
             with self._lock:
                 if self._is_ending:
-                    raise WorkerLost("this worker has been told to end. Next: run the same command again")
+                    raise WorkerLost(
+                        "this worker has been told to end. Next: run the same command again"
+                    )
                 if self._judge is None or self._setup != setup:
                     if self._judge is not None:
                         self._judge.close()
@@ -231,15 +296,25 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
 
 def _check(setup: RunSetup) -> None:
-    """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
+    """Raise CourseFault if this worker would grade differently from the machine that runs
+    `course grade`.
+    """
     if multiprocessing.current_process().daemon:
-        raise CourseFault("it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny")
+        raise CourseFault(
+            "it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny"
+        )
     try:
         course = load_course(setup.plan.course)
     except CourseError:
         where = f"there is no course in {setup.plan.course}"
         raise CourseFault(f"{where}. Next: share that folder with every worker") from None
     if Keys(course, setup.plan).of_course() != setup.key:
-        said = "the course, the grader or the package versions differ from those of the machine that runs course grade"
-        following = "install the same engine and constraints.txt on both (make setup), and share the course's folder"
+        said = (
+            "the course, the grader or the package versions differ from those of the machine "
+            "that runs course grade"
+        )
+        following = (
+            "install the same engine and constraints.txt on both (make setup), and share the "
+            "course's folder"
+        )
         raise CourseFault(f"{said}. Next: {following}")

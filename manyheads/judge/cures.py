@@ -1,8 +1,9 @@
-"""The usual cure of an exception, and what is said of the parts of a file that did not run to their end because of one.
+"""The usual cure of an exception, and what is said of the parts of a file that did not run to their
+end because of one.
 
-Most cures are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the text, which is read and never
-run. An attempt chooses its exceptions: a pattern meets a bounded text, and a word of a message is repeated only where the line
-has it.
+Most cures are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the
+text, which is read and never run. An attempt chooses its exceptions: a pattern meets a bounded
+text, and a word of a message is repeated only where the line has it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,19 @@ from ..submission.source_text import (
 from ..submission.standing import texts_of_cells
 from ..submission.unwritten import has_no_content
 
-LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
+# characters that are looked at, of a name and so on
+LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
-_LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
-_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
-_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_LACKS = re.compile(
+    rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}"
+)
+# names that differ in these alone are meant to differ
+_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")
+_OWNERS: dict[str, object] = {
+    "torch": torch,
+    "torch.nn": torch.nn,
+    "torch.nn.functional": torch.nn.functional,
+}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 _SHOWN = 3  # of the parts that did not run to their end
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
@@ -53,7 +62,11 @@ _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 def table() -> dict[re.Pattern[str], str]:
     """Return the cure of each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
-    return {re.compile(each): said.strip() for *patterns, said in map(str.splitlines, rows) for each in patterns}
+    return {
+        re.compile(each): said.strip()
+        for *patterns, said in map(str.splitlines, rows)
+        for each in patterns
+    }
 
 
 def cure(source: str, raised: Raised) -> str:
@@ -73,7 +86,9 @@ def cure(source: str, raised: Raised) -> str:
 
 
 def _by_type(source: str, file: _File, type_: str, message: str) -> str:
-    """Return what the file's text says about an exception of this type, "" where it says nothing."""
+    """Return what the file's text says about an exception of this type, "" where it says
+    nothing.
+    """
     if type_ in TEXT_ERRORS:
         return said_of_newer_syntax(source)
     if type_ == "UnboundLocalError":
@@ -84,23 +99,36 @@ def _by_type(source: str, file: _File, type_: str, message: str) -> str:
         return _in_the_loop(file)
     if type_ not in ("TypeError", "AttributeError"):
         return ""
-    said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    said = (
+        _without_return(file) or _not_given(file)
+        if "NoneType" in message
+        else _not_called(file, message)
+    )
     return said or _init_has_another_name(file, message)
 
 
 def explain_text(source: AttemptSource, raised: Raised) -> str:
-    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a judge may show.
+    """Return `explain`'s sentence, with Python's words about a text that it cannot read: those a
+    judge may show.
 
     An attempt that raises a SyntaxError of its own chooses its words, and none of them is shown.
     """
     said = ""
     if raised.type in TEXT_ERRORS:
-        said = sanitize(pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0))
-    return joined(explain(raised), said and f"Python says: {said}".removesuffix(".")) if said else explain(raised)
+        said = sanitize(
+            pythons_words(_cell_around(source, raised.line or raised.part or 1), raised.line or 0)
+        )
+    return (
+        joined(explain(raised), said and f"Python says: {said}".removesuffix("."))
+        if said
+        else explain(raised)
+    )
 
 
 def _cell_around(source: AttemptSource, line: int) -> str:
-    """Return the text of the cell in which a line stands, below as many blank lines as stand above it; of a script all of it."""
+    """Return the text of the cell in which a line stands, below as many blank lines as stand above
+    it; of a script all of it.
+    """
     if not source.cells:
         return source.source
     first, text = [cell for cell in texts_of_cells(source) if cell[0] <= line][-1]
@@ -111,7 +139,9 @@ class _File:
     def __init__(self, source: str, line: int) -> None:
         self.source, self.line, self.nodes = source, line, nodes_of(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
-        self.functions = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST]
+        self.functions = [
+            n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST
+        ]
         lines, parts = lines_of(source), statements_of(source)
         first = next((part.lineno for part in parts if self.covers(part)), line)
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
@@ -120,17 +150,31 @@ class _File:
 
     @cached_property
     def selfless(self) -> set[str]:
-        inner = {id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body}
-        methods = [(n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner]
-        return {n.name for n, me in methods if not n.decorator_list and [arg.arg for arg in me] != ["self"]}
+        inner = {
+            id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body
+        }
+        methods = [
+            (n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner
+        ]
+        return {
+            n.name
+            for n, me in methods
+            if not n.decorator_list and [arg.arg for arg in me] != ["self"]
+        }
 
     @cached_property
     def imported(self) -> set[str]:
-        return {(n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)}
+        return {
+            (n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)
+        }
 
     @cached_property
     def defined(self) -> set[str]:
-        own = {getattr(n, "arg", getattr(n, "name", "")) for n in self.nodes if isinstance(n, (ast.arg, *DEFINITIONS))}
+        own = {
+            getattr(n, "arg", getattr(n, "name", ""))
+            for n in self.nodes
+            if isinstance(n, (ast.arg, *DEFINITIONS))
+        }
         return self.imported | _names(self.nodes, ast.Store) | own
 
     @cached_property
@@ -151,43 +195,74 @@ def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) ->
 
 
 def _not_in_this_python(file: _File, message: str) -> str:
-    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if there is anything."""
+    """Return that a module of Python's own lacks a name, which may be newer; what is nearly it, if
+    there is anything.
+    """
     found = re.match(rf"cannot import name {_NAME} from '([\w.]{{1,{LONGEST}}})'", message)
-    module = sys.modules.get(found[2]) if found and found[2].partition(".")[0] in sys.stdlib_module_names else None
+    module = (
+        sys.modules.get(found[2])
+        if found and found[2].partition(".")[0] in sys.stdlib_module_names
+        else None
+    )
     if found is None or module is None or hasattr(module, found[1]) or found[1] not in file.code:
         return ""
     if near := get_close_matches(found[1], dir(module), 1, 0.75):
         return f"Did you mean {near[0]}, where it says {found[1]}?"
-    return f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do without it."
+    return (
+        f"Attempts are run with Python {PYTHON} here, whose {found[2]} has no {found[1]}: do "
+        "without it."
+    )
 
 
 def _unbound(file: _File, message: str) -> str:
     found = re.match(rf"cannot access local variable {_NAME} where", message)
     own = [n for n in file.inside if found and isinstance(n, ast.Name) and n.id == found[1]]
     lines = sorted(node.lineno for node in own if isinstance(node.ctx, ast.Store))
-    if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
+    if (
+        not found
+        or not lines
+        or not any(map(file.covers, own))
+        or any(isinstance(n.ctx, ast.Del) for n in own)
+    ):
         return ""
     name, above = found[1], [line for line in lines if line < file.line]
     if above:
         return _bound_on_another_way(file, name, above[-1])
     own_names = {getattr(part, "name", "") for part in statements_of(file.source)}
     if name in own_names | file.imported | {*dir(builtins)}:
-        return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
-    return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
+        return (
+            f"A value, written on line {lines[0]}, takes the name of {name}: give the value "
+            "another."
+        )
+    return (
+        f"Its first value is written on line {lines[0]}: is a line missing above, or another "
+        "name meant?"
+    )
 
 
 def _bound_on_another_way(file: _File, name: str, line: int) -> str:
-    holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)]
+    holds = [
+        n
+        for n in file.inside
+        if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)
+    ]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
-            return f"`{name}` is bound in another branch, written on line {line}: on this way it needs a value, too."
+            return (
+                f"`{name}` is bound in another branch, written on line {line}: on this way it "
+                "needs a value, too."
+            )
         case [*_, ast.For() | ast.While()]:
-            return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
+            return (
+                f"`{name}` is bound in a loop that did not run, written on line {line}: bind "
+                "it before the loop."
+            )
     return ""
 
 
 def _exchanged(file: _File) -> str:
-    """Return which call of the function around the line gives the function's arguments in another order.
+    """Return which call of the function around the line gives the function's arguments in another
+    order.
 
     Nothing else tells that it is meant: `f(mask, scores)` of `def f(scores, mask)`.
     """
@@ -197,55 +272,85 @@ def _exchanged(file: _File) -> str:
         for call in (node for node in file.nodes if isinstance(node, ast.Call)):
             given = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
             is_of_it = isinstance(call.func, ast.Name) and call.func.id == function.name
-            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(due[: len(given)])
+            are_exchanged = given != due[: len(given)] and sorted(given) == sorted(
+                due[: len(given)]
+            )
             if is_of_it and len(given) == len(call.args) and are_exchanged:
                 written, right = (f"{function.name}({', '.join(names)})" for names in (given, due))
                 if len(right) <= 2 * LONGEST:
-                    return f"`{written}`, written on line {call.lineno}, exchanges the arguments of {right}."
+                    return (
+                        f"`{written}`, written on line {call.lineno}, exchanges the arguments "
+                        f"of {right}."
+                    )
     return ""
 
 
 def _forward_has_another_name(file: _File, message: str) -> str:
-    """Return which method of the module's class is meant by forward; "" if the file does not have the class."""
+    """Return which method of the module's class is meant by forward; "" if the file does not have
+    the class.
+    """
     found = re.match(rf"Module \[(\w{{1,{LONGEST}}})\]", message)
     methods = _methods(file, found[1]) if found else []
-    if near := get_close_matches("forward", [method.name for method in methods or file.functions], 1):
+    if near := get_close_matches(
+        "forward", [method.name for method in methods or file.functions], 1
+    ):
         return f"Did you mean forward, where it says {near[0]}?"
     others = [method for method in methods if method.name != "__init__"]
     if len(others) != 1:
         return ""
-    return f"A module calls its method forward, and this class has {others[0].name} on line {others[0].lineno}."
+    return (
+        f"A module calls its method forward, and this class has {others[0].name} on line "
+        f"{others[0].lineno}."
+    )
 
 
 def _init_has_another_name(file: _File, message: str) -> str:
     found = re.match(rf"(\w{{1,{LONGEST}}})(\.__init__)?\(\) (takes|got)", message)
     methods = {method.name: method.lineno for method in (_methods(file, found[1]) if found else [])}
     near = [] if "__init__" in methods else get_close_matches("__init__", methods, 1)
-    return next((f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near), "")
+    return next(
+        (f"Did you mean __init__, where it says {name} on line {methods[name]}?" for name in near),
+        "",
+    )
 
 
 def _methods(file: _File, name: str) -> list[ast.FunctionDef]:
     """Return the methods of the file's class of this name."""
-    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][-1:]
+    classes = [node for node in file.nodes if isinstance(node, ast.ClassDef) and node.name == name][
+        -1:
+    ]
     inner = {id(part) for each in classes for part in each.body}
     return [function for function in file.functions if id(function) in inner]
 
 
 def _in_the_loop(file: _File) -> str:
-    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list that each turn empties."""
+    """Return what stands in a loop and belongs before or behind it: a return that ends it, a list
+    that each turn empties.
+    """
     for loop in (node for node in file.inside if isinstance(node, ast.For | ast.While)):
         for part in loop.body:
             if isinstance(part, ast.Return) and file.covers(part):
-                where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                where = (
+                    f"on line {part.lineno} stands inside the loop that begins on line "
+                    f"{loop.lineno}"
+                )
                 return f"The `return` {where}, and ends it at its first turn."
         if file.line <= (loop.end_lineno or 0):
             continue
-        after = (node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0))
-        grown = {*map(_grown, ast.walk(loop))} & _names(after)  # of which more than the last turn's is wanted
+        after = (
+            node for node in file.inside if getattr(node, "lineno", 0) > (loop.end_lineno or 0)
+        )
+        # of which more than the last turn's is wanted
+        grown = {*map(_grown, ast.walk(loop))} & _names(after)
         for part in loop.body:
             match part:
-                case ast.Assign([ast.Name(name)], ast.List([])) if name in grown and len(name) <= LONGEST:
-                    where = f"on line {part.lineno} stands inside the loop that begins on line {loop.lineno}"
+                case ast.Assign([ast.Name(name)], ast.List([])) if (
+                    name in grown and len(name) <= LONGEST
+                ):
+                    where = (
+                        f"on line {part.lineno} stands inside the loop that begins on line "
+                        f"{loop.lineno}"
+                    )
                     return f"`{name} = []` {where}: each turn empties the list."
     return ""
 
@@ -260,29 +365,50 @@ def _grown(node: ast.AST) -> str:
 
 def _without_return(file: _File) -> str:
     alone = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
-    calls = [node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone]
+    calls = [
+        node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone
+    ]
     used = {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
     for each in (each for each in file.functions if each.name in used and not has_no_content(each)):
         match each.body[-1]:
             case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If(orelse=[]):
-                return f"`{each.name}`, written on line {each.lineno}, ends without a `return`, and gives None."
+                return (
+                    f"`{each.name}`, written on line {each.lineno}, ends without a `return`, "
+                    "and gives None."
+                )
     return ""
 
 
 def _not_given(file: _File) -> str:
-    asked = [(n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)]
+    asked = [
+        (n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)
+    ]
     above = [node for node in file.inside if getattr(node, "lineno", file.line) < file.line]
     written = _names(file.here) - _names(above, ast.Store)
-    lists = (zip(n.args[::-1], n.defaults[::-1], strict=False) for n in file.inside if isinstance(n, ast.arguments))
-    names = [a.arg for each in lists for a, value in each if getattr(value, "value", 0) is None and a.arg in written]
+    lists = (
+        zip(n.args[::-1], n.defaults[::-1], strict=False)
+        for n in file.inside
+        if isinstance(n, ast.arguments)
+    )
+    names = [
+        a.arg
+        for each in lists
+        for a, value in each
+        if getattr(value, "value", 0) is None and a.arg in written
+    ]
     for name in [name for name in names if len(name) <= LONGEST][:50]:
         asking = [node for node, words in asked if name in words]
-        for node in (node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))):
+        for node in (
+            node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))
+        ):
             match node.test:
-                case ast.Compare(ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]) | ast.UnaryOp(
-                    ast.Not(), ast.Name(left)
-                ) if left == name:
-                    return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
+                case ast.Compare(
+                    ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]
+                ) | ast.UnaryOp(ast.Not(), ast.Name(left)) if left == name:
+                    return (
+                        f"The condition written on line {node.lineno} is the wrong way round: "
+                        f"`{name} is not None` is meant."
+                    )
         if not asking:
             return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
         if (first := min(node.lineno for node in asking)) > file.line:
@@ -292,44 +418,91 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File, message: str) -> str:
-    names, called = {n.name for n in file.functions}, {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
-    given = [a for n in file.nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names for a in n.args]
-    kept = [n for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given) if isinstance(n, ast.Name)]
-    due = "__index__" not in message and re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    names, called = (
+        {n.name for n in file.functions},
+        {id(n.func) for n in file.nodes if isinstance(n, ast.Call)},
+    )
+    given = [
+        a
+        for n in file.nodes
+        if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names
+        for a in n.args
+    ]
+    kept = [
+        n
+        for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given)
+        if isinstance(n, ast.Name)
+    ]
+    due = "__index__" not in message and re.search(
+        r"\b(function|method|builtin_function_or_method)\b", message
+    )
     for node in (node for node in (*file.here, *kept) if due and id(node) not in called):
         attr = getattr(node, "attr", "")
-        method = None if isinstance(getattr(torch, attr, 0), torch.dtype) else getattr(torch.Tensor, attr, None)
-        said = node.id if isinstance(node, ast.Name) and node.id in names else f".{attr}" if callable(method) else ""
+        method = (
+            None
+            if isinstance(getattr(torch, attr, 0), torch.dtype)
+            else getattr(torch.Tensor, attr, None)
+        )
+        said = (
+            node.id
+            if isinstance(node, ast.Name) and node.id in names
+            else f".{attr}"
+            if callable(method)
+            else ""
+        )
         if said:
             return f"`{said}`, written on line {node.lineno}, is not called there: write {said}(…)."
     return ""
 
 
 def _misspelt(file: _File, message: str) -> str:
-    """Return which name is meant, looked up in the text and in torch: nothing that an attempt computes can choose the word."""
+    """Return which name is meant, looked up in the text and in torch: nothing that an attempt
+    computes can choose the word.
+    """
     written, near = {getattr(node, "attr", "") for node in file.here}, ""
-    stored = {n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    stored = {
+        n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    }
     if found := _LACKS.match(message):
         kind, module, wrong = found.groups()
         # Of a module that is not torch's nothing is known.
-        known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
+        known = (
+            {*dir(_OWNERS[module or kind])}
+            if (module or kind) in _OWNERS
+            else set()
+            if module
+            else stored
+        )
     elif found := re.match(rf"name {_NAME} is not defined", message):
         wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
         other = len(wrong) < 2 or isinstance(getattr(torch, wrong, torch), type | type(torch))
         near = f"self.{wrong}" if wrong in stored else "" if other else f"torch.{wrong}"
     if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
         return ""
-    known = {n for n in known if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)}
+    known = {
+        n
+        for n in known
+        if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)
+    }
     names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
     same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
-    near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
-    own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
-    unset = f"Is self.{wrong} set in __init__, before it is used?" * (own and wrong not in {*stored, *file.defined})
+    near = next(
+        iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_"
+    )
+    own = found.re is _LACKS and any(
+        isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes
+    )
+    unset = f"Is self.{wrong} set in __init__, before it is used?" * (
+        own and wrong not in {*stored, *file.defined}
+    )
     return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
 
 
-def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:
-    """Return a sentence for each of the first parts that did not run to their end; "" where all did.
+def stopped_parts(
+    source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
+) -> str:
+    """Return a sentence for each of the first parts that did not run to their end; "" where all
+    did.
 
     describe: what is shown of an exception.
     """
@@ -348,24 +521,42 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
 
 def as_note(sentences: str) -> str:
     """Return them as a note on a file whose functions were judged all the same."""
-    return f"{sentences} The lines below ran: only what is defined there is missing." if sentences else ""
+    return (
+        f"{sentences} The lines below ran: only what is defined there is missing."
+        if sentences
+        else ""
+    )
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:
     raised = stopped.raised
     if raised is None:
         is_late = stopped.ended is End.TIMEOUT
-        why = f"was still at work after {stopped.seconds:.2g} seconds" if is_late else "ended the whole process"
+        why = (
+            f"was still at work after {stopped.seconds:.2g} seconds"
+            if is_late
+            else "ended the whole process"
+        )
         return f"was left out: it {why}."
     if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
-        near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
+        near = get_close_matches(
+            module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1
+        )
         meant = f" Did you mean {near[0]}?" if near else ""
-        return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
-    return joined(f"did not run to its end: it {describe(raised)}", cure(source, raised) or " ").rstrip()
+        return (
+            f"did not run to its end: there is no module {module[1]} where attempts are "
+            f"judged.{meant}"
+        )
+    return joined(
+        f"did not run to its end: it {describe(raised)}", cure(source, raised) or " "
+    ).rstrip()
 
 
-def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
-    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end.
+def are_the_cause(
+    source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]
+) -> bool:
+    """Return whether no call was answered, most of them for want of a name in a part that did not
+    run to its end.
 
     So are they where the file defines nothing beside them.
     """
@@ -376,11 +567,15 @@ def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript:
     wanting = [exception for exception in raised if missing_name(exception) in words]
     parts = statements_of(source.source)  # empty where Python cannot parse all of it
     defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
-    return len(wanting) > len(raised) / 2 or (defines_nothing and all(map(is_undefined, filter(None, raised))))
+    return len(wanting) > len(raised) / 2 or (
+        defines_nothing and all(map(is_undefined, filter(None, raised)))
+    )
 
 
 def _words(source: AttemptSource, *begins: int) -> set[str]:
-    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed, from that line to its end."""
+    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed,
+    from that line to its end.
+    """
     lines, parts = lines_of(source.source), statements_of(source.source)
     first, last = [part.lineno for part in parts], [part.end_lineno or 0 for part in parts]
     words, done = set[str](), 0

@@ -42,12 +42,18 @@ from .run_checks import CheckRun, GraderFault, HiddenChecks, cpu_budget, points_
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 RESULTS = 1000  # how many texts' results are remembered
-REMEMBERED = 192 * MIB  # of all exercises together: the 14 of the course take 70 with right attempts
+# of all exercises together: the 14 of the course take 70 with right attempts
+REMEMBERED = 192 * MIB
 DIGITS = 12  # of a file's digest in a result
 
 
-def result_of(exercise: Exercise, outcomes: Sequence[CheckOutcome], found: Findings, note: str = "") -> ExerciseResult:
-    """Return the result of an exercise. Where a check with points could not be run, nothing is said of the attempt."""
+def result_of(
+    exercise: Exercise, outcomes: Sequence[CheckOutcome], found: Findings, note: str = ""
+) -> ExerciseResult:
+    """Return the result of an exercise.
+
+    Where a check with points could not be run, nothing is said of the attempt.
+    """
     checks = tuple(check_result(o, o.outcome, o.evidence, o.place) for o in outcomes)
     is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
     found = found if is_graded else Findings()
@@ -72,29 +78,44 @@ class Judge:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
         self._limits = course.limits.for_worker(settings.device)
-        self._exercises = [e for e in course.exercises if not settings.exercises or e.id in settings.exercises]
+        self._exercises = [
+            e for e in course.exercises if not settings.exercises or e.id in settings.exercises
+        ]
         self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
-        self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
+        # by exercise: for the seed that was asked for last
+        self._memories: dict[str, tuple[int, Memory]] = {}
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
     def demand_points(self) -> None:
-        """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
-        points = ((e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises)
+        """Raise GraderFault where an exercise's checks do not give the points that course.yaml
+        says.
+        """
+        points = (
+            (e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises
+        )
         faults = {id_: fault for id_, fault in points if fault}
         if faults:
-            raise GraderFault(f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify {' '.join(faults)}")
+            raise GraderFault(
+                f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify "
+                f"{' '.join(faults)}"
+            )
 
-    def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Result:
+    def grade(
+        self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()
+    ) -> Result:
         """Grade a submission. Nothing that a student does makes this raise.
 
-        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
+        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are
+            not graded.
         """
         assignment, wanted = submission.assignment, only or self._settings.exercises
         results = [
-            self._all_ended(e, "skipped", DIED) if e.id in given_up else self._grade_exercise(submission, e)
+            self._all_ended(e, "skipped", DIED)
+            if e.id in given_up
+            else self._grade_exercise(submission, e)
             for e in assignment.exercises
             if not wanted or e.id in wanted
         ]
@@ -114,7 +135,9 @@ class Judge:
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
         with cpu_budget():  # past which this judge is replaced, as one that died
-            source = read_exercise(submission.folder, exercise, untouched, self._course.limits.source_kib)
+            source = read_exercise(
+                submission.folder, exercise, untouched, self._course.limits.source_kib
+            )
             return self.grade_attempt(submission.student, exercise, source)
 
     def grade_attempt(
@@ -122,11 +145,16 @@ class Judge:
     ) -> ExerciseResult:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
         try:
-            result = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
+            result = self._judge_once(
+                exercise, source, self._settings.seed if seed is None else seed
+            )
         except CourseFault:
             raise
-        except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
-            self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
+        # a fault of the grader in one attempt must not cost other students their results
+        except Exception as error:
+            self.faults.append(
+                sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}")
+            )
             result = self._all_ended(exercise, "skipped", FAILED_ITSELF)
         note = " ".join(filter(None, (source.note, result.note)))
         digest = "" if source.missing else source.digest[:DIGITS]
@@ -134,23 +162,31 @@ class Judge:
 
     def _all_ended(self, exercise: Exercise, outcome: Outcome, sentence: str) -> ExerciseResult:
         unattempted = self._checks.unattempted(exercise.checks)
-        diagnosis = naming(load_bank(exercise).texts, "load_error") if outcome == "error" else NOTHING
+        diagnosis = (
+            naming(load_bank(exercise).texts, "load_error") if outcome == "error" else NOTHING
+        )
         ended = [replace(o, outcome=outcome, evidence=sentence) for o in unattempted]
         return result_of(exercise, ended, Findings(diagnosis=diagnosis))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
-        """As `_judge`; what another student has handed in word for word has the same result, as long as it ran well."""
+        """As `_judge`; what another student has handed in word for word has the same result, as
+        long as it ran well.
+        """
         key = (exercise.id, seed, source.digest)
         if key in self._results:
             return self._results[key]
         result, is_certain = self._judge(exercise, source, seed)
-        if is_certain and not any(check.outcome in ("timeout", "crashed", "skipped") for check in result.checks):
+        if is_certain and not any(
+            check.outcome in ("timeout", "crashed", "skipped") for check in result.checks
+        ):
             self._results[key] = result  # else the machine may have had its part in it
             if len(self._results) > RESULTS:
                 del self._results[next(iter(self._results))]
         return result
 
-    def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> tuple[ExerciseResult, bool]:
+    def _judge(
+        self, exercise: Exercise, source: AttemptSource, seed: int
+    ) -> tuple[ExerciseResult, bool]:
         """Return the result of an attempt, and whether no process ended while it was loaded."""
         if source.missing:
             return self._all_ended(exercise, "missing", f"{source.name} was not handed in."), True
@@ -159,20 +195,35 @@ class Judge:
         memory, settings = self._memory(exercise, seed), self._settings
         named = LocalRunner(namespace_of(exercise.solution))
         attempt = AttemptRunner(
-            self._box, source, self._limits, settings.device, settings.dtype, memory, reference=named
+            self._box,
+            source,
+            self._limits,
+            settings.device,
+            settings.dtype,
+            memory,
+            reference=named,
         )
-        # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
-        reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=memory)
+        # The reference computes on the CPU even if the attempt does not, so that checks compare the
+        # devices.
+        reference = RememberingRunner(
+            namespace_of(exercise.solution), only_values=True, memory=memory
+        )
         # All students get the same inputs, so that the same code earns the same points.
-        run = CheckRun(attempt, reference, settings.secret, (str(seed), exercise.id), memory, exercise.forms)
+        run = CheckRun(
+            attempt, reference, settings.secret, (str(seed), exercise.id), memory, exercise.forms
+        )
         with closing(attempt):
             try:
                 raised = attempt.load()
             except AttemptEnded as end:
                 outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
-                return self._all_ended(exercise, outcome, f"While the file was imported: {end}"), True
+                return self._all_ended(
+                    exercise, outcome, f"While the file was imported: {end}"
+                ), True
             if raised is not None:
-                said = joined(f"It {explain_text(source, raised)}", cure(source.source, raised) or " ").rstrip()
+                said = joined(
+                    f"It {explain_text(source, raised)}", cure(source.source, raised) or " "
+                ).rstrip()
                 return self._all_ended(exercise, "error", said), True
             outcomes = self._checks.run(exercise.checks, run)
         is_certain = not any(part.ended for part in attempt.stopped)
@@ -182,13 +233,22 @@ class Judge:
         return self._told(exercise, attempt, run, outcomes, as_note(note)), is_certain
 
     def _told(
-        self, exercise: Exercise, attempt: AttemptRunner, run: CheckRun, outcomes: Sequence[CheckOutcome], note: str
+        self,
+        exercise: Exercise,
+        attempt: AttemptRunner,
+        run: CheckRun,
+        outcomes: Sequence[CheckOutcome],
+        note: str,
     ) -> ExerciseResult:
-        """Return the result of checks that were run, with the line, the functions and the misconceptions."""
+        """Return the result of checks that were run, with the line, the functions and the
+        misconceptions.
+        """
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(exercise, attempt, run, outcomes)
         source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
-        outcomes = with_places(outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call)))
+        outcomes = with_places(
+            outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call))
+        )
         asked = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
         names = (name for name in namespace_of(exercise.solution) if name in asked)
         found = Findings(tuple(FunctionResult(name=name, state="right") for name in names))
@@ -200,13 +260,22 @@ class Judge:
             if lines:
                 found = replace(found, lines=lines, diagnosis=found.diagnosis.of_one_mistake())
             failed_by = recording.failed_by if recording else {}
-            found = with_hidden_checks(found, outcomes, source.source, load_bank(exercise).texts, failed_by)
+            found = with_hidden_checks(
+                found, outcomes, source.source, load_bank(exercise).texts, failed_by
+            )
         return result_of(exercise, outcomes, found, note)
 
     def _lines(
-        self, exercise: Exercise, attempt: AttemptRunner, run: CheckRun, outcomes: Sequence[CheckOutcome]
+        self,
+        exercise: Exercise,
+        attempt: AttemptRunner,
+        run: CheckRun,
+        outcomes: Sequence[CheckOutcome],
     ) -> tuple[ProvedLine, ...]:
-        """Return the lines where one small edit makes every check pass. Not on a GPU, where a process takes seconds to start."""
+        """Return the lines where one small edit makes every check pass.
+
+        Not on a GPU, where a process takes seconds to start.
+        """
         skipped = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
@@ -221,15 +290,22 @@ class Judge:
 
         if self._settings.lines and self._settings.device == "cpu":
             with self._noting(f"{attempt.source.name}: a search for its line"):
-                edits = EditedAttempts(attempt, outcomes, is_right, do_pass).mended(self._settings.bounds)
-                return tuple(proved_line(attempt.source, edit.line, edit.described) for edit in edits)
+                edits = EditedAttempts(attempt, outcomes, is_right, do_pass).mended(
+                    self._settings.bounds
+                )
+                return tuple(
+                    proved_line(attempt.source, edit.line, edit.described) for edit in edits
+                )
         return ()
 
-    def _public(self, exercise: Exercise, judged: AttemptRunner, recording: Recording) -> Findings | None:
-        """Return what the attempt's answers to the public calls show; None where it does not answer them.
+    def _public(
+        self, exercise: Exercise, judged: AttemptRunner, recording: Recording
+    ) -> Findings | None:
+        """Return what the attempt's answers to the public calls show; None where it does not answer
+        them.
 
-        They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
-        of its answers needs no guard.
+        They are put to a process of their own, which has met no hidden input and can put none into
+        a message. So what is told of its answers needs no guard.
         """
         for call in recording.calls:
             judged.memory.hold_as_it_is(call)
@@ -237,7 +313,9 @@ class Judge:
         attempt = AttemptRunner(self._box, source, self._limits, memory=memory, in_both=in_both)
         with closing(attempt), suppress(AttemptEnded):
             if attempt.load() is None:
-                return answer_public_calls(recording, attempt, source.source, exercise, load_bank(exercise))
+                return answer_public_calls(
+                    recording, attempt, source.source, exercise, load_bank(exercise)
+                )
         return None
 
     @contextmanager
@@ -253,7 +331,10 @@ class Judge:
             self._memories[exercise.id] = (seed, Memory())
         memory = self._memories[exercise.id][1]
         memory.begin_attempt()
-        others = sorted((each for _, each in self._memories.values() if each is not memory), key=lambda m: m.size)
+        others = sorted(
+            (each for _, each in self._memories.values() if each is not memory),
+            key=lambda m: m.size,
+        )
         while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
@@ -267,12 +348,15 @@ def with_places(
 ) -> list[CheckOutcome]:
     """Return the outcomes, each with its function; "" where it asks several and passed.
 
-    A check failed at the last function that it called, or at one that gave this a wrong answer. transcript: what the checks
-    asked. ended: the call that ended the process, by the id of the check.
+    A check failed at the last function that it called, or at one that gave this a wrong
+    answer. transcript: what the checks asked. ended: the call that ended the process, by the id of
+    the check.
     """
 
     def is_wrong(each: Exchange) -> bool:  # whether it raises can be judged, where numbers cannot
-        can_be_judged = is_comparable(each.call) or (each.reply.raised and not asks_for_a_gpu(each.call))
+        can_be_judged = is_comparable(each.call) or (
+            each.reply.raised and not asks_for_a_gpu(each.call)
+        )
         return bool(each.reply.mutated) or (bool(can_be_judged) and not is_right(each))
 
     def place(outcome: CheckOutcome) -> str:
@@ -297,15 +381,20 @@ def with_hidden_checks(
 ) -> Findings:
     """Return what is told, with what only the hidden checks show.
 
-    A function that fails one of them and passes what is public is wrong. A misconception that a failed check proves by
-    itself stands with the others; beside them, where it can not be why the checks fail.
+    A function that fails one of them and passes what is public is wrong. A misconception that a
+    failed check proves by itself stands with the others; beside them, where it can not be why the
+    checks fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     first = {outcome.place: outcome for outcome in reversed(failed)}
     functions: dict[str, FunctionResult] = {}
     for each in told.functions:
         if each.name in first and each.state in FINE:
-            others = [o.name for o in functions.values() if o.state not in FINE and o.name in uses(source, each.name)]
+            others = [
+                o.name
+                for o in functions.values()
+                if o.state not in FINE and o.name in uses(source, each.name)
+            ]
             each = FunctionResult(
                 name=each.name,
                 state="waiting" if others else "wrong",
@@ -315,25 +404,38 @@ def with_hidden_checks(
             )
         functions[each.name] = each
     # A stub does nothing that it should not.
-    written = {name for name, each in functions.items() if each.state not in ("unwritten", "undefined")}
+    written = {
+        name for name, each in functions.items() if each.state not in ("unwritten", "undefined")
+    }
     proven: dict[str, str] = {}
     for outcome in failed:
         if outcome.place in written and _is_news(outcome, told.diagnosis, failed_by):
             proven.setdefault(outcome.suspect, outcome.place)
-    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
+    new = tuple(
+        named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items()
+    )
     diagnosis, by_themselves = told.diagnosis, {o.id: o.suspect for o in failed if not o.unmet}
     unexplained = {id_ for id_, suspect in by_themselves.items() if not suspect}
     if diagnosis.named or can_cause([*proven], unexplained, {*by_themselves}, lambda: failed_by):
-        diagnosis = replace(diagnosis, named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)))
+        diagnosis = replace(
+            diagnosis,
+            named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)),
+        )
     else:
         diagnosis = replace(diagnosis, also=(*diagnosis.also, *new))
     return replace(told, functions=tuple(functions.values()), diagnosis=diagnosis)
 
 
-def _is_news(outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]) -> bool:
-    """Return whether a failed check proves a misconception that does not follow from what is named."""
+def _is_news(
+    outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]
+) -> bool:
+    """Return whether a failed check proves a misconception that does not follow from what is
+    named.
+    """
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
     if REFUSES in known:
         known.add(UNDIVIDED)  # the same guard, seen from the other side
-    follows = any(outcome.id in checks for each in diagnosis.named for checks in failed_by.get(each.id, ()))
+    follows = any(
+        outcome.id in checks for each in diagnosis.named for checks in failed_by.get(each.id, ())
+    )
     return bool(outcome.suspect) and outcome.suspect not in known and not follows

@@ -14,8 +14,9 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
 from ..course import Course
 
-# Of level `user`: what an attempt of ours can read of the course and the judge, and where it can write beside them.
-# `reached` answers 1 for each path that can be read, then 1 for each folder that can be written to.
+# Of level `user`: what an attempt of ours can read of the course and the judge, and where it can
+# write beside them. `reached` answers 1 for each path that can be read, then 1 for each folder that
+# can be written to.
 _SOURCE = """
 import os
 import torch
@@ -37,33 +38,43 @@ def can(act, path):
         return False
 
 def reached(paths, folders):
-    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in folders.split(chr(10))]
+    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in \
+folders.split(chr(10))]
     return torch.tensor([can(*each) for each in asked], dtype=torch.float64)
 """
 
 
 def prove(box: Box, course: Course, device: str = "cpu") -> None:
-    """Run the canary, if the level promises isolation. Raises BoxUnavailable, which says what leaked."""
+    """Run the canary, if the level promises isolation.
+
+    Raises BoxUnavailable, which says what leaked.
+    """
     if box.level is Level.PROCESS:  # it promises limits and a deadline only
         return
     run = _find_reached if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
     said = leaks if report.leaks else f"cannot be proved here ({report.error})"
-    following = "make check" if report.end is End.BAD_REPLY else "course doctor"  # the machine is not to blame
+    # the machine is not to blame
+    following = "make check" if report.end is End.BAD_REPLY else "course doctor"
     if report.leaks or report.error:
         raise BoxUnavailable(f"level {box.level} {said}. Next: {following}")
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
-    """Return what an attempt in this box reaches of the course in `root`. hidden: its files that no student may see."""
+    """Return what an attempt in this box reaches of the course in `root`.
+
+    hidden: its files that no student may see.
+    """
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})
     paths = [*files, Path("/proc", str(os.getpid()), "environ")]
     call = Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders))))
     try:
         with closing(box.attempt(limits)) as connection:
-            loaded, reply = (connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call))
+            loaded, reply = (
+                connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call)
+            )
     except AttemptEnded as ended:
         return CanaryReport((), f"the attempt that proves it ended early: {ended}", ended.end)
     raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised

@@ -1,4 +1,6 @@
-"""Judge processes: each is started once, with its own warm box, and grades many submissions, all with inputs from one seed."""
+"""Judge processes: each is started once, with its own warm box, and grades many submissions, all
+with inputs from one seed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from .grade_submission import Judge
 
 JUDGE = "judge"  # the name of a judge's process
-MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
+# that a judge may have for its own data: seven times what the course's own class takes
+MEMORY_MIB = 4096
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 Only = Mapping[Submission, Collection[str]]
 LOST = "a judge process ended before it was done. Next: run the same command again"
@@ -38,7 +41,9 @@ class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
 
 
-def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only) -> Iterator[Graded]:
+def grade_all(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only
+) -> Iterator[Graded]:
     """Yield results as they come; where there are no submissions, no judge is started.
 
     only: ids of exercises, by submission; all of those that are not in it.
@@ -48,7 +53,9 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
     jobs = min(jobs, len(submissions))
     if not jobs:
         return
-    judges = [SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))]
+    judges = [
+        SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))
+    ]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:
         free.put(judge)
@@ -62,9 +69,12 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            for done in as_completed([threads.submit(grade, submission) for submission in submissions]):
+            for done in as_completed(
+                [threads.submit(grade, submission) for submission in submissions]
+            ):
                 yield done.result()
-        finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
+        # whatever is not done now is given up, because an attempt may still have 20 seconds
+        finally:
             threads.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
                 judge.close()
@@ -73,19 +83,23 @@ def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int, onl
 class SteadyJudge:
     """A judge in a process of its own, which ends with the caller, and is replaced where it dies.
 
-    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at which that one dies,
-    too, is not graded.
+    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at
+    which that one dies, too, is not graded.
     """
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
         """Start the process, and do not wait for it. cpu: the only one that it may use."""
         self._plan, self._cpu = plan, cpu
         self._is_ready = self._is_closed = False
-        self._changing = threading.Lock()  # one thread may give up while another replaces a judge that died
+        # one thread may give up while another replaces a judge that died
+        self._changing = threading.Lock()
         self._start()
 
     def wait(self) -> None:
-        """Wait until it can grade. Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
+        """Wait until it can grade.
+
+        Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost.
+        """
         if not self._is_ready:
             self._ask()
             self._is_ready = True
@@ -116,7 +130,9 @@ class SteadyJudge:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True
+        )
         with theirs:
             self._process.start()
 
@@ -128,7 +144,10 @@ class SteadyJudge:
         self._line.close()  # only now, because another thread may read from it
 
     def _replace(self) -> None:
-        """Start another process in place of one that died. Raises WorkerLost where this is closed."""
+        """Start another process in place of one that died.
+
+        Raises WorkerLost where this is closed.
+        """
         with self._changing:
             if self._is_closed:
                 raise WorkerLost(LOST)
@@ -136,14 +155,19 @@ class SteadyJudge:
             self._is_ready, self._plan = False, replace(self._plan, tells=False)
             self._start()
 
-    def _grade(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
+    def _grade(
+        self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()
+    ) -> Graded:
         self.wait()
         graded = self._ask(submission, tuple(only), tuple(given_up))
         assert isinstance(graded, Graded)
         return graded
 
     def _ask(self, *message: object) -> object:
-        """Send a message, if one is given, and return what comes. Raises it where it is an exception, and WorkerLost."""
+        """Send a message, if one is given, and return what comes.
+
+        Raises it where it is an exception, and WorkerLost.
+        """
         try:
             if message:
                 self._line.send(message)
@@ -160,12 +184,14 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
         os.sched_setaffinity(0, {cpu})
     box = ExitStack()
 
-    def terminate(number: int, frame: object) -> None:  # also during an attempt, which ends with its box
+    # also during an attempt, which ends with its box
+    def terminate(number: int, frame: object) -> None:
         box.close()
         os._exit(0)
 
     signal.signal(signal.SIGTERM, terminate)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, but only the caller should react
+    # Ctrl-C reaches the whole group, but only the caller should react
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()  # before the slow imports
     with suppress(EOFError, OSError), box:
         try:
@@ -183,15 +209,20 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
                 line.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
                 line.send(error)
-            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The garbage collector
-            # would look at it again and again, for an eighth of a judge's CPU time.
+            # What lives now stays: banks, tables, what is remembered of attempts, which grows. The
+            # garbage collector would look at it again and again, for an eighth of a judge's CPU
+            # time.
             gc.collect()
             gc.freeze()
 
 
 def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
-    """Open a box, prove it, and make a judge of this process. Raises BoxUnavailable, CourseError, GraderFault."""
-    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
+    """Open a box, prove it, and make a judge of this process.
+
+    Raises BoxUnavailable, CourseError, GraderFault.
+    """
+    # collections would find nothing while modules are imported, and take a fifth of that time
+    gc.disable()
     try:
         import torch
 
@@ -204,20 +235,25 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
             said = "this machine has no CUDA device that torch can use"
             raise BoxUnavailable(f"{said}. Next: course grade … --device cpu")
         course = load_course(plan.course)
-        opened = box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
+        opened = box.enter_context(
+            open_box(plan.level, course.limits.for_worker(plan.device), course.root)
+        )
         prove(opened, course, plan.device)
         make_meta_ready()  # for references, which are asked what they answer there
         judge = Judge(course, opened, plan)
         judge.demand_points()  # here, because whatever grades anybody begins here
         if plan.tells:
             tell_unrecorded(course, plan.exercises)
-        # A text cannot make this process take the machine's memory: what asks for more fails here, one exercise is not graded,
-        # and the run goes on. The boxes that it starts inherit the bound, which is above their own.
+        # A text cannot make this process take the machine's memory: what asks for more fails here,
+        # one exercise is not graded, and the run goes on. The boxes that it starts inherit the
+        # bound, which is above their own.
         with suppress(ImportError):  # Windows, where nobody grades
             import resource
 
             most = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
-            resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+            )
         return judge
     finally:
         gc.freeze()  # what was imported stays until the end
@@ -225,19 +261,32 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
 
 
 def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
-    """Say on standard error of which exercises nothing current is recorded. exercises: ids; empty: all."""
+    """Say on standard error of which exercises nothing current is recorded.
+
+    exercises: ids; empty: all.
+    """
     from ..diagnosis.recording_file import current
 
-    ids = [e.id for e in course.exercises if (not exercises or e.id in exercises) and current(e) is None]
+    ids = [
+        e.id
+        for e in course.exercises
+        if (not exercises or e.id in exercises) and current(e) is None
+    ]
     if ids:
-        says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
+        says = (
+            f"no current recording of {', '.join(ids)}: points are given, and no "
+            "misconception is named"
+        )
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
 
 
 def end_with_parent() -> None:
-    """End this process at once when its parent has ended, in whatever way. Its box then ends, too (manyheads/box/reaper.py).
+    """End this process at once when its parent has ended, in whatever way.
 
-    A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
+    Its box then ends, too (manyheads/box/reaper.py).
+
+    A judge that is grading does not read from the pipe that brings it work, so it would not see the
+    end of it for a while.
     """
     parent = multiprocessing.parent_process()
     if parent is None:  # this process is the command itself
@@ -251,10 +300,12 @@ def end_with_parent() -> None:
 
 
 def one_for_each(jobs: int) -> Sequence[int | None]:
-    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better.
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the
+    kernel schedules better.
 
-    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the
-    other has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
+    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in
+    the cache what the other has just written, and no other CPU has to wake up. That saves a
+    sixteenth of the CPU time of a right submission.
     """
     cpus = _cpus()
     return cpus if len(cpus) == jobs else [None] * jobs
@@ -266,4 +317,5 @@ def usable() -> int:
 
 
 def _cpus() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []  # no other system tells
+    # no other system tells
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

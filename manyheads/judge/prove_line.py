@@ -1,8 +1,9 @@
 """Prove the line at which an attempt goes wrong: one edit of it, after which every check passes.
 
-Edited attempts run in the box: a look at many of them in one process, and a proof of each in a process of its own. In the first
-process the texts are loaded one after the other, which takes a tenth of the time. Whatever is carried there from one to the
-next can only waste the look: what is told is proved in a process that has run nothing else, as any attempt is.
+Edited attempts run in the box: a look at many of them in one process, and a proof of each in a
+process of its own. In the first process the texts are loaded one after the other, which takes a
+tenth of the time. Whatever is carried there from one to the next can only waste the look: what is
+told is proved in a process that has run nothing else, as any attempt is.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from ..submission.unwritten import is_unwritten
 from .attempt_runner import AttemptRunner
 
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
-_SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
+# how checks end where it makes sense to search
+_SEARCHED = ("passed", "failed", "error", "skipped")
 IsRight = Callable[[Reply], bool]
 
 
@@ -37,8 +39,9 @@ IsRight = Callable[[Reply], bool]
 class EditedAttempts:
     """Edits of an attempt that failed. Between looks, their process stays.
 
-    is_right: of a call whether a reply to it is right; None for one that shows nothing by itself. do_pass: whether these
-    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded.
+    is_right: of a call whether a reply to it is right; None for one that shows nothing by
+    itself. do_pass: whether these checks pass, all of them where none are given. It raises
+    OutOfTime and AttemptEnded.
     """
 
     attempt: AttemptRunner
@@ -52,22 +55,33 @@ class EditedAttempts:
         return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
 
     def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
-        """Return an edit for each line where one makes every check pass; empty where there are none, or too many."""
+        """Return an edit for each line where one makes every check pass; empty where there are
+        none, or too many.
+        """
         source, transcript = self.attempt.source, self.attempt.transcript
         raised = [e.reply.raised for e in transcript]
-        is_unfinished = any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
+        is_unfinished = any(
+            says_unwritten(exception) or is_left_open(exception) for exception in raised
+        )
         is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
-        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):  # one edit is not enough
+        # one edit is not enough
+        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):
             return ()
         asked = [e for e in transcript if e.check in self._failed]
         packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in asked]
         # Small calls are asked first, and those that ask for gradients last.
         packed.sort(key=lambda each: (each[0].call.cotangent is not None, len(each[1])))
         judged = ((e, data, self.is_right(e.call)) for e, data in packed)
-        wrong = ((data, is_right) for e, data, is_right in judged if is_right is not None and not is_right(e.reply))
+        wrong = (
+            (data, is_right)
+            for e, data, is_right in judged
+            if is_right is not None and not is_right(e.reply)
+        )
         self._wrong = list(islice(wrong, ASKED))
         self._deadline = time.monotonic() + bounds.seconds
-        raised_on = {e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line}
+        raised_on = {
+            e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line
+        }
         edits = candidates(source.source, {target_of(e.call) for e in asked}, raised_on)
         if source.cells:  # the lines at which cells begin must stay
             edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
@@ -80,19 +94,34 @@ class EditedAttempts:
                 self._connection.close()
 
     def _look(self, texts: Sequence[str]) -> list[bool]:
-        """Return whether each answers what the attempt answered wrongly; where that is nothing, passes the checks that failed."""
+        """Return whether each answers what the attempt answered wrongly; where that is nothing,
+        passes the checks that failed.
+        """
         if not self._wrong:
             return [self._passes(text, self._failed) for text in texts]
         first = self._answer(texts, self._wrong[:1])
-        return [ok and all(self._answer([text], self._wrong)) for ok, text in zip(first, texts, strict=True)]
+        return [
+            ok and all(self._answer([text], self._wrong))
+            for ok, text in zip(first, texts, strict=True)
+        ]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
-        """Return whether each text answers these calls rightly. Asked together; one by one if that goes wrong."""
+        """Return whether each text answers these calls rightly.
+
+        Asked together; one by one if that goes wrong.
+        """
         asked, source = [packed for packed, _ in calls], self.attempt.source
-        packed = [each for text in texts for each in (wire.encode(replace(source, source=text).load()), *asked)]
+        packed = [
+            each
+            for text in texts
+            for each in (wire.encode(replace(source, source=text).load()), *asked)
+        ]
         left = self._left()
         try:
-            connection, self._connection = self._connection or self.attempt.box.attempt(self.attempt.limits), None
+            connection, self._connection = (
+                self._connection or self.attempt.box.attempt(self.attempt.limits),
+                None,
+            )
             replies = iter(connection.ask_all(packed, read_reply, left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
@@ -107,9 +136,14 @@ class EditedAttempts:
         return answers
 
     def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
-        """Return whether every check passes, in a process of its own; or those to look at, in the one that stays."""
+        """Return whether every check passes, in a process of its own; or those to look at, in the
+        one that stays.
+        """
         left, first = self._left(), self.attempt
-        per_call, whole = min(left, first.limits.seconds_per_call), min(left, first.limits.seconds_per_attempt)
+        per_call, whole = (
+            min(left, first.limits.seconds_per_call),
+            min(left, first.limits.seconds_per_attempt),
+        )
         short = replace(first.limits, seconds_per_call=per_call, seconds_per_attempt=whole)
         source = replace(first.source, source=text)
         attempt = AttemptRunner(first.box, source, short, dtype=first.dtype, memory=first.memory)

@@ -1,4 +1,6 @@
-"""Put the recorded conditions to an attempt: on a student's machine, too, an empty answer earns no points of form."""
+"""Put the recorded conditions to an attempt: on a student's machine, too, an empty answer earns no
+points of form.
+"""
 
 from __future__ import annotations
 
@@ -27,29 +29,43 @@ def without_unmet_conditions(
     seen: Mapping[int, Observed],
     wrong: Collection[str],
 ) -> list[CheckResult]:
-    """Return the checks' results, without the passes of those that ask a function whose conditions are not met.
+    """Return the checks' results, without the passes of those that ask a function whose conditions
+    are not met.
 
-    seen: the answers to recorded calls. wrong: the functions that give a wrong answer somewhere; a right one is asked nothing
-    more.
+    seen: the answers to recorded calls. wrong: the functions that give a wrong answer somewhere; a
+    right one is asked nothing more.
     """
     calls = {check.id: check.asked for check in recording.visible}
-    asked = {id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()}
+    asked = {
+        id_: {target_of(recording.calls[i]) for i in indices} for id_, indices in calls.items()
+    }
     passed = [check for check in checks if check.outcome == "passed"]
     needed = {function for check in passed for function in asked[check.id] if function in wrong}
-    unmet = {function: why for function in sorted(needed) if (why := _unmet(recording, attempt, function, seen))}
+    unmet = {
+        function: why
+        for function in sorted(needed)
+        if (why := _unmet(recording, attempt, function, seen))
+    }
 
     def held_to(check: CheckResult) -> CheckResult:
         function = next((name for name in asked[check.id] if name in unmet), "")
         if check.outcome != "passed" or not function:
             return check
         return check.model_copy(
-            update={"outcome": "failed", "score": 0.0, "evidence": unmet[function], "function": function}
+            update={
+                "outcome": "failed",
+                "score": 0.0,
+                "evidence": unmet[function],
+                "function": function,
+            }
         )
 
     return [held_to(check) for check in checks]
 
 
-def _unmet(recording: Recording, attempt: Runner, function: str, seen: Mapping[int, Observed]) -> str:
+def _unmet(
+    recording: Recording, attempt: Runner, function: str, seen: Mapping[int, Observed]
+) -> str:
     """Return why a function does not meet its conditions, "" if it does."""
     conditions = [condition for condition in recording.conditions if condition.function == function]
     try:
@@ -57,7 +73,9 @@ def _unmet(recording: Recording, attempt: Runner, function: str, seen: Mapping[i
             if condition.rule == "answers":
                 _expect_answers(condition, attempt, seen)
         others = [
-            _judged(condition, each, attempt) for condition in conditions if (each := condition.rule) != "answers"
+            _judged(condition, each, attempt)
+            for condition in conditions
+            if (each := condition.rule) != "answers"
         ]
         return first_unmet(others)
     except AttemptRaised as error:
@@ -72,7 +90,9 @@ def _judged(condition: RecordedCondition, rule: Rule, attempt: Runner) -> Judged
     return judged_beside_numbers(asked, condition.expected[0])
 
 
-def _expect_answers(condition: RecordedCondition, attempt: Runner, seen: Mapping[int, Observed]) -> None:
+def _expect_answers(
+    condition: RecordedCondition, attempt: Runner, seen: Mapping[int, Observed]
+) -> None:
     """Fail where the function says nothing, as `require_answer` does in grading."""
     rights = tuple(_reply_with(tensor) for tensor in condition.expected)
     if len(condition.calls) > 1:
@@ -87,7 +107,11 @@ def _expect_answers(condition: RecordedCondition, attempt: Runner, seen: Mapping
 def _answers_of(function: str, seen: Mapping[int, Observed]) -> Iterator[tuple[Reply, Reply]]:
     for observed in seen.values():
         expected = observed.expected[0] if observed.expected else None
-        if target_of(observed.call) == function and expected is not None and has_numbers(observed.reply):
+        if (
+            target_of(observed.call) == function
+            and expected is not None
+            and has_numbers(observed.reply)
+        ):
             yield observed.reply, _reply_with(expected)
 
 

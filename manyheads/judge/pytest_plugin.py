@@ -1,7 +1,8 @@
 """Run hidden checks by hand: `pytest grader/checks --attempt FILE_OR_FOLDER`.
 
-A course's grader/checks/conftest.py imports everything from this module. Student code runs in the box here too, and
-verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn anew each time.
+A course's grader/checks/conftest.py imports everything from this module. Student code runs in the
+box here too, and verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn
+anew each time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ _run = secrets.token_bytes(16)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option --attempt."""
-    parser.addoption("--attempt", metavar="FILE_OR_FOLDER", help="the attempt, or a submission's folder, to check")
+    parser.addoption(
+        "--attempt",
+        metavar="FILE_OR_FOLDER",
+        help="the attempt, or a submission's folder, to check",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,11 +57,17 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
     """Yield the attempt at the exercise of this file of checks, and the reference."""
     option = request.config.getoption("--attempt")
     if option is None:
-        pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE", returncode=4)
+        pytest.exit(
+            "--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE",
+            returncode=4,
+        )
     course = load_course(find_course(request.path.parent))
     exercise = next((each for each in course.exercises if each.checks == request.path), None)
     if exercise is None:
-        pytest.exit(f"{request.path.name} belongs to no exercise of course.yaml. Next: add its row", returncode=4)
+        pytest.exit(
+            f"{request.path.name} belongs to no exercise of course.yaml. Next: add its row",
+            returncode=4,
+        )
     given = Path(option)
     folder, stem = (given, exercise.stem) if given.is_dir() else (given.parent, given.stem)
     if stem not in (exercise.stem, exercise.id):
@@ -65,7 +76,13 @@ def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRu
     if source.missing or source.problem:
         pytest.skip(source.problem or f"{source.name} is not in {given}")
     runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
-    yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,), forms=exercise.forms)
+    yield CheckRun(
+        runner,
+        LocalRunner(namespace_of(exercise.solution)),
+        _run,
+        (exercise.id,),
+        forms=exercise.forms,
+    )
     runner.close()
 
 
@@ -79,12 +96,16 @@ draw = reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the attempt by this check as `course grade` does, and report what a student would read."""
+    """Judge the attempt by this check as `course grade` does, and report what a student would
+    read.
+    """
     if not pyfuncitem.get_closest_marker("hidden_check"):
         return None
     run = pyfuncitem.funcargs.get("attempt")
     if not isinstance(run, CheckRun):
-        pytest.fail("the check asks the attempt nothing: let it take the fixture `attempt`", pytrace=False)
+        pytest.fail(
+            "the check asks the attempt nothing: let it take the fixture `attempt`", pytrace=False
+        )
     if is_for_another_device(pyfuncitem, run.attempt.device):
         pytest.skip(f"not for {run.attempt.device}: course grade --device cuda runs it")
     (outcome,) = run_checks([check_of(pyfuncitem)], run)

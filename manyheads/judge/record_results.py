@@ -1,7 +1,9 @@
-"""The options of a run, and the folder of its results, with a journal and whose points the run changed.
+"""The options of a run, and the folder of its results, with a journal and whose points the run
+changed.
 
-Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
-stopped run continues where it stopped, and a repeated run grades only what has changed.
+Nothing else writes there. The journal holds which results are on disk, exercise by exercise, with a
+hash of everything that each depends on. With it a stopped run continues where it stopped, and a
+repeated run grades only what has changed.
 """
 
 from __future__ import annotations
@@ -27,28 +29,40 @@ from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
-from ..result import ExerciseResult, HandedIn, Result, result_path, with_not_readable, with_total, write_result
+from ..result import (
+    ExerciseResult,
+    HandedIn,
+    Result,
+    result_path,
+    with_not_readable,
+    with_total,
+    write_result,
+)
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission import find as not_graded
 from ..submission.lay_out import append, held, rows_of
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
-SUFFIXES = (".py", ".yaml", ".json", ".txt")  # the suffixes of the files that the engine consists of
+# the suffixes of the files that the engine consists of
+SUFFIXES = (".py", ".yaml", ".json", ".txt")
 ENGINE = Path(__file__).parents[1]
-DATA = ("solutions", "grader/checks", "grader/misconceptions")  # folders that hold sources, and perhaps what these read
+# folders that hold sources, and perhaps what these read
+DATA = ("solutions", "grader/checks", "grader/misconceptions")
 NO_DATA = (*ENDS, ".md", ".svg")
 # No student's folder begins with a dot. A stopped run leaves the last one to the next run.
 LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
-SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
+# easily typed; nobody can compute a run's inputs from it without the course's secret
+SEEDS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a judge grades.
 
-    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
-    the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
+    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope,
+    nbgrader's commands), so that the same code has the same points in all of them. The run of a
+    pull request draws from a secret of its own.
     """
 
     secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
@@ -80,14 +94,25 @@ class Graded:
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
-    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some may be missing.
+    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some
+    may be missing.
 
-    These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
+    These are sources with what they import, and all data beside solutions and checks: nobody knows
+    which a source reads.
     """
-    packages = (each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions))
+    packages = (
+        each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions)
+    )
     sources = {path for each in packages for path in with_neighbours(each)}
-    data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
-    return sorted({*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()})
+    data = (
+        path
+        for name in DATA
+        for path in _files_below(exercise.root / name)
+        if path.suffix not in NO_DATA
+    )
+    return sorted(
+        {*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()}
+    )
 
 
 def _files_below(root: Path) -> Iterator[Path]:
@@ -95,21 +120,32 @@ def _files_below(root: Path) -> Iterator[Path]:
 
 
 class Keys:
-    """Computes keys for a course and these options. The course's files are read once, when they are first needed.
+    """Computes keys for a course and these options.
 
-    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no reason to grade others
-    again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
+    The course's files are read once, when they are first needed.
+
+    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no
+    reason to grade others again. Titles, dates and what is decided are not in it either: they are
+    applied to results whenever these are shown.
     """
 
     def __init__(self, course: Course, plan: GradePlan) -> None:
-        self._course, self._texts, self._exercises = course, _read_texts(course.texts), dict[str, str]()
+        self._course, self._texts, self._exercises = (
+            course,
+            _read_texts(course.texts),
+            dict[str, str](),
+        )
         options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
         python = "{}.{}".format(*sys.version_info)
         versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
         secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-        engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
+        engine = _named(
+            ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES)
+        )
         # What all attempts share.
-        self._run = _hash_of([secret, course.limits.model_dump_json(), *options, python, *versions, *engine])
+        self._run = _hash_of(
+            [secret, course.limits.model_dump_json(), *options, python, *versions, *engine]
+        )
 
     def of(self, submission: Submission, exercise: Exercise) -> str:
         """Return the key of this attempt, before it is graded."""
@@ -126,29 +162,49 @@ class Keys:
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
-        """Return the key of an attempt, with its result and the words that the course has for what the result names.
+        """Return the key of an attempt, with its result and the words that the course has for what
+        the result names.
 
-        So an entry is good for this very result: not for one that another run has written over it since.
+        So an entry is good for this very result: not for one that another run has written over it
+        since.
         """
-        ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
+        ids = sorted(
+            {
+                id_
+                for found in (*result.diagnosis, *result.also)
+                for id_ in (found.id, *found.alternatives)
+            }
+        )
         words = [repr((id_, self._words(id_, exercise.id))) for id_ in ids]
         return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
-        """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
+        """Return a hash of all of this, by which a cluster's workers know that they would grade
+        alike.
+        """
         return _hash_of([*map(self.of_exercise, self._course.exercises), repr(self._texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
         row = self._texts.get(id_) if isinstance(self._texts, Mapping) else self._texts
         if not isinstance(row, Mapping):
             return row
-        own, shared = row.get("overrides"), {name: text for name, text in row.items() if name != "overrides"}
+        own, shared = (
+            row.get("overrides"),
+            {name: text for name, text in row.items() if name != "overrides"},
+        )
         return shared, own.get(exercise) if isinstance(own, Mapping) else own
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
-    """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
-    files = [digest for e in submission.assignment.exercises for digest in _handed_in(submission, e, limit_kib)]
+    """Return a hash of what was handed in for the whole assignment.
+
+    limit_kib: the largest file that is read.
+    """
+    files = [
+        digest
+        for e in submission.assignment.exercises
+        for digest in _handed_in(submission, e, limit_kib)
+    ]
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 
@@ -157,18 +213,26 @@ def _hash_of(parts: Iterable[str]) -> str:
 
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
-    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be read."""
+    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be
+    read.
+    """
     stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
     for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
             there = os.path.lexists(path)
-            yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"
+            yield (
+                hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest()
+                if there
+                else "missing"
+            )
         except Unreadable as error:
             yield str(error)
 
 
 def _read_texts(path: Path) -> object:
-    """Return the course's texts; where they cannot be read, what lies there: whoever grades says what is wrong with them."""
+    """Return the course's texts; where they cannot be read, what lies there: whoever grades says
+    what is wrong with them.
+    """
     if not path.exists():
         return {}
     data = path.read_bytes()
@@ -194,51 +258,72 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
-    """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
+    """Hold a folder of results for one run, whose results go to regular files there, until the
+    process ends in any way.
 
-    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
-    folder stands where a file is to be written.
+    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another
+    run holds it, or a link or a folder stands where a file is to be written.
     """
     own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
-    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
+    results = [
+        result_path(folder, submission.student, submission.assignment.id)
+        for submission in submissions
+    ]
     for path in [*(folder / name for name in own), *results]:
         for each, is_folder in ((path.parent, True), (path, False)):
             if each != folder and each.is_symlink():
-                raise CourseFault(f"{each} is a link, and nothing is written through it. Next: remove it")
+                raise CourseFault(
+                    f"{each} is a link, and nothing is written through it. Next: remove it"
+                )
             if each != folder and each.exists() and each.is_dir() != is_folder:
                 there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
                 said = f"{each} is {there}, where {due} is to be written"
                 raise CourseFault(f"{said}. Next: move it elsewhere, or give --out another folder")
-    said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
+    said = (
+        f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give "
+        "--out another folder"
+    )
     return held(folder / LOCK, said)
 
 
-def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
-    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+def seed_of_run(
+    folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool
+) -> int:
+    """Return the seed that is given; else that of the results in the folder, which the run goes on
+    with; else a new one.
 
-    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
-    CourseFault where they have another one than is given, or several.
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result
+    states one. Raises CourseFault where they have another one than is given, or several.
     """
     seeds = Counter[int]()
-    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+    for path in (
+        path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))
+    ):
         with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
     chosen = seeds.most_common(1)[0][0] if seeds and given is None else given
     if in_part and seeds and set(seeds) != {chosen}:
         raise CourseFault(
-            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
-            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+            f"what {folder} holds of the other exercises has the seed "
+            f"{', '.join(map(str, sorted(seeds)))}, and a result states one seed. Next: the same "
+            "command without --seed and --exercise, or with another --out"
         )
     return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
-def merged(result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None) -> Result:
-    """Return the result, with missing exercises taken from an earlier result, in the course's order.
+def merged(
+    result: Result, old: Result | None, assignment: Assignment, kept: Collection[str] | None = None
+) -> Result:
+    """Return the result, with missing exercises taken from an earlier result, in the course's
+    order.
 
-    Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
+    Nothing is taken from a result with another device, isolation level or seed, because a result
+    states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, old or result))
+    stated, stated_before = (
+        (each.device, each.isolation, each.seed) for each in (result, old or result)
+    )
     if old is None or stated != stated_before:
         return result
     earlier = [e for e in old.exercises if kept is None or e.id in kept]
@@ -269,7 +354,8 @@ class Record:
     todo: dict[Submission, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.noted: dict[str, dict[str, str]] = {}  # "student/assignment" -> exercise -> key of the result
+        # "student/assignment" -> exercise -> key of the result
+        self.noted: dict[str, dict[str, str]] = {}
         for row in rows_of(self.folder / JOURNAL):
             match row:
                 case [str(name), dict(noted)]:  # else it is no row of ours
@@ -278,12 +364,19 @@ class Record:
     @property
     def in_part(self) -> int:
         """How many submissions have something to grade, and something that holds good."""
-        return sum(len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items())
+        return sum(
+            len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items()
+        )
 
-    def known(self, submissions: Sequence[Submission], *, again: bool) -> Iterator[tuple[Submission, Result]]:
-        """Yield the results that are graded already and have not changed. Go through all of them before `add`.
+    def known(
+        self, submissions: Sequence[Submission], *, again: bool
+    ) -> Iterator[tuple[Submission, Result]]:
+        """Yield the results that are graded already and have not changed.
 
-        again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
+        Go through all of them before `add`.
+
+        again: none holds good, and all are graded again. Raises CourseFault where other exercises'
+            results would be lost.
         """
         for submission in submissions:
             before, chosen = self._on_disk(submission), self._chosen(submission)
@@ -291,9 +384,12 @@ class Record:
             if in_part and before is None and self._path(submission).exists():
                 said = f"{self._path(submission)} is not a result, or one of another version"
                 lost = "what it holds of other exercises cannot stay"
-                raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
+                raise CourseFault(
+                    f"{said}: {lost}. Next: course grade without --exercise or --only"
+                )
             there = {} if again or before is None else {e.id: e for e in before.exercises}
-            keys = {e.id: self.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
+            # now: files may change meanwhile
+            keys = {e.id: self.keys.of(submission, e) for e in chosen}
             good = {e.id for e in chosen if self.holds(submission, e, keys[e.id], there.get(e.id))}
             todo = {id_: key for id_, key in keys.items() if id_ not in good}
             if todo or before is None:
@@ -302,7 +398,10 @@ class Record:
                 yield submission, self._write(submission, before, before)
 
     def add(self, graded: Graded) -> Result:
-        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
+        """Write a result.
+
+        Returns it as written. The journal comes last, so that an interrupted run repeats it.
+        """
         submission, todo = graded.submission, self.todo[graded.submission]
         kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
         result = self._write(submission, graded.result, self._on_disk(submission), kept)
@@ -310,23 +409,38 @@ class Record:
         self.faults += graded.faults
         return result
 
-    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
+    def holds(
+        self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None
+    ) -> bool:
         """Return whether the journal has this result as that of the attempt with this key."""
-        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(exercise.id)
-        return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
+        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(
+            exercise.id
+        )
+        return (
+            noted is not None
+            and result is not None
+            and noted == self.keys.of_result(key, exercise, result)
+        )
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
-        """Note in the journal that these exercises of the result are on disk, without those that are not graded.
+        """Note in the journal that these exercises of the result are on disk, without those that
+        are not graded.
 
         They are tried again. keys: of the exercises, computed before grading, as files may change.
         """
         graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
-        exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
+        exercises = (
+            exercise for exercise in submission.assignment.exercises if exercise.id in graded
+        )
         noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
         append(self.folder / JOURNAL, [f"{submission.student}/{submission.assignment.id}", noted])
 
     def _write(
-        self, submission: Submission, result: Result, before: Result | None, kept: Collection[str] | None = None
+        self,
+        submission: Submission,
+        result: Result,
+        before: Result | None,
+        kept: Collection[str] | None = None,
     ) -> Result:
         result = merged(result, before, submission.assignment, kept)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
@@ -335,12 +449,15 @@ class Record:
             if before is not None:
                 note_points(self.folder, self.counted(before), self.counted(result))
             write_result(result, self.folder)
-        if self.enter is not None:  # also the same as before: a run may have stopped between writing file and gradebook
+        # also the same as before: a run may have stopped between writing file and gradebook
+        if self.enter is not None:
             self.enter(self.counted(result))
         return result
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
-        return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
+        return [
+            e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen
+        ]
 
     def _on_disk(self, submission: Submission) -> Result | None:
         with suppress(OSError, ValidationError):
@@ -363,8 +480,11 @@ class ChangedPoints(NamedTuple):
 def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
-    old, new = (with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after))
-    is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
+    old, new = (
+        with_total(r, (e for e in r.exercises if e.id in both)).score for r in (before, after)
+    )
+    # a total, which no run changes
+    is_by_hand = any(each.rule == "score" for each in after.adjustments)
     if old != new and not is_by_hand:
         append(folder / CHANGING, [after.student, after.assignment, old, new])
 
@@ -383,7 +503,15 @@ def read_changed_points(folder: Path) -> list[ChangedPoints]:
     points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
     for row in rows_of(folder / CHANGED):
         match row:
-            case [str(student), str(assignment), float() | int() | None as before, float() | int() | None as after]:
-                before, _ = points.get((student, assignment), (before, after))  # noted twice where the run was stopped
+            case [
+                str(student),
+                str(assignment),
+                float() | int() | None as before,
+                float() | int() | None as after,
+            ]:
+                # noted twice where the run was stopped
+                before, _ = points.get((student, assignment), (before, after))
                 points[student, assignment] = before, after
-    return [ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]]
+    return [
+        ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]
+    ]

@@ -1,18 +1,22 @@
-"""Whether an attempt answered, and whether its answers say something: without, a check does not pass.
+"""Whether an attempt answered, and whether its answers say something: without, a check does not
+pass.
 
-Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
-every function and class that the check called must have returned what the reference returns, a tensor or a number, at
-least once, and never anything else. A refusal counts only if an allowed input was answered too. Where a check breaks on
-strange answers, these are to blame.
+Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or
+refuse an input. So every function and class that the check called must have returned what the
+reference returns, a tensor or a number, at least once, and never anything else. A refusal counts
+only if an allowed input was answered too. Where a check breaks on strange answers, these are to
+blame.
 
-A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls tell, with the
-sizes of one that a check has made: a, b, c and d, where a + b = c + d, number by number. Where the reference compares
-numbers with each other, its answers do not add up like this, and those of whoever compares nothing do: zeros, copies,
-running means. Where the reference compares nothing, other numbers need another answer, which is no copy of them.
+A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four
+calls tell, with the sizes of one that a check has made: a, b, c and d, where a + b = c + d, number
+by number. Where the reference compares numbers with each other, its answers do not add up like
+this, and those of whoever compares nothing do: zeros, copies, running means. Where the reference
+compares nothing, other numbers need another answer, which is no copy of them.
 
-The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them has not answered, and
-whoever answers the first one otherwise when it comes again has answered by chance. So what an attempt leaves open is
-nothing. Whoever is right where this could be seen is asked nothing. A course asks more of a function in COUNTS_IF.
+The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them
+has not answered, and whoever answers the first one otherwise when it comes again has answered by
+chance. So what an attempt leaves open is nothing. Whoever is right where this could be seen is
+asked nothing. A course asks more of a function in COUNTS_IF.
 """
 
 from __future__ import annotations
@@ -36,25 +40,36 @@ from ..checks.outcome import CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
-# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell.
+# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is
+# to tell.
 MUCH = 1e-2
 ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
-RIGHT = 1e-6  # of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
-FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
-RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
-BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
+# of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
+RIGHT = 1e-6
+# numbers: of so few, one that chance changes is enough, and whether they are like the right ones is
+# chance
+FEW = 100
+# by so much noise is like the right answer once in a million times, however large both are
+RELATED = 25.0
+# of what other numbers change: by more the same call, asked again, changes noise alone
+BY_CHANCE = 0.7
 INFINITE = 1e3  # stands for what is infinite: it hides a score, and its size says nothing
-SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
+# the other numbers are the first ones, moved and so much smaller: they stay within what a check
+# draws
+SMALLER = 0.75
 TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
 COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
-Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+# what a function returns ("tensor", "float"), for each leaf of what it returns
+Kinds = tuple[frozenset[str], ...]
 
 
 class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
+def unanswered(
+    exchanges: Sequence[Exchange], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed does not count; None where it does."""
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -62,7 +77,8 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
-        if due is None and target not in answered:  # else the attempt's own sizes made the call one that is refused
+        # else the attempt's own sizes made the call one that is refused
+        if due is None and target not in answered:
             said = f"it asks {target} for nothing that the reference answers"
             return AsksNothingError(f"{said}: let it ask an allowed input, too")
         kinds[target] = due or ()
@@ -87,9 +103,11 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
-    """Return what the reference returns to these calls of one function; None where it returns nothing to any.
+    """Return what the reference returns to these calls of one function; None where it returns
+    nothing to any.
 
-    A part may be None in one call and a tensor in another; of a function with one output the first one says it.
+    A part may be None in one call and a tensor in another; of a function with one output the first
+    one says it.
     """
     found: list[set[str]] = []
     for call in calls:
@@ -107,8 +125,11 @@ def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
         Answer(call, exchange.reply).must_return()
-    for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
-        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)  # a part may be None, or opaque
+    for out, due, answer in zip(
+        outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False
+    ):
+        # a part may be None, or opaque
+        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)
         is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
         is_number = out.tensor is not None and out.tensor.dim() == 0
         if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
@@ -116,20 +137,34 @@ def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
 
 
 def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
-    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so. In training chance may bring it about."""
+    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so.
+
+    In training chance may bring it about.
+    """
     call, reply = exchange.call, exchange.reply
     in_training = isinstance(call.subject, Build) and call.subject.training
-    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs):
+    if in_training or all(
+        out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs
+    ):
         return
     for mine, right, name in _parts(call, reply, reference.execute(call)):
-        if mine.tensor is not None and right.tensor is not None and not bool(right.tensor.isnan().any()):
-            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
+        if (
+            mine.tensor is not None
+            and right.tensor is not None
+            and not bool(right.tensor.isnan().any())
+        ):
+            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask
+            # what others call False.
             masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
-            assert_finite(mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name)
+            assert_finite(
+                mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name
+            )
 
 
 def of_another_kind(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a text; None for any other reason."""
+    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a
+    text; None for any other reason.
+    """
     for exchange in exchanges:
         kinds = kinds_of([exchange.call], reference) or ()
         has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
@@ -147,9 +182,11 @@ def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Outp
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """Return the first answer that differs from the reference's in shape or type, as a check would report it; None if all agree.
+    """Return the first answer that differs from the reference's in shape or type, as a check would
+    report it; None if all agree.
 
-    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
+    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong
+    attempt may return anything.
     """
     for exchange in exchanges:
         try:
@@ -167,12 +204,16 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
     Answer(call, mine).must_return()
     for got, wanted, name in _parts(call, mine, right):
         if got.kind != wanted.kind:
-            raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
+            raise CheckFailed(
+                f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}"
+            )
         if got.tensor is None or wanted.tensor is None:
             continue
         assert_shape(got.tensor, wanted.tensor.shape, name)
         if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
-            expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
+            expected, yours = (
+                str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor)
+            )
             raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
     for name, gradient in right.gradients.items():
         if gradient is not None and (other := mine.gradients.get(name)) is not None:
@@ -183,7 +224,8 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
 class Asked:
     """Four calls with the reference's answers; where a function is given no numbers, one call.
 
-    answers: of the attempt to calls of the checks, with the reference's: to the first of these four, or to all of them.
+    answers: of the attempt to calls of the checks, with the reference's: to the first of these
+        four, or to all of them.
     """
 
     calls: tuple[Call, ...]
@@ -197,7 +239,9 @@ class Asked:
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether there are four, and the reference's numbers are larger than what rounding leaves."""
+        """Whether there are four, and the reference's numbers are larger than what rounding
+        leaves.
+        """
         return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
 
     @cached_property
@@ -208,12 +252,18 @@ class Asked:
     @cached_property
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
-        return self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
+        return (
+            self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
+        )
 
     @property
     def is_drawn(self) -> bool:
-        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a plain one by chance."""
-        return all(2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0]))
+        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a
+        plain one by chance.
+        """
+        return all(
+            2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0])
+        )
 
     @property
     def kind(self) -> str:
@@ -222,7 +272,9 @@ class Asked:
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the attempt's answers are the reference's, where these tell: one number throughout may be anybody's."""
+        """Whether the attempt's answers are the reference's, where these tell: one number
+        throughout may be anybody's.
+        """
         if len(self.calls) > 1 and not self.compares and not self.tells:
             return False
         rows = [numbers_of(right) for _, right in self.answers]
@@ -230,8 +282,12 @@ class Asked:
         return not is_constant and all(_are_near(*pair) for pair in self.answers)
 
 
-def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]) -> Asked | None:
-    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
+def asked_of(
+    exchanges: Sequence[Exchange], reference: Runner, made_of: Callable[..., Sequence[Call]]
+) -> Asked | None:
+    """Return the calls that tell most of the function with these exchanges; None where it never
+    answered with numbers.
+    """
     tried: list[Asked] = []
     for exchange in (each for each in exchanges if has_numbers(each.reply)):
         calls = tuple(made_of(exchange.call, four_like))
@@ -240,7 +296,11 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
             if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
-    best = max(tried, key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)), default=None)
+    best = max(
+        tried,
+        key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)),
+        default=None,
+    )
     if best is None or len(best.calls) > 1:
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
@@ -248,15 +308,26 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner, made_of: Callable
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
-    """Return whether a function's answers are the reference's, where both gave as many numbers and chance decided none."""
-    plain = (e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training))
+    """Return whether a function's answers are the reference's, where both gave as many numbers and
+    chance decided none.
+    """
+    plain = (
+        e for e in exchanges if not (isinstance(e.call.subject, Build) and e.call.subject.training)
+    )
     pairs = [(e.reply, reference.execute(e.call)) for e in plain]
-    known = [each for each in pairs if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1]
+    known = [
+        each
+        for each in pairs
+        if all(map(has_numbers, each)) and len({len(numbers_of(one)) for one in each}) == 1
+    ]
     return bool(known) and all(_are_near(*each) for each in known)
 
 
 def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
-    """Fail where the function of this name says nothing. asked: None where it never answered with numbers."""
+    """Fail where the function of this name says nothing.
+
+    asked: None where it never answered with numbers.
+    """
     if asked is None:
         raise CheckFailed(f"{target} never gives a finite number")
     answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
@@ -264,7 +335,9 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
         answer.must_return()
     *mine, again = (numbers_of(answer.reply) for answer in answers)
     expect(again.numel() > 0, f"{target} never gives a finite number")
-    expect(len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time")
+    expect(
+        len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time"
+    )
     by_chance, by_input = (float((mine[0] - other).norm()) for other in (again, mine[-1]))
     if by_chance > TOLERANCE * float(again.norm()):
         is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
@@ -278,39 +351,65 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
 def _expect_to_go_by_numbers(
     attempt: Implementation, target: str, asked: Asked, first: Reply, mine: Sequence[Tensor]
 ) -> None:
-    """Of a function that is given numbers: its answers change with them, are no copy, and do not add up."""
+    """Of a function that is given numbers: its answers change with them, are no copy, and do not
+    add up.
+    """
     kind, copied = _copied(first, asked.calls[0])
     adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
     is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
     expect(not is_copy or kind == asked.kind, f"{target} {copied}")
     is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
     expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
-    has_nan = any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs)
-    if asked.compares and adds_up and not has_nan and not _goes_number_by_number(attempt, asked.calls[0], mine[0]):
-        told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
+    has_nan = any(
+        out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs
+    )
+    if (
+        asked.compares
+        and adds_up
+        and not has_nan
+        and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+    ):
+        told = (
+            "compares nothing: each number that it is given adds the same to its answer, "
+            "whatever the others are"
+        )
         failed = CheckFailed(f"{target} {told}")
         failed.unmet = True
         raise failed
 
 
 def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
-    """Of a function that is given no numbers: its answers change, and have something of the right ones."""
+    """Of a function that is given no numbers: its answers change, and have something of the right
+    ones.
+    """
     pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in asked.answers]
-    single = [(float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1]
+    single = [
+        (float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1
+    ]
     values, due = ({each[i] for each in single} for i in (0, 1))
-    expect(len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given")
+    expect(
+        len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given"
+    )
     varied = [i for i, (_, right) in enumerate(pairs) if right.unique().numel() > 1]
     constant = [_is_constant(pairs[i][0], asked.answers[i][0]) for i in varied]
-    told = f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    told = (
+        f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    )
     expect(not varied or not all(constant), told)
-    large = [i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape]
+    large = [
+        i for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape
+    ]
     told = f"what {target} gives has nothing to do with what it is given"
-    related = [_relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])]
+    related = [
+        _relation(pairs[i][0], other) for i in large for other in _turned(asked.answers[i][1])
+    ]
     expect(not large or max(related) >= RELATED, told)
 
 
 def _turned(reply: Reply) -> Iterator[Tensor]:
-    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still goes by its sizes."""
+    """Yield the numbers of an answer, and those of its mirror images: who turns a table round still
+    goes by its sizes.
+    """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     table = numbers_of(reply, INFINITE)
     table = table.view(tensor.shape) if table.numel() == tensor.numel() else table
@@ -324,12 +423,16 @@ def _relation(mine: Tensor, right: Tensor) -> float:
 
 
 def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
-    """Return whether one number of each argument changes one of the answer: masked scores do, where a softmax is missing."""
+    """Return whether one number of each argument changes one of the answer: masked scores do, where
+    a softmax is missing.
+    """
 
     def change(value: Any) -> object:
         if not _is_of_numbers(value):
             return value
-        return torch.where(torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value)
+        return torch.where(
+            torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value
+        )
 
     changed = attempt.ask(call.map(change))
     changed.must_return()
@@ -337,18 +440,25 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
 
 
 def _are_near(mine: Reply, right: Reply) -> bool:
-    shapes = [[out.tensor.shape for out in reply.outputs if out.tensor is not None] for reply in (mine, right)]
+    shapes = [
+        [out.tensor.shape for out in reply.outputs if out.tensor is not None]
+        for reply in (mine, right)
+    ]
     return shapes[0] == shapes[1] and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
-    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers are given."""
+    """Return the plain call and three like it, with a + b = c + d; the call alone where no numbers
+    are given.
+    """
     alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
     call = replace(call, **alone, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
 
     def shuffled(tensor: Tensor) -> Tensor:
-        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(tensor.shape)
+        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(
+            tensor.shape
+        )
 
     found = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
     if not found:
@@ -369,7 +479,11 @@ def four_like(call: Call) -> tuple[Call, ...]:
 
 
 def _numbers_given(call: Call) -> list[Tensor]:
-    return [value for value in call.arguments.values() if isinstance(value, Tensor) and _is_of_numbers(value)]
+    return [
+        value
+        for value in call.arguments.values()
+        if isinstance(value, Tensor) and _is_of_numbers(value)
+    ]
 
 
 def _is_of_numbers(value: object) -> bool:
@@ -392,11 +506,15 @@ def _is_constant(numbers: Tensor, reply: Reply) -> bool:
     shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
     is_table = len(shape) > 1 and numbers.numel() == shape.numel()
     identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
-    return bool((numbers == numbers[0]).all()) or (identity is not None and torch.equal(numbers, identity))
+    return bool((numbers == numbers[0]).all()) or (
+        identity is not None and torch.equal(numbers, identity)
+    )
 
 
 def _copied(reply: Reply, call: Call) -> tuple[str, str]:
-    """Return in which way an answer is a copy of an argument, and what is to be said of it; "" where it is none."""
+    """Return in which way an answer is a copy of an argument, and what is to be said of it; ""
+    where it is none.
+    """
     tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
     row = tensor.flatten().float()  # the attempt may have been asked in float32
     for name, given in call.arguments.items():
@@ -404,7 +522,9 @@ def _copied(reply: Reply, call: Call) -> tuple[str, str]:
             theirs = given.flatten().float()
             if given.shape == tensor.shape and torch.equal(row, theirs):
                 return COPY, f"gives back {label(name)}, unchanged"
-            is_whole = row.numel() == theirs.numel() and torch.equal(row.sort().values, theirs.sort().values)
+            is_whole = row.numel() == theirs.numel() and torch.equal(
+                row.sort().values, theirs.sort().values
+            )
             if is_whole or (bool((theirs == row[0]).any()) and bool(torch.isin(row, theirs).all())):
                 return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
     return "", ""

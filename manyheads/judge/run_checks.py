@@ -1,8 +1,11 @@
-"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each. Every verdict is made here.
+"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each.
 
-All checks of one attempt run concurrently: each until its next call, and these calls are sent in one batch. One by one, judge
-and attempt would alternate at every call, and each would find the CPU's caches filled by the other. Concurrently, two dozen
-checks need only as many rounds as the longest check has calls. What the run's memory knows of a check is not run again.
+Every verdict is made here.
+
+All checks of one attempt run concurrently: each until its next call, and these calls are sent in
+one batch. One by one, judge and attempt would alternate at every call, and each would find the
+CPU's caches filled by the other. Concurrently, two dozen checks need only as many rounds as the
+longest check has calls. What the run's memory knows of a check is not run again.
 """
 
 from __future__ import annotations
@@ -41,20 +44,30 @@ from ..course import Course, Exercise
 from ..errors import CourseFault, described, place_of
 from .attempt_runner import Memory, RememberingRunner, Step
 from .axes import withhold
-from .require_answer import all_right, asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
+from .require_answer import (
+    all_right,
+    asked_of,
+    compare_with_reference,
+    expect_something,
+    of_another_kind,
+    unanswered,
+)
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
-CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
+# that a judge may compute for one attempt: sixty times what the slowest of the course takes
+CPU_SECONDS = 120.0
 _OPTIONS = (
-    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
-    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
-    "-p no:doctest -s"
+    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p "
+    "no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p "
+    "no:threadexception -p no:warnings -p no:logging -p no:junitxml -p no:doctest -s"
 ).split()
 
 
 class GraderFault(CourseFault):
-    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
+    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its
+    own.
+    """
 
 
 @dataclass(frozen=True)
@@ -104,14 +117,21 @@ class Check:
         return self.unattempted.id
 
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
-        """Call the check, with `attempt` as its runner. Returns the exception that ended it, None if it passed."""
+        """Call the check, with `attempt` as its runner.
+
+        Returns the exception that ended it, None if it passed.
+        """
         given = {
             "attempt": Implementation(attempt, forms=run.forms),
             "reference": Implementation(run.reference, forms=run.forms),
             "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
         }
         try:
-            asked = {name: given[name] for name in inspect.signature(self.function).parameters if name in given}
+            asked = {
+                name: given[name]
+                for name in inspect.signature(self.function).parameters
+                if name in given
+            }
             self.function(**{**asked, **self.parameters})
         except (Exception, pytest.skip.Exception) as error:
             return error
@@ -127,28 +147,46 @@ class Check:
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """Return the checks of these files, in their order, without checks for another device. Raises GraderFault.
+    """Return the checks of these files, in their order, without checks for another device.
+
+    Raises GraderFault.
 
     pytest collects them, so that they are written and selected like any other tests.
     """
     if missing := [file for file in files if not file.exists()]:
-        raise GraderFault(f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml")
+        raise GraderFault(
+            f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend "
+            "course.yaml"
+        )
     folders = {file.parent.name for file in files}
     for name in list(sys.modules):  # they may be from another course, or older than the files
         if name in {file.stem for file in files} or name.partition(".")[0] in folders:
             del sys.modules[name]
     collector, folder = _Collector(device), str(files[0].parent)
-    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
+    arguments = [
+        *_OPTIONS,
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        folder,
+        "--confcutdir",
+        folder,
+        *map(str, files),
+    ]
     status = pytest.main(arguments, plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
-        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify")
+        raise GraderFault(
+            f"the hidden checks cannot be run: {problem}. Next: mend it, then course verify"
+        )
     return {file: collector.found.get(file, []) for file in files}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark of `check` with pytest."""
-    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+    config.addinivalue_line(
+        "markers", "hidden_check(mark): points, layer and hint of a hidden check"
+    )
 
 
 class _Collector:
@@ -164,7 +202,9 @@ class _Collector:
     def pytest_exception_interact(
         self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
     ) -> None:
-        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in one of its own."""
+        """Note at which line of the checks a file cannot be imported. pytest wraps some errors in
+        one of its own.
+        """
         if call.excinfo is None or self.problem:
             return
         errors = (call.excinfo.value, call.excinfo.value.__cause__)
@@ -193,19 +233,34 @@ def is_for_another_device(item: pytest.Item, device: str) -> bool:
 
 
 def check_of(item: pytest.Item) -> Check:
-    """Convert a collected item to a Check. Raises pytest.UsageError with one sentence if it is not a check."""
+    """Convert a collected item to a Check.
+
+    Raises pytest.UsageError with one sentence if it is not a check.
+    """
     marker = item.get_closest_marker("hidden_check")
     title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
-        raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
+        raise pytest.UsageError(
+            f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
+        )
     parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    if unknown := [name for name in inspect.signature(item.obj).parameters if name not in {*parameters, *FIXTURES}]:
-        raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
+    if unknown := [
+        name
+        for name in inspect.signature(item.obj).parameters
+        if name not in {*parameters, *FIXTURES}
+    ]:
+        raise pytest.UsageError(
+            f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only"
+        )
     mark: Mark = marker.args[0]
-    unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
+    unattempted = CheckOutcome(
+        item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint
+    )
     conditions = vars(item.module).get(CONDITIONS, {})
     if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
-        raise pytest.UsageError(f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names")
+        raise pytest.UsageError(
+            f"{item.path.name}: {CONDITIONS} needs to be a dict of generators, by functions' names"
+        )
     return Check(item.name, item.obj, unattempted, parameters, conditions)
 
 
@@ -223,13 +278,19 @@ class HiddenChecks:
     """The collected checks of some exercises, ready to judge any number of attempts."""
 
     def __init__(self, files: Sequence[Path], device: str = "cpu") -> None:
-        """Collect these files. Raises GraderFault. device: checks for another device alone are left out."""
-        # Checks are many and their tensors small: with threads, waking them costs four times as much as the work.
+        """Collect these files.
+
+        Raises GraderFault. device: checks for another device alone are left out.
+        """
+        # Checks are many and their tensors small: with threads, waking them costs four times as
+        # much as the work.
         torch.set_num_threads(1)
         self._checks = collect_checks(files, device)
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
-        """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
+        """Return the outcomes of a file's checks while no attempt has been judged; empty where it
+        was not collected.
+        """
         return [check.unattempted for check in self._checks.get(file, [])]
 
     def conditions(self, file: Path) -> Mapping[str, Callable[..., Iterable[Condition]]]:
@@ -237,25 +298,32 @@ class HiddenChecks:
         return next((check.conditions for check in self._checks.get(file, [])), {})
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
-        """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
+        """Return the outcomes of all checks of the file, in its order.
 
-        Where a check itself does not end, this process does. Calls of an attempt have a deadline of their own (`AttemptRunner`).
+        only: ids of checks; empty: all.
+
+        Where a check itself does not end, this process does. Calls of an attempt have a deadline of
+        their own (`AttemptRunner`).
         """
         with cpu_budget():
-            return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
+            return run_checks(
+                [check for check in self._checks[file] if not only or check.id in only], run
+            )
 
 
 @contextmanager
 def cpu_budget() -> Iterator[None]:
-    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of every thread.
+    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of
+    every thread.
 
-    What it waits for does not count. The kernel counts, so nothing that runs here can delay it. Within another block, or where
-    the system has no such timer, this one does nothing.
+    What it waits for does not count. The kernel counts, so nothing that runs here can delay it.
+    Within another block, or where the system has no such timer, this one does nothing.
     """
     if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
         return
-    # To standard error by its number, because sys.stderr may have been replaced; then the signal ends the process.
+    # To standard error by its number, because sys.stderr may have been replaced; then the signal
+    # ends the process.
     faulthandler.register(signal.SIGPROF, 2, chain=True)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
@@ -265,7 +333,9 @@ def cpu_budget() -> Iterator[None]:
 
 
 class Catalogue:
-    """The checks and the reference of every exercise, for trusted code: the reference and the mutants, in the judge's own process."""
+    """The checks and the reference of every exercise, for trusted code: the reference and the
+    mutants, in the judge's own process.
+    """
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
@@ -284,7 +354,10 @@ class Catalogue:
         return LocalRunner(namespace_of(exercise.solution))
 
     def remembering(self, exercise: Exercise) -> RememberingRunner:
-        """Return the reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        """Return the reference for many runs with the same inputs: it answers each call once.
+
+        Raises BrokenReference.
+        """
         return RememberingRunner(namespace_of(exercise.solution), only_values=True)
 
     def run(
@@ -297,7 +370,10 @@ class Catalogue:
         drawn: list[Drawn] | None = None,
         only: Collection[str] = (),
     ) -> list[CheckOutcome]:
-        """Return the outcomes of all checks, or `only` some, for this trusted code. drawn: a list that gets what they draw."""
+        """Return the outcomes of all checks, or `only` some, for this trusted code.
+
+        drawn: a list that gets what they draw.
+        """
         memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
         memory.begin_attempt()
         run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
@@ -305,7 +381,8 @@ class Catalogue:
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
+    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that
+    order, too.
 
     A check passes only on answers, and on those of functions that say something.
     """
@@ -317,7 +394,8 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """Return the outcome, as a student may read it, of a check that ended with this exception, or without one.
+    """Return the outcome, as a student may read it, of a check that ended with this exception, or
+    without one.
 
     Where it broke, the answers that it got may be to blame.
     """
@@ -325,13 +403,19 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
         seen = ". ".join(filter(None, (explain(error.raised), error.due)))
-        return replace(check, outcome="error", evidence=seen, raised=error.raised, place=error.place)
+        return replace(
+            check, outcome="error", evidence=seen, raised=error.raised, place=error.place
+        )
     if isinstance(error, CheckFailed):
         seen = withhold(str(error), run.asked_by(check.id), error.expected)
-        check = replace(check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet)
+        check = replace(
+            check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet
+        )
         return replace(check, outcome="failed", evidence=seen)
     if isinstance(error, AttemptEnded):
-        return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
+        return replace(
+            check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error)
+        )
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
     if differs := compare_with_reference(run.asked_by(check.id), run.reference):
@@ -341,9 +425,11 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
 
 
 def _line_in_checks(error: BaseException) -> str:
-    """Return the place in the course's checks at which the error was raised, in brackets; "" if there is none.
+    """Return the place in the course's checks at which the error was raised, in brackets; "" if
+    there is none.
 
-    Not the text of the line: a log of `course grade` may be read by students, and no source of a hidden check is told.
+    Not the text of the line: a log of `course grade` may be read by students, and no source of a
+    hidden check is told.
     """
     place = place_of(error, _is_of_checks)
     return f" ({place[0].name}, line {place[1]})" if place else ""
@@ -362,26 +448,49 @@ def _without_what_says_nothing(
     """
     transcript = [*run.attempt.transcript]
     passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
-    asked = {check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed}
-    targets, passes = dict.fromkeys(chain.from_iterable(asked.values())), len(passed) == len(outcomes)
-    demands = [(name, demand) for name in targets for demand in _demands(name, conditions.get(name), passes, run)]
+    asked = {
+        check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed
+    }
+    targets, passes = (
+        dict.fromkeys(chain.from_iterable(asked.values())),
+        len(passed) == len(outcomes),
+    )
+    demands = [
+        (name, demand)
+        for name in targets
+        for demand in _demands(name, conditions.get(name), passes, run)
+    ]
     ends = run_concurrently([demand for _, demand in demands], run)
     run.attempt.transcript[:] = transcript
     # By function, the first demand that it does not meet.
-    unmet = {name: end for (name, _), end in reversed([*zip(demands, ends, strict=True)]) if end.outcome != "passed"}
+    unmet = {
+        name: end
+        for (name, _), end in reversed([*zip(demands, ends, strict=True)])
+        if end.outcome != "passed"
+    }
 
     def held_to(check: CheckOutcome) -> CheckOutcome:
         place = next((target for target in asked.get(check.id, ()) if target in unmet), "")
         if not place:
             return check
         end = unmet[place]
-        return replace(check, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet)
+        return replace(
+            check,
+            outcome=end.outcome,
+            evidence=end.evidence,
+            fault=end.fault,
+            place=place,
+            unmet=end.unmet,
+        )
 
     return list(map(held_to, outcomes))
 
 
 def expect_conditions(
-    attempt: Implementation, reference: Implementation, draw: Draw, conditions: Callable[..., Iterable[Condition]]
+    attempt: Implementation,
+    reference: Implementation,
+    draw: Draw,
+    conditions: Callable[..., Iterable[Condition]],
 ) -> None:
     """Fail where the attempt does not meet what a course demands of a function."""
     asked = list(conditions(attempt, draw))
@@ -390,11 +499,20 @@ def expect_conditions(
     expect(not message, message)
 
 
-def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks, unless it is right where this could be seen. passes: all checks."""
-    exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
+def _demands(
+    target: str, condition: Callable[..., Any] | None, passes: bool, run: CheckRun
+) -> Iterator[Check]:
+    """Yield what is demanded of a function, as checks, unless it is right where this could be seen.
+
+    passes: all checks.
+    """
+    exchanges = [
+        exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target
+    ]
     asked = asked_of(exchanges, run.reference, run.memory.made_of)
-    if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
+    if asked is None and not any(
+        has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
+    ):
         return  # nobody gives any
     unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
     is_right = asked is not None and asked.is_right
@@ -404,7 +522,11 @@ def _demands(target: str, condition: Callable[..., Any] | None, passes: bool, ru
     if condition and asked and not (is_right and (passes or all_right(exchanges, run.reference))):
         makers = {"conditions": condition}
         yield Check(
-            f"{target} counts", expect_conditions, replace(unattempted, unmet=True), makers, needs_answers=False
+            f"{target} counts",
+            expect_conditions,
+            replace(unattempted, unmet=True),
+            makers,
+            needs_answers=False,
         )
 
 
@@ -419,11 +541,14 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcom
 
 
 class _Running:
-    """One check: where it stands, and its function, which is run only where nobody knows what it does next."""
+    """One check: where it stands, and its function, which is run only where nobody knows what it
+    does next.
+    """
 
     def __init__(self, check: Check, run: CheckRun) -> None:
         self.check, self._run = check, run
-        # Which calls a demand makes depends on the attempt's answers, so what they come to is remembered by nobody.
+        # Which calls a demand makes depends on the attempt's answers, so what they come to is
+        # remembered by nobody.
         self._step = run.memory.first(check.id) if check.needs_answers else Step()
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
@@ -446,10 +571,15 @@ class _Running:
             self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
-        """Give the function all replies that it has not got. Returns its next call, or what ended it."""
+        """Give the function all replies that it has not got.
+
+        Returns its next call, or what ended it.
+        """
         made = None
         if not self._function:
-            made = self._function.switch(self._run, _Waiting(self._run.attempt.device, getcurrent()))
+            made = self._function.switch(
+                self._run, _Waiting(self._run.attempt.device, getcurrent())
+            )
         while self._unseen:
             made = self._function.switch(self._unseen.pop(0))
         return made
@@ -461,7 +591,10 @@ class _Running:
 
 @dataclass
 class _Waiting:
-    """The runner that checks see here. A call suspends its check until all other checks have made a call or ended."""
+    """The runner that checks see here.
+
+    A call suspends its check until all other checks have made a call or ended.
+    """
 
     device: str
     hub: greenlet

@@ -1,7 +1,9 @@
-"""Say what stands out in wrong numbers: that they are no shares, that the mask is the wrong way round, that one is twice as large.
+"""Say what stands out in wrong numbers: that they are no shares, that the mask is the wrong way
+round, that one is twice as large.
 
-It is said beside "550 of 550 values differ", where no misconception that has a name explains them, and of a single number always.
-What is compared are answers to recorded, public calls. Of an expected number a student reads no digit.
+It is said beside "550 of 550 values differ", where no misconception that has a name explains them,
+and of a single number always. What is compared are answers to recorded, public calls. Of an
+expected number a student reads no digit.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ VERY_LOW = -1e4  # a score this low counts as −∞
 
 
 def what_stands_out(mine: Tensor, right: Tensor) -> str:
-    """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing stands out.
+    """Return a sentence about the numbers of an attempt beside those that are due; "" if nothing
+    stands out.
 
     Args:
         mine: What the attempt returned.
@@ -41,7 +44,11 @@ def _times(mine: float, right: float) -> str:
         return "Its sign is the wrong one"
     larger, smaller = max(abs(mine), abs(right)), min(abs(mine), abs(right))
     times = round(larger / smaller) if smaller else 0
-    if mine * right < 0 or not 1 < times <= MOST_TIMES or abs(larger - times * smaller) > ROUNDING * larger:
+    if (
+        mine * right < 0
+        or not 1 < times <= MOST_TIMES
+        or abs(larger - times * smaller) > ROUNDING * larger
+    ):
         return ""
     if abs(mine) > abs(right):
         return f"It is {times} times the number that is due"
@@ -49,7 +56,9 @@ def _times(mine: float, right: float) -> str:
 
 
 def _no_shares(mine: Tensor, right: Tensor) -> str:
-    """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the sum of a row."""
+    """Return what keeps numbers from being shares where shares are due: each in [0, 1], and 1 the
+    sum of a row.
+    """
     if not _are_shares(right):
         return ""
     if bool((mine < -SUM_ROUNDING).any()):
@@ -57,7 +66,10 @@ def _no_shares(mine: Tensor, right: Tensor) -> str:
     sums = mine.sum(-1)
     apart = (sums - 1).abs()
     if bool((apart > SUM_ROUNDING).any()):
-        return f"Shares are due, and a row of these sums to {float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
+        return (
+            "Shares are due, and a row of these sums to "
+            f"{float(sums.flatten()[apart.argmax()]):.3g}, not to 1"
+        )
     return ""
 
 
@@ -75,4 +87,6 @@ def _hides_the_others(mine: Tensor, right: Tensor) -> str:
         return ""
     low = mine < VERY_LOW
     is_exchanged = torch.equal(low, ~hidden) and bool((mine[hidden].abs() < -VERY_LOW).all())
-    return "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
+    return (
+        "What should be hidden is kept, and what should be kept is hidden" if is_exchanged else ""
+    )

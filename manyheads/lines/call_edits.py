@@ -9,19 +9,53 @@ from .code_parts import Changes, Part, name_of
 
 # The calls that are tried in place of a method, or of a function of a module.
 _SIBLINGS = {
-    "view": "reshape", "repeat": "repeat_interleave", "repeat_interleave": "repeat", "log_softmax": "softmax",
-    "tril": "triu", "triu": "tril", "tril_": "triu_", "triu_": "tril_", "ones": "zeros", "zeros": "ones",
-    "sum": "mean", "mean": "sum", "max": "min amax", "min": "max", "chunk": "split", "split": "chunk",
-    "lt": "le gt ge", "le": "lt ge gt", "gt": "ge lt le", "ge": "gt le lt",
-}  # fmt: skip
+    "view": "reshape",
+    "repeat": "repeat_interleave",
+    "repeat_interleave": "repeat",
+    "log_softmax": "softmax",
+    "tril": "triu",
+    "triu": "tril",
+    "tril_": "triu_",
+    "triu_": "tril_",
+    "ones": "zeros",
+    "zeros": "ones",
+    "sum": "mean",
+    "mean": "sum",
+    "max": "min amax",
+    "min": "max",
+    "chunk": "split",
+    "split": "chunk",
+    "lt": "le gt ge",
+    "le": "lt ge gt",
+    "gt": "ge lt le",
+    "ge": "gt le lt",
+}
 # Arguments that are put into a call of this name where it lacks them.
 _FORGOTTEN = {
-    "softmax": "dim=-1", "split": "dim=-1", "chunk": "dim=-1", "cat": "dim=-1", "stack": "dim=-1",
-    "sum": "dim=-1 keepdim=True", "amax": "keepdim=True", "Linear": "bias=False", "dropout": "training=self.training",
-    "scaled_dot_product_attention": "is_causal=True", "register_buffer": "persistent=False",
-}  # fmt: skip
+    "softmax": "dim=-1",
+    "split": "dim=-1",
+    "chunk": "dim=-1",
+    "cat": "dim=-1",
+    "stack": "dim=-1",
+    "sum": "dim=-1 keepdim=True",
+    "amax": "keepdim=True",
+    "Linear": "bias=False",
+    "dropout": "training=self.training",
+    "scaled_dot_product_attention": "is_causal=True",
+    "register_buffer": "persistent=False",
+}
 # Arguments that are left out.
-_KEYWORDS = {"dim", "keepdim", "bias", "diagonal", "scale", "dropout_p", "attn_mask", "persistent", "requires_grad"}
+_KEYWORDS = {
+    "dim",
+    "keepdim",
+    "bias",
+    "diagonal",
+    "scale",
+    "dropout_p",
+    "attn_mask",
+    "persistent",
+    "requires_grad",
+}
 _SHAPING = ("view", "reshape", "flatten", "unflatten", "contiguous", "unfold")
 _MOVES = (".transpose(1, 2)", ".transpose(-2, -1)")
 _LAYERS = ("Dropout", "Linear")
@@ -38,7 +72,11 @@ def arguments(part: Part, node: ast.Call) -> Changes:
     for keyword in node.keywords:
         if is_of_dropout(keyword.arg or ""):
             for off, tier in (("0.0", 1), ("0", 2)):
-                yield "gate", tier, {keyword.value: f"{part.held(keyword.value)} if self.training else {off}"}
+                yield (
+                    "gate",
+                    tier,
+                    {keyword.value: f"{part.held(keyword.value)} if self.training else {off}"},
+                )
         elif keyword.arg == "training":
             yield "gate", 1, {keyword.value: "self.training"}
     name, given = name_of(node), {keyword.arg for keyword in node.keywords}
@@ -54,27 +92,37 @@ def _call(part: Part, node: ast.Call, given: Iterable[ast.AST], *more: str) -> s
 
 
 def calls(part: Part, node: ast.AST) -> Changes:
-    """Yield every call without it and as its sibling; a product scaled or with a factor transposed; a value moved."""
+    """Yield every call without it and as its sibling; a product scaled or with a factor transposed;
+    a value moved.
+    """
     match node:
         case ast.Call(func=func, args=args):
             yield from _without(part, node)
             if isinstance(func, ast.Attribute):
                 yield from _siblings(part, node, func)
             if name_of(node) in ("matmul", "bmm", "einsum"):
-                yield from _scaled(part, node, next((a for a in args if isinstance(a, ast.Name)), None))
+                yield from _scaled(
+                    part, node, next((a for a in args if isinstance(a, ast.Name)), None)
+                )
             if isinstance(func, ast.Attribute) and func.attr in _SHAPING:
                 yield from _before_shaping(part, node, func)
         case ast.Attribute(attr="T" | "mT" | "H" | "mH", value=value):
             yield "call", 1, {node: part.held(value)}
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-            yield from (("call", 2, {factor: part.held(factor) + _MOVES[1]}) for factor in (left, right))
+            yield from (
+                ("call", 2, {factor: part.held(factor) + _MOVES[1]}) for factor in (left, right)
+            )
             yield from _scaled(part, node, left)
             yield "call", 4, {node: f"{part.held(node)}.softmax(dim=-1)"}
         case ast.Return(value=value) | ast.Assign(value=value):
             if isinstance(value, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
                 yield from (("call", 3, {value: part.held(value) + move}) for move in _MOVES)
-                layers = [name for name, made in part.attributes.items() if made.split(".")[-1] in _LAYERS]
-                yield from (("layer", 3, {value: f"self.{name}({part.of(value)})"}) for name in layers)
+                layers = [
+                    name for name, made in part.attributes.items() if made.split(".")[-1] in _LAYERS
+                ]
+                yield from (
+                    ("layer", 3, {value: f"self.{name}({part.of(value)})"}) for name in layers
+                )
 
 
 def _without(part: Part, node: ast.Call) -> Changes:
@@ -89,11 +137,17 @@ def _without(part: Part, node: ast.Call) -> Changes:
     given = (*node.args, *node.keywords)
     for left_out in node.keywords:
         if left_out.arg in _KEYWORDS:
-            yield "keyword", 2, {node: _call(part, node, (each for each in given if each is not left_out))}
+            yield (
+                "keyword",
+                2,
+                {node: _call(part, node, (each for each in given if each is not left_out))},
+            )
 
 
 def _is_of_module(func: ast.expr) -> bool:
-    """Return whether a function is a module's, such as torch or torch.nn.functional: there is no value to take it from."""
+    """Return whether a function is a module's, such as torch or torch.nn.functional: there is no
+    value to take it from.
+    """
     while isinstance(func, ast.Attribute):
         func = func.value
     return isinstance(func, ast.Name) and func.id in _MODULES
@@ -106,21 +160,33 @@ def _siblings(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
     yield from (("call", 1, {func: stem + other}) for other in others)
     if name in ("tril", "triu"):
         kept = [part.of(argument) for argument in node.args[:1] if _is_of_module(func)]
-        if len(node.args) == len(kept) and all(keyword.arg != "diagonal" for keyword in node.keywords):
+        if len(node.args) == len(kept) and all(
+            keyword.arg != "diagonal" for keyword in node.keywords
+        ):
             others.append(name)  # else its number is edited elsewhere
         for other in others:
             for diagonal in (0, 1, -1):
-                yield "call", 2, {node: f"{stem}{other}({', '.join([*kept, f'diagonal={diagonal}'])})"}
+                yield (
+                    "call",
+                    2,
+                    {node: f"{stem}{other}({', '.join([*kept, f'diagonal={diagonal}'])})"},
+                )
 
 
 def _before_shaping(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
-    """Yield axes moved before a view, or memory put in order; and two sizes of the shape swapped with their axes."""
+    """Yield axes moved before a view, or memory put in order; and two sizes of the shape swapped
+    with their axes.
+    """
     held, rest = part.held(func.value), part.of(node)[len(part.of(func)) :]
     name = "reshape" if func.attr == "view" else func.attr
     yield "call", 1, {node: f"{held}.contiguous().{func.attr}{rest}"}
     yield from (("call", 2, {node: f"{held}{move}.{name}{rest}"}) for move in _MOVES)
     yield "call", 2, {node: f"{part.of(node)}{_MOVES[0]}"}
-    sizes = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple) else node.args
+    sizes = (
+        node.args[0].elts
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple)
+        else node.args
+    )
     if func.attr in ("view", "reshape") and len(sizes) > 2:
         texts = [part.of(size) for size in sizes]
         for i in range(len(texts) - 1):
@@ -129,7 +195,11 @@ def _before_shaping(part: Part, node: ast.Call, func: ast.Attribute) -> Changes:
 
 
 def _scaled(part: Part, node: ast.expr, factor: ast.expr | None) -> Changes:
-    """Yield the product over the root of its factor's last size, where it is not divided already."""
+    """Yield the product over the root of its factor's last size, where it is not divided
+    already.
+    """
     outer = part.parents[node]
-    if isinstance(factor, ast.Name) and not (isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)):
+    if isinstance(factor, ast.Name) and not (
+        isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
+    ):
         yield "scale", 2, {node: f"({part.held(node)} / {factor.id}.shape[-1] ** 0.5)"}

@@ -1,6 +1,7 @@
 """Make all edits of an attempt that are worth trying, likely and cheap ones first.
 
-A rule looks at one node of the syntax tree, and says what could stand in its place. Lower tiers are tried first.
+A rule looks at one node of the syntax tree, and says what could stand in its place. Lower tiers are
+tried first.
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ from .call_edits import arguments, calls, is_of_dropout
 from .code_parts import Changes, Edit, Part, is_docstring, parts_of
 from .value_edits import constants, names, operators
 
-LONGEST_LINES, LONGEST = 400, 20_000  # the longest code that is edited: lines and characters, without lines of comments
-MOST_LOADED = 20_000_000  # characters of code in all edits: a look loads each, and time allows no more
+# the longest code that is edited: lines and characters, without lines of comments
+LONGEST_LINES, LONGEST = 400, 20_000
+# characters of code in all edits: a look loads each, and time allows no more
+MOST_LOADED = 20_000_000
 MOST = 4000  # edits that are made of one text: more are not tried
-MOST_BYTES = MOST * LONGEST  # of all edits, each a whole text: one emoji in it makes each character four bytes
+# of all edits, each a whole text: one emoji in it makes each character four bytes
+MOST_BYTES = MOST * LONGEST
 NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
 SWAPPED = 6  # the most things of which pairs are swapped
 
 
 def gates(part: Part, node: ast.AST) -> Changes:
-    """Yield gates of what holds in training alone, put on and taken off, and a forgotten super()."""
+    """Yield gates of what holds in training alone, put on and taken off, and a forgotten
+    super().
+    """
     match node:
         case ast.IfExp(body=body, orelse=orelse):
             yield "gate", 1, {node: part.held(body)}
@@ -43,20 +49,27 @@ def gates(part: Part, node: ast.AST) -> Changes:
 
 
 def orders(part: Part, node: ast.AST) -> Changes:
-    """Yield every pair of arguments, operands, entries of a shape and ways of a condition, swapped."""
+    """Yield every pair of arguments, operands, entries of a shape and ways of a condition,
+    swapped.
+    """
     groups: list[Sequence[ast.expr]] = []
     match node:
         case ast.Call(args=args, keywords=keywords):
             groups = [args, [keyword.value for keyword in keywords]]
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             groups = [elts]
-        case ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()):
+        case ast.BinOp(
+            op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()
+        ):
             groups = [[node.left, node.right]]
         case ast.IfExp(body=body, orelse=orelse):
             groups = [[body, orelse]]
-    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of  # nothing takes an argument apart
+    # nothing takes an argument apart
+    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of
     for group in groups:
-        for a, b in combinations([each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2):
+        for a, b in combinations(
+            [each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2
+        ):
             if part.of(a) != part.of(b):
                 yield "swap", 1, {a: placed(b), b: placed(a)}
 
@@ -66,18 +79,31 @@ def statements(part: Part, node: ast.AST) -> Changes:
     match node:
         case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not part.root:
             yield "statement", 3, {node: "pass"}
-        case ast.FunctionDef(body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]):
+        case ast.FunctionDef(
+            body=[*_, ast.Expr(value=x) | ast.Assign(targets=[ast.Name(), *_], value=x) as last]
+        ):
             if not is_docstring(last):
                 yield "return", 1, {last: f"return {part.of(x)}"}
 
 
-RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (gates, operators, calls, orders, constants, names, statements)
+RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (
+    gates,
+    operators,
+    calls,
+    orders,
+    constants,
+    names,
+    statements,
+)
 
 
-def candidates(source: str, targets: Collection[str], raised_on: Collection[int] = ()) -> list[Edit]:
+def candidates(
+    source: str, targets: Collection[str], raised_on: Collection[int] = ()
+) -> list[Edit]:
     """Return the edits of what calls of these functions and classes reach, each text once.
 
-    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or cannot be parsed.
+    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or
+        cannot be parsed.
     """
     code = [line for line in source.split("\n") if not line.lstrip().startswith("#")]
     if len(code) > LONGEST_LINES or (length := sum(map(len, code))) > LONGEST:

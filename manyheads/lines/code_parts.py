@@ -1,4 +1,6 @@
-"""The parts of an attempt that its failed calls reach (functions, methods, statements beside them), and edits of them."""
+"""The parts of an attempt that its failed calls reach (functions, methods, statements beside them),
+and edits of them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Li
 _LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 _NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
 
-# An edit's kind and tier, and what stands in place of which nodes (a mapping is invariant in its keys).
+# An edit's kind and tier, and what stands in place of which nodes (a mapping is invariant in its
+# keys).
 Change = tuple[str, int, Mapping[Any, str]]
 Changes = Iterator[Change]
 
@@ -28,8 +31,8 @@ Changes = Iterator[Change]
 class Edit:
     """A small change of a text.
 
-    kind: the family that it belongs to. tier: how late it is tried. line: the first line of the text that it changes, 0 where
-    it changes nothing.
+    kind: the family that it belongs to. tier: how late it is tried. line: the first line of the
+    text that it changes, 0 where it changes nothing.
     """
 
     kind: str
@@ -45,7 +48,9 @@ class Edit:
 
 
 def _changed(text: str, other: str) -> str:
-    """Return the lines of the text that the other does not have at the same end or beginning, as one."""
+    """Return the lines of the text that the other does not have at the same end or beginning, as
+    one.
+    """
     mine, theirs = text.split("\n"), other.split("\n")
     first = [*map(ne, mine, theirs), True].index(True)
     last = [*map(ne, mine[:first:-1], theirs[:first:-1]), True].index(True)
@@ -57,7 +62,8 @@ def _changed(text: str, other: str) -> str:
 class Part:
     """A function, or a statement outside of any.
 
-    source: the whole text; data: the same in UTF-8, and starts: where its lines begin, as the syntax tree counts.
+    source: the whole text; data: the same in UTF-8, and starts: where its lines begin, as the
+        syntax tree counts.
     attributes: those of self, with the name of what was called to make each, "" where nothing was.
     """
 
@@ -76,7 +82,9 @@ class Part:
         return self.data[slice(*self.span(node))].decode()
 
     def held(self, node: ast.AST) -> str:
-        """Return the text of a node, in parentheses where something that is put beside it could take it apart."""
+        """Return the text of a node, in parentheses where something that is put beside it could
+        take it apart.
+        """
         return self.of(node) if isinstance(node, _ATOMS) else f"({self.of(node)})"
 
     def edit(self, kind: str, tier: int, new: Mapping[ast.AST, str]) -> Edit:
@@ -98,7 +106,9 @@ class Part:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """The nodes that may be edited and have a place, in the order of the text, outer ones first."""
+        """The nodes that may be edited and have a place, in the order of the text, outer ones
+        first.
+        """
         spans = {node: self.span(node) for node in self.parents if hasattr(node, "lineno")}
         return sorted(spans, key=lambda node: (spans[node][0], -spans[node][1]))
 
@@ -112,29 +122,41 @@ class Part:
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """The pairs of names that get their values in one statement, or are parameters of one function."""
+        """The pairs of names that get their values in one statement, or are parameters of one
+        function.
+        """
         names = frozenset(self.names)  # few, while a text may have thousands of such statements
         found: set[tuple[str, str]] = set()
         for node in self.nodes:
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-                found.update(permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2))
+                found.update(
+                    permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2)
+                )
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
                 found.update(permutations(names & {a.arg for a in node.args.args}, 2))
         return found
 
 
 def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield the nodes whose text may be edited, each with the node that it stands in: no annotations, messages, docstrings."""
+    """Yield the nodes whose text may be edited, each with the node that it stands in: no
+    annotations, messages, docstrings.
+    """
     yield node, outer
     for value in (value for name, value in ast.iter_fields(node) if name not in _NO_CODE):
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not isinstance(child, _LEFT_OUT) and not is_docstring(child):
+            if (
+                isinstance(child, ast.AST)
+                and not isinstance(child, _LEFT_OUT)
+                and not is_docstring(child)
+            ):
                 yield from _inner(child, node)
 
 
 def _span(node: Any, starts: Sequence[int]) -> tuple[int, int]:
     """Return where a node that has a place begins and ends, in bytes. starts: where lines begin."""
-    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+    return starts[node.lineno - 1] + node.col_offset, starts[
+        node.end_lineno - 1
+    ] + node.end_col_offset
 
 
 def name_of(node: ast.Call) -> str:
@@ -148,7 +170,9 @@ def is_docstring(node: ast.AST) -> bool:
 
 
 def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
-    """Yield the parts that calls of these functions and classes reach; all where no target is there to be seen."""
+    """Yield the parts that calls of these functions and classes reach; all where no target is there
+    to be seen.
+    """
     data, statements = source.encode(), statements_of(source)
     starts = list(accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0))
     reached = _reached(statements, targets)
@@ -165,27 +189,38 @@ def parts_of(source: str, targets: Collection[str]) -> Iterator[Part]:
 
 
 def _attributes(statement: ast.ClassDef, data: bytes, starts: Sequence[int]) -> dict[str, str]:
-    """Return the attributes of self, with the text of what was called to make each, "" if nothing was."""
+    """Return the attributes of self, with the text of what was called to make each, "" if nothing
+    was.
+    """
     found: dict[str, str] = {}
     for node in ast.walk(statement):
         match node:
             case ast.Assign(targets=targets, value=value):
-                made = data[slice(*_span(value.func, starts))].decode() if isinstance(value, ast.Call) else ""
+                made = (
+                    data[slice(*_span(value.func, starts))].decode()
+                    if isinstance(value, ast.Call)
+                    else ""
+                )
                 for target in targets:
                     match target:
                         case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                             found.setdefault(attr, made)
-            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), *_]
+            ):
                 found[str(name)] = "register_buffer"
     return dict(list(found.items())[:NAMES])
 
 
 def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
-    """Return the names of all functions, methods and classes that the targets use, directly or not."""
+    """Return the names of all functions, methods and classes that the targets use, directly or
+    not.
+    """
     bodies: dict[str, list[ast.stmt]] = defaultdict(list)
     for statement in statements:
         for each in (statement, *(statement.body if isinstance(statement, ast.ClassDef) else ())):
-            for node in each.targets if isinstance(each, ast.Assign) else [each]:  # an assignment may name a function
+            # an assignment may name a function
+            for node in each.targets if isinstance(each, ast.Assign) else [each]:
                 if name := getattr(node, "id", getattr(node, "name", "")):
                     bodies[name].append(each)
     waiting = [t for t in targets if t in bodies] or list(bodies)
@@ -196,6 +231,10 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
         new = set() if name in reached else {*bodies[name]} - looked_at
         reached.add(name)
         looked_at |= new
-        used = (getattr(node, "id", getattr(node, "attr", "")) for body in new for node in ast.walk(body))
+        used = (
+            getattr(node, "id", getattr(node, "attr", ""))
+            for body in new
+            for node in ast.walk(body)
+        )
         waiting += [each for each in used if each in bodies]
     return reached

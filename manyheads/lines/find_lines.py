@@ -1,7 +1,7 @@
 """Try edits until one makes every check pass: its line is where the attempt goes wrong.
 
-The search is bounded by counts, and by time. Where the time runs out nothing is told, so that a slower machine may only
-find nothing, and never something else.
+The search is bounded by counts, and by time. Where the time runs out nothing is told, so that a
+slower machine may only find nothing, and never something else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many edits are tried, how many of them are put to every check, and how many seconds all of it may take."""
+    """How many edits are tried, how many of them are put to every check, and how many seconds all
+    of it may take.
+    """
 
     edits: int = 1500
     proofs: int = 10
@@ -30,9 +32,13 @@ class Bounds:
 
 
 def find_lines(
-    edits: Sequence[Edit], look: Callable[[Sequence[str]], list[bool]], passes: Callable[[str], bool], bounds: Bounds
+    edits: Sequence[Edit],
+    look: Callable[[Sequence[str]], list[bool]],
+    passes: Callable[[str], bool],
+    bounds: Bounds,
 ) -> tuple[Edit, ...]:
-    """Return an edit for each line that is proved, in the order of lines; empty where none is, or more than MOST_LINES are.
+    """Return an edit for each line that is proved, in the order of lines; empty where none is, or
+    more than MOST_LINES are.
 
     After the first proof, only edits of its kind on other lines are tried.
 

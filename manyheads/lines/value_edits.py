@@ -1,4 +1,6 @@
-"""Edits of constants, operators and names: axes, offsets, truth values, comparisons, signs, operands, another value in scope."""
+"""Edits of constants, operators and names: axes, offsets, truth values, comparisons, signs,
+operands, another value in scope.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,46 @@ import re
 from .code_parts import Changes, Part, name_of
 
 LONGEST = 80  # characters of an equation
-LARGEST = 2**63  # of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
+# of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
+LARGEST = 2**63
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _MASKED = ("masked_fill", "masked_fill_", "where")
 _FILLING = (*_MASKED, "full", "full_like", "fill_")
 # The operators that are tried in place of another.
 _OTHERS: dict[type, str] = {
-    ast.Lt: "<=,>,>=", ast.LtE: "<,>=,>", ast.Gt: ">=,<,<=", ast.GtE: ">,<=,<",
-    ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is",
-    ast.Mult: "/,//,@,+", ast.Div: "*", ast.FloorDiv: "*,%", ast.Mod: "//", ast.MatMult: "*",
-    ast.Add: "-,*", ast.Sub: "+", ast.BitAnd: "|", ast.BitOr: "&",
-}  # fmt: skip
+    ast.Lt: "<=,>,>=",
+    ast.LtE: "<,>=,>",
+    ast.Gt: ">=,<,<=",
+    ast.GtE: ">,<=,<",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.Mult: "/,//,@,+",
+    ast.Div: "*",
+    ast.FloorDiv: "*,%",
+    ast.Mod: "//",
+    ast.MatMult: "*",
+    ast.Add: "-,*",
+    ast.Sub: "+",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+}
 _SCALES = (ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow, ast.FloorDiv, ast.MatMult)
 
 
 def operators(part: Part, node: ast.AST) -> Changes:
-    """Yield every operator with others in its place, and without; a condition and a mask inverted; another sign."""
+    """Yield every operator with others in its place, and without; a condition and a mask inverted;
+    another sign.
+    """
     others = _others(node)
     match node:
         case ast.Compare(left=left, ops=[_], comparators=[right]):
-            yield from (("comparison", 1, {node: f"{part.held(left)} {o} {part.held(right)}"}) for o in others)
+            yield from (
+                ("comparison", 1, {node: f"{part.held(left)} {o} {part.held(right)}"})
+                for o in others
+            )
         case ast.BinOp(left=left, op=op, right=right):
             a, b = part.held(left), part.held(right)
             yield from (("operator", 1, {node: f"({a} {other} {b})"}) for other in others)
@@ -40,7 +61,10 @@ def operators(part: Part, node: ast.AST) -> Changes:
         case ast.UnaryOp(op=ast.USub() | ast.Invert() | ast.Not(), operand=operand):
             yield "sign", 1, {node: part.held(operand)}
         case ast.AugAssign(target=target, value=value):
-            yield from (("operator", 1, {node: f"{part.of(target)} {o}= {part.held(value)}"}) for o in others)
+            yield from (
+                ("operator", 1, {node: f"{part.of(target)} {o}= {part.held(value)}"})
+                for o in others
+            )
             yield "operator", 3, {node: f"{part.of(target)} = {part.held(value)}"}
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
             yield "comparison", 2, {test: f"not ({part.of(test)})"}
@@ -71,11 +95,17 @@ def _filled(part: Part, node: ast.Call) -> Changes:
 
 
 def constants(part: Part, node: ast.AST) -> Changes:
-    """Yield every constant with other values: a number with its sign, an infinity, the letters of an einsum."""
+    """Yield every constant with other values: a number with its sign, an infinity, the letters of
+    an einsum.
+    """
     if not isinstance(node, ast.Constant):
         return
     whole, value = part.parents[node], node.value
-    if isinstance(value, int | float) and isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.USub):
+    if (
+        isinstance(value, int | float)
+        and isinstance(whole, ast.UnaryOp)
+        and isinstance(whole.op, ast.USub)
+    ):
         value = -value
     else:
         whole = node
@@ -96,7 +126,9 @@ def constants(part: Part, node: ast.AST) -> Changes:
 def _integers(part: Part, node: ast.AST, value: int) -> Changes:
     """Yield other axes where it may be one, and numbers near it."""
     outer = part.parents[node]
-    is_axis = isinstance(outer, ast.Subscript | ast.Call) or (isinstance(outer, ast.keyword) and outer.arg in _BY_WORD)
+    is_axis = isinstance(outer, ast.Subscript | ast.Call) or (
+        isinstance(outer, ast.keyword) and outer.arg in _BY_WORD
+    )
     axes = _AXES if is_axis or isinstance(outer, ast.Tuple) else ()
     for other in dict.fromkeys((*axes, value - 1, value + 1, 0, 1, 2, 3)):
         if other != value:
@@ -104,14 +136,24 @@ def _integers(part: Part, node: ast.AST, value: int) -> Changes:
 
 
 def _equations(node: ast.Constant, quoted: str) -> Changes:
-    """Yield two letters of one operand swapped, or a letter in place of another; words where letters stand apart."""
+    """Yield two letters of one operand swapped, or a letter in place of another; words where
+    letters stand apart.
+    """
     are_words = " " in quoted.replace(" -> ", "").replace(", ", "")
-    letters = [m for m in re.finditer(r"[A-Za-z]\w*" if are_words else r"[A-Za-z]", quoted) if m.start() > 0]
+    letters = [
+        m
+        for m in re.finditer(r"[A-Za-z]\w*" if are_words else r"[A-Za-z]", quoted)
+        if m.start() > 0
+    ]
     for i, a in enumerate(letters):
         for b in letters[i + 1 :]:
             between = quoted[a.end() : b.start()]
             if "," not in between and "->" not in between and a[0] != b[0]:
-                yield "equation", 2, {node: f"{quoted[: a.start()]}{b[0]}{between}{a[0]}{quoted[b.end() :]}"}
+                yield (
+                    "equation",
+                    2,
+                    {node: f"{quoted[: a.start()]}{b[0]}{between}{a[0]}{quoted[b.end() :]}"},
+                )
     for a in letters:
         for other in dict.fromkeys(m[0] for m in letters):
             if other != a[0]:
@@ -119,14 +161,18 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
 
 
 def names(part: Part, node: ast.AST) -> Changes:
-    """Yield each name with others in its place, and each attribute of self with others that were made alike."""
+    """Yield each name with others in its place, and each attribute of self with others that were
+    made alike.
+    """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in part.names:
             for other in (each for each in part.names if each != name):
                 near = (name, other) in part.pairs or _look_alike(name, other)
                 yield "name", 2 if near else 4, {node: other}
             yield from _sizes_of_self(part, node)
-        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if attr in part.attributes:
+        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if (
+            attr in part.attributes
+        ):
             made = part.attributes[attr]
             alike = [other for other, by in part.attributes.items() if other != attr and by == made]
             yield from (("attribute", 2, {node: f"self.{other}"}) for other in alike)
@@ -146,4 +192,8 @@ def _sizes_of_self(part: Part, node: ast.Name) -> Changes:
 
 def _look_alike(a: str, b: str) -> bool:
     """Return whether they have one length and differ in one letter, or are letters of one case."""
-    return len(a) == len(b) and a.isupper() == b.isupper() and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    return (
+        len(a) == len(b)
+        and a.isupper() == b.isupper()
+        and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    )

@@ -36,16 +36,23 @@ from ..student.how_far import after_done
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 
-_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}  # commands about one exercise: here, the notebook's
+# commands about one exercise: here, the notebook's
+_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 
 
 class Magics:
     """The magics, registered with one shell."""
 
-    def __init__(self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]) -> None:
-        """`exercise`: the id of the notebook's exercise. `source_of`: the text of what a kernel defines."""
+    def __init__(
+        self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]
+    ) -> None:
+        """`exercise`: the id of the notebook's exercise.
+
+        `source_of`: the text of what a kernel defines.
+        """
         self._shell, self._exercise, self._source_of = shell, exercise, source_of
-        self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
+        # of questions: the next %ask with letters is about the same
+        self._seed = random.randrange(1000)
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
             self._shell.register_magic_function(self._magic(answer), "line", name)
 
@@ -78,10 +85,17 @@ class Magics:
         lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first)
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
-            goes_on = f"Go on with {later[0].title}, in {later[0].notebook.name}." if later else "Next: %course status"
+            goes_on = (
+                f"Go on with {later[0].title}, in {later[0].notebook.name}."
+                if later
+                else "Next: %course status"
+            )
             lines = [*after_done(exercise), goes_on]
         lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines]
-        told = (re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line) for line in lines)
+        told = (
+            re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)
+            for line in lines
+        )
         return shown(checked(result, label_of(exercise)), *map(Text, told))
 
     def _course(self, words: list[str]) -> NotebookView | None:
@@ -90,43 +104,80 @@ class Magics:
             return self._ask([])
         if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
             words.insert(1, self._exercise)
-        plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        plain = {
+            "COLUMNS": str(WIDTH),
+            "FORCE_COLOR": "",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONUTF8": "1",
+        }
         plain[CALLED_AS] = NOTEBOOK
-        pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": STDOUT, "encoding": "utf-8"}
-        with Popen([sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes) as running:
+        pipes: dict[str, Any] = {
+            "stdin": DEVNULL,
+            "stdout": PIPE,
+            "stderr": STDOUT,
+            "encoding": "utf-8",
+        }
+        with Popen(
+            [sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes
+        ) as running:
             for line in running.stdout or ():
                 print(line, end="")
         return None
 
     def _ask(self, words: list[str]) -> NotebookView:
-        """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""
+        """Ask about your code, in the notebook as it was saved; with letters, say what is right.
+
+        Example: `%ask BADCA`.
+        """
         course, exercise = self._find()
         source = read_file(exercise.notebook, course.limits.source_kib)
         if not self._result(exercise).is_done:
-            raise CourseFault(f"{exercise.id} is not done yet, and questions come after a ✓. Next: %check")
+            raise CourseFault(
+                f"{exercise.id} is not done yet, and questions come after a ✓. Next: %check"
+            )
         recording, limits = read(exercise.fingerprints), course.limits.for_worker()
         with open_own_box() as box:
             questions = questions_about(box, limits, exercise, recording, source, self._seed)
         if not questions:
-            raise CourseFault(f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask")
+            raise CourseFault(
+                f"nothing in {source.name} as it was saved can be asked about. Next: save it, "
+                "then %ask"
+            )
         given = read_letters(words[0], len(questions), "%ask") if words else ""
         lines: list[Text] = []
         for number, question in enumerate(questions):
             lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
             lines += answer_lines(question, given[number], shows_right=True) if given else ()
         self._seed += bool(given)
-        following = ["Next: %ask"] if given else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
+        following = (
+            ["Next: %ask"]
+            if given
+            else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
+        )
         return shown(*lines, Text(" "), *map(Text, following))
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
         names = self._shell.user_ns
-        # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
-        stubs = [f"def {name}(): raise NotImplementedError" for name in exercise.shapes if name not in names]
+        # A function whose cell has not run counts as its stub, so that those that use it are said
+        # to wait for it.
+        stubs = [
+            f"def {name}(): raise NotImplementedError"
+            for name in exercise.shapes
+            if name not in names
+        ]
         source = "\n".join([self._source_of(names), *stubs])
-        # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
+        # A call sets the seed, which is the student's; and a function is called dozens of times,
+        # whatever it prints.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
-            result = check_attempt(read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise)
+            result = check_attempt(
+                read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise
+            )
         missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
-        functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
-        diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
+        functions = tuple(
+            f.model_copy(update={"state": "unrun"}) if f.name in missing else f
+            for f in result.functions
+        )
+        diagnosis = tuple(
+            diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing
+        )
         return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})

@@ -1,4 +1,6 @@
-"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull request's files, as data."""
+"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull
+request's files, as data.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from ..whole import write_whole
 SECONDS = 30.0
 MOST_BYTES = 32 * 2**20  # of one answer
 PAGE, PAGES = 100, 30  # entries of a list in one answer, and the most answers that are read
-HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28", "User-Agent": "manyheads"}
+HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "X-GitHub-Api-Version": "2022-11-28",
+    "User-Agent": "manyheads",
+}
 _WAITING = Retry(2, redirect=0, backoff_factor=1, raise_on_status=False, retry_after_max=120)
 TRIED_AGAIN = _WAITING.new(status_forcelist=(403, 429, 502, 503), allowed_methods=None)
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
@@ -45,7 +51,11 @@ class Api:
 
     def __init__(self, address: str, token: str, repository: str) -> None:
         self._place, parts = f"{address.rstrip('/')}/repos/{repository}", urlsplit(address)
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **HEADERS}
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            **HEADERS,
+        }
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
         self._pool = ProxyManager(proxy, headers=headers) if proxy else PoolManager(headers=headers)
 
@@ -58,12 +68,22 @@ class Api:
                 break
 
     def call(self, method: str, path: str, data: object = None) -> Any:
-        """Return the service's answer; the token follows no redirect. What it refuses for a while is tried again, when it says.
+        """Return the service's answer; the token follows no redirect.
+
+        What it refuses for a while is tried again, when it says.
 
         Raises ServiceError.
         """
-        what, body = f"{method} …/{path.split('?')[0]}", None if data is None else json.dumps(data).encode()
-        told: dict[str, Any] = {"timeout": SECONDS, "retries": TRIED_AGAIN, "redirect": False, "preload_content": False}
+        what, body = (
+            f"{method} …/{path.split('?')[0]}",
+            None if data is None else json.dumps(data).encode(),
+        )
+        told: dict[str, Any] = {
+            "timeout": SECONDS,
+            "retries": TRIED_AGAIN,
+            "redirect": False,
+            "preload_content": False,
+        }
         try:
             answer = self._pool.request(method, f"{self._place}/{path}", body=body, **told)
             content = answer.read(MOST_BYTES)
@@ -71,21 +91,35 @@ class Api:
             if answer.status < 300:
                 return json.loads(content) if content else None
         except (HTTPError, OSError, ValueError) as error:
-            raise ServiceError(f"{what} had no answer ({type(error).__name__}). Next: run the job again") from None
-        limited = answer.headers.get("x-ratelimit-remaining") == "0" or b"rate limit" in content.lower()
+            raise ServiceError(
+                f"{what} had no answer ({type(error).__name__}). Next: run the job again"
+            ) from None
+        limited = (
+            answer.headers.get("x-ratelimit-remaining") == "0" or b"rate limit" in content.lower()
+        )
         if answer.status in (403, 429) and limited:
-            raise ServiceError(f"{what}: the service's rate limit is reached. Next: run the job again in an hour")
-        rights = "this job's permissions" if answer.status in (401, 403, 404) else "the service's status page"
+            raise ServiceError(
+                f"{what}: the service's rate limit is reached. Next: run the job again in an hour"
+            )
+        rights = (
+            "this job's permissions"
+            if answer.status in (401, 403, 404)
+            else "the service's status page"
+        )
         raise ServiceError(f"{what} was refused ({answer.status}). Next: look at {rights}")
 
 
 def api_of(environment: Environment, repository: str) -> Api:
     """Return the API with the token of this job. Raises CourseFault."""
-    return Api(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository)
+    return Api(
+        needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository
+    )
 
 
 class PullRequest(BaseModel):
-    """The fields of the event that are used: of which class repository (owner/name), what is graded, and who opened it."""
+    """The fields of the event that are used: of which class repository (owner/name), what is
+    graded, and who opened it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -102,7 +136,9 @@ class Collected(PullRequest):
 
 
 def pull_request(environment: Environment) -> PullRequest:
-    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its number. Raises CourseFault."""
+    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its
+    number. Raises CourseFault.
+    """
     try:
         event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
@@ -117,7 +153,9 @@ def pull_request(environment: Environment) -> PullRequest:
         number, head, student = about["number"], about["head"]["sha"], str(about["user"]["login"])
         asked = PullRequest(repository=repository, number=number, head=head, student=student)
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise CourseFault("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
+        raise CourseFault(
+            "the event is not that of a pull request. Next: look at the `on:` of the workflow"
+        ) from None
     if not _LOGIN.fullmatch(student):
         said = f"{student!a} is not a student's account: nothing is graded"
         raise CourseFault(f"{said}. Next: nothing, or grade it by hand")
@@ -125,16 +163,24 @@ def pull_request(environment: Environment) -> PullRequest:
 
 
 def tell(environment: Environment, file: str, line: str) -> None:
-    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary. Raises CourseFault."""
+    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary.
+
+    Raises CourseFault.
+    """
     with Path(needed(environment, file)).open("a", encoding="utf-8") as opened:
         opened.write(f"{line}\n")
 
 
 def needed(environment: Environment, name: str) -> str:
-    """Return the value of a variable that the runner or the workflow sets. Raises CourseFault if it is not set."""
+    """Return the value of a variable that the runner or the workflow sets.
+
+    Raises CourseFault if it is not set.
+    """
     if value := environment.get(name, ""):
         return value
-    raise CourseFault(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
+    raise CourseFault(
+        f"{name} is not set: this command is for a step of the workflow. Next: course grade"
+    )
 
 
 class _Entry(BaseModel):
@@ -150,7 +196,9 @@ class _Tree(BaseModel):
 
 
 def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collected:
-    """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is read. Raises CourseFault."""
+    """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them; no other path is
+    read. Raises CourseFault.
+    """
     if out.exists() and any(out.iterdir()):
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
     refused = []
@@ -160,28 +208,45 @@ def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collecte
             folder = out / asked.student / assignment.id
             folder.mkdir(parents=True)  # also if nothing was handed in
             found = _folder(api, exercises, assignment.id)
-            names = [f"{exercise.stem}{end}" for exercise in assignment.exercises for end in ENDINGS]
+            names = [
+                f"{exercise.stem}{end}" for exercise in assignment.exercises for end in ENDINGS
+            ]
             for entry in filter(None, map(found.get, names)):
-                path, limit = f"exercises/{assignment.id}/{entry.path}", largest(entry.path, course.limits.source_kib)
+                path, limit = (
+                    f"exercises/{assignment.id}/{entry.path}",
+                    largest(entry.path, course.limits.source_kib),
+                )
                 if entry.mode not in REGULAR:
-                    refused.append(f"{path} is {KINDS.get(entry.mode, 'not a file')}: hand in the file itself.")
+                    refused.append(
+                        f"{path} is {KINDS.get(entry.mode, 'not a file')}: hand in the file itself."
+                    )
                 elif entry.size > limit * 1024:
                     refused.append(too_large(path, limit))
                 else:
                     content = _blob(api, entry.sha, assignment.exercises_folder / entry.path)
                     write_whole(folder / entry.path, content[: limit * 1024])
     except (ValueError, LookupError, TypeError):
-        raise ServiceError(f"the commit {asked.head[:12]} is malformed. Next: look at its tree") from None
+        raise ServiceError(
+            f"the commit {asked.head[:12]} is malformed. Next: look at its tree"
+        ) from None
     collected = Collected(**asked.model_dump(), refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return collected
 
 
-def _folder(api: Api, above: Mapping[str, _Entry], name: str, commit: str = "") -> dict[str, _Entry]:
-    """Return what lies in a folder of the commit, or at its top; nothing where there is a link in its place, for instance."""
+def _folder(
+    api: Api, above: Mapping[str, _Entry], name: str, commit: str = ""
+) -> dict[str, _Entry]:
+    """Return what lies in a folder of the commit, or at its top; nothing where there is a link in
+    its place, for instance.
+    """
     entry = above.get(name)
     sha = entry.sha if entry and entry.mode == "040000" else commit
-    return {each.path: each for each in _Tree.model_validate(api.call("GET", f"git/trees/{sha}")).tree} if sha else {}
+    return (
+        {each.path: each for each in _Tree.model_validate(api.call("GET", f"git/trees/{sha}")).tree}
+        if sha
+        else {}
+    )
 
 
 def _blob(api: Api, sha: str, released: Path) -> bytes:
@@ -197,4 +262,6 @@ def read_collected(folder: Path) -> Collected:
     try:
         return Collected.model_validate_json((folder / ABOUT).read_bytes())
     except (OSError, ValidationError):
-        raise CourseFault(f"{folder} holds no collected pull request. Next: course ci collect --out {folder}") from None
+        raise CourseFault(
+            f"{folder} holds no collected pull request. Next: course ci collect --out {folder}"
+        ) from None

@@ -1,6 +1,8 @@
-"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
+"""Grade inside Gradescope's container: /autograder/submission becomes
+/autograder/results/results.json.
 
-https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what these files are.
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what
+these files are.
 """
 
 from __future__ import annotations
@@ -34,12 +36,22 @@ RESULTS = Path("results") / "results.json"  # which Gradescope reads
 STUDENT = "student"  # results.json names nobody
 MOST_SAID = 20  # sentences on files that are not graded
 _SAYS = {
-    Level.NAMESPACES: "Your code ran in a box of its own: without network, and with nothing of the grader to read.",
-    Level.USER: "Your code ran as a user of its own, which can neither read the grader's files nor write this result.",
+    Level.NAMESPACES: (
+        "Your code ran in a box of its own: without network, and with nothing of the grader "
+        "to read."
+    ),
+    Level.USER: (
+        "Your code ran as a user of its own, which can neither read the grader's files nor "
+        "write this result."
+    ),
 }
-_FAILED = "Nothing was graded. The grader itself failed; your code is not the reason. Tell your instructor."
+_FAILED = (
+    "Nothing was graded. The grader itself failed; your code is not the reason. Tell your "
+    "instructor."
+)
 _ELSEWHERE = (
-    "Nothing was graded, for no file is of this assignment: hand in where the files belong, and here what belongs here."
+    "Nothing was graded, for no file is of this assignment: hand in where the files belong, "
+    "and here what belongs here."
 )
 
 
@@ -50,7 +62,10 @@ class _Metadata(BaseModel):
 
 
 def grade_for_gradescope(root: Path, assignment: str) -> Result:
-    """Grade what was handed in, and write results.json, also where it raises CourseFault. root: /autograder, but for tests."""
+    """Grade what was handed in, and write results.json, also where it raises CourseFault.
+
+    root: /autograder, but for tests.
+    """
     started = time.monotonic()
     try:
         _close(root)
@@ -65,7 +80,9 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
 
 
 def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
-    """Grade every script and notebook in the folder, however deep, also in archives, that is of the assignment."""
+    """Grade every script and notebook in the folder, however deep, also in archives, that is of the
+    assignment.
+    """
     labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
         collected = collect(course, [root / "submission"], Path(made), whose=STUDENT)
@@ -75,23 +92,36 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
-    found = with_not_readable(graded.result, tuple(names)).model_copy(update={"handed_in": _handed_in(root)})
+    found = with_not_readable(graded.result, tuple(names)).model_copy(
+        update={"handed_in": _handed_in(root)}
+    )
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels)
     exercises = Exercises(course)
     attempts = [told for told in collected.told if exercises.may_be_work(told[0])]
     said = [f"not graded: {path} {why}" for path, why in attempts]
     counts = "is not graded: another file is of the same exercise"
-    said += [f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER]
+    said += [
+        f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER
+    ]
     others = [each for each in collected.laid if each.assignment != assignment]
-    said += [f"not graded: {e.origin.path} is of {labels.assignment(e.assignment.id)}, not of this one" for e in others]
+    said += [
+        f"not graded: {e.origin.path} is of {labels.assignment(e.assignment.id)}, not of this one"
+        for e in others
+    ]
     if len(said) > MOST_SAID:
         said[MOST_SAID:] = [f"and {len(said) - MOST_SAID} more files"]
     if nothing := len(collected.told) - len(attempts):
-        said.append(f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no notebook")
+        said.append(
+            f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no "
+            "notebook"
+        )
     said += collected.said
-    if others and len(others) == len(collected.laid):  # 0 points would be entered for work that belongs elsewhere
-        result = with_total(result, [e.model_copy(update={"score": None}) for e in result.exercises])
+    # 0 points would be entered for work that belongs elsewhere
+    if others and len(others) == len(collected.laid):
+        result = with_total(
+            result, [e.model_copy(update={"score": None}) for e in result.exercises]
+        )
         return result, {"output": "\n".join((_ELSEWHERE, *said)), "output_format": "text"}
     content["output"] = "\n".join((*said, str(content["output"]), _SAYS[level]))
     return result, content
@@ -101,17 +131,23 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
     """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
     reasons = []
     for level in _SAYS:
-        with closing(SteadyJudge(GradePlan(course_secret(course.root), course=course.root, level=level))) as judge:
+        with closing(
+            SteadyJudge(GradePlan(course_secret(course.root), course=course.root, level=level))
+        ) as judge:
             try:
                 return judge.grade(submission), level
             except BoxUnavailable as error:
                 print(f"level {level}: {error}")
                 reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
-    raise BoxUnavailable(f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow")
+    raise BoxUnavailable(
+        f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow"
+    )
 
 
 def _close(root: Path) -> None:
-    """Let nobody but this user into what others must not read or write, whatever unpacking the zip has made of it."""
+    """Let nobody but this user into what others must not read or write, whatever unpacking the zip
+    has made of it.
+    """
     for folder in (root / "source", (root / RESULTS).parent, root / COURSE / FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -122,7 +158,9 @@ def _close(root: Path) -> None:
 def _handed_in(root: Path) -> HandedIn | None:
     """Return when Gradescope says it was handed in; None where it says nothing that can be read."""
     try:
-        created = _Metadata.model_validate_json((root / "submission_metadata.json").read_bytes()).created_at
+        created = _Metadata.model_validate_json(
+            (root / "submission_metadata.json").read_bytes()
+        ).created_at
     except (OSError, ValidationError) as error:
         print(f"no time from submission_metadata.json: {type(error).__name__}")
         return None
@@ -130,8 +168,15 @@ def _handed_in(root: Path) -> HandedIn | None:
 
 
 def _write(root: Path, content: dict[str, object], started: float) -> None:
-    """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
+    """Students see results.json alone: what is printed stays with the instructor, and there is no
+    leaderboard.
+    """
     seconds = round(time.monotonic() - started, 1)
-    whole = {**content, "execution_time": seconds, "visibility": "visible", "stdout_visibility": "hidden"}
+    whole = {
+        **content,
+        "execution_time": seconds,
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+    }
     write_whole(root / RESULTS, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
     os.chmod(root / RESULTS, 0o600)

@@ -1,7 +1,9 @@
-"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the box, by no kernel.
+"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the
+box, by no kernel.
 
-nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the formgrader's buttons
-do as the commands do. Assignments that are not this course's go nbgrader's own way.
+nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the
+formgrader's buttons do as the commands do. Assignments that are not this course's go nbgrader's own
+way.
 """
 
 from __future__ import annotations
@@ -42,14 +44,20 @@ from ..submission.roster import read_roster
 from ..whole import write_whole
 from .nbgrader_gradebook import GradebookWriter, group_report, released, shown
 
-SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader submit` adds to a submission
+# nbgrader's own name: formgrader links to this folder, and other assignments stand there too
+SOURCE = Path("source")
+# what `nbgrader submit` adds to a submission
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
 
 
 def prepare(course: Course) -> None:
-    """Make nbgrader's converters work on this course's assignments. Calling it twice is as calling it once."""
-    for assignment in course.assignments:  # formgrader lists what has a folder here, and its button then fills it
+    """Make nbgrader's converters work on this course's assignments.
+
+    Calling it twice is as calling it once.
+    """
+    # formgrader lists what has a folder here, and its button then fills it
+    for assignment in course.assignments:
         with suppress(OSError):
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
     for converter, begin in ((GenerateAssignment, _generate), (Autograde, _autograde)):
@@ -57,8 +65,12 @@ def prepare(course: Course) -> None:
         converter.start = _beginning(course, begin, original)
 
 
-def _beginning(course: Course, begin: Callable[..., None], original: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on another."""
+def _beginning(
+    course: Course, begin: Callable[..., None], original: Callable[[Any], None]
+) -> Callable[[Any], None]:
+    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on
+    another.
+    """
 
     @wraps(original)
     def start(converter: Any) -> None:
@@ -68,7 +80,10 @@ def _beginning(course: Course, begin: Callable[..., None], original: Callable[[A
                 if assignment.id == pattern:
                     return begin(course, assignment, converter, partial(original, converter))
                 if fnmatchcase(assignment.id, pattern):
-                    raise CourseError(f"{pattern} may name several assignments. Next: the same with {assignment.id}")
+                    raise CourseError(
+                        f"{pattern} may name several assignments. Next: the same with "
+                        f"{assignment.id}"
+                    )
         except CourseFault as fault:
             converter.log.error(str(fault))
             raise NbGraderException(str(fault)) from None
@@ -77,8 +92,11 @@ def _beginning(course: Course, begin: Callable[..., None], original: Callable[[A
     return start
 
 
-def _generate(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
-    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which have their solutions there.
+def _generate(
+    course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
+) -> None:
+    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which
+    have their solutions there.
 
     What an instructor put beside them stays.
     """
@@ -88,7 +106,10 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
 
     def told(stale: int) -> AbstractContextManager[Callable[[], None]]:
         if stale:
-            converter.log.info(f"recording what changed in solutions/ and grader/: {stale} exercises, maybe minutes")
+            converter.log.info(
+                f"recording what changed in solutions/ and grader/: {stale} exercises, maybe "
+                "minutes"
+            )
         return nullcontext(lambda: None)
 
     made = write_release(course, catalogue, assignment.exercises, usable(), told)
@@ -100,18 +121,27 @@ def _generate(course: Course, assignment: Assignment, converter: Any, start: Cal
     for path, content in files.items():
         write_whole(path, content)
     for path in folder.rglob("*"):
-        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
+        # of an exercise that is gone
+        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):
             path.unlink()
     start()
 
 
-def _autograde(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
-    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there, with the box for a kernel."""
+def _autograde(
+    course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
+) -> None:
+    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there,
+    with the box for a kernel.
+    """
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
-    work = replace(work, submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)])
-    for other in work.others:  # a whole folder that is left out; nbgrader copies other files, and complains of none
+    work = replace(
+        work,
+        submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
+    )
+    # a whole folder that is left out; nbgrader copies other files, and complains of none
+    for other in work.others:
         (log.info if "/" in other.path else log.warning)(str(other))
     decisions = Decisions.of_course(course)
     names = {each.name for each in handed_in.iterdir()}
@@ -120,40 +150,64 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
     source = root / SOURCE / assignment.id
-    beside = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
+    beside = [
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix != ".ipynb"
+    ]
     # What stands beside the notebooks is not for feedback, but for the figures that lessons show.
-    converter.exclude_overwriting = {assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]}
+    converter.exclude_overwriting = {
+        assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]
+    }
     # Of seed 0: one is graded now, another one later.
     plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
     (root / ".course").mkdir(exist_ok=True)
     with ExitStack() as stack:
-        staged = Path(stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course")))
+        staged = Path(
+            stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course"))
+        )
         _lay_out(course, work, staged, log)
         writer = stack.enter_context(GradebookWriter(course, directory.db_url, [assignment]))
         judge = stack.enter_context(closing(SteadyJudge(plan)))
         judge.wait()
         grading = Grading(assignment, judge, writer, decisions, work)
-        late = [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
-        converter.autograde_preprocessors = [grading, *late, "nbgrader.preprocessors.CheckCellMetadata"]
+        late = (
+            [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
+        )
+        converter.autograde_preprocessors = [
+            grading,
+            *late,
+            "nbgrader.preprocessors.CheckCellMetadata",
+        ]
         stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
         directory.submitted_directory = str(staged.relative_to(root))
         start()
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
-        said = f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand"
-        raise CourseFault(f"{said}. Next: what stands above, then the same command again with --force")
+        said = (
+            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a "
+            "grade by hand"
+        )
+        raise CourseFault(
+            f"{said}. Next: what stands above, then the same command again with --force"
+        )
 
 
 def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
-    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is not JSON, or is missing.
+    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is
+    not JSON, or is missing.
 
-    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook that it does not find.
+    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook
+    that it does not find.
     """
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
         if re.search(r"[*?[]", student):
-            where = f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this student out"
+            where = (
+                f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this "
+                "student out"
+            )
             raise CourseFault(f"{where}. Nobody is graded. Next: rename the folder")
         try:
             target.mkdir(parents=True)
@@ -169,14 +223,21 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
                 (target / SECRET).write_text(secret)
             elif os.path.lexists(submission.folder / TIMESTAMP):
                 said = f"contains no valid time, so {student} is not late"
-                log.warning(f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with --force")
+                log.warning(
+                    f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with "
+                    "--force"
+                )
         except OSError as error:
-            raise CourseFault(f"nothing was graded ({error}). Next: mend that, then the same command again") from None
+            raise CourseFault(
+                f"nothing was graded ({error}). Next: mend that, then the same command again"
+            ) from None
 
 
 @dataclass
 class Grading:
-    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box, and entered as it counts."""
+    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box,
+    and entered as it counts.
+    """
 
     assignment: Assignment
     judge: SteadyJudge
@@ -187,17 +248,23 @@ class Grading:
     not_graded: list[str] = field(default_factory=list)  # student and exercise
     _last: Result | None = None
 
-    def __call__(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+    def __call__(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
         """Write into the autograded cells what their checks saw. Raises CourseFault."""
         about = resources["nbgrader"]
         if self._last is None or self._last.student != about["student"]:
             self._last = self._grade(str(about["student"]))
-        exercise = next(each for each in self.assignment.exercises if each.stem == about["notebook"])
+        exercise = next(
+            each for each in self.assignment.exercises if each.stem == about["notebook"]
+        )
         result = next(each for each in self._last.exercises if each.id == exercise.id)
         known = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
         for cell in nb.cells:
             if found := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
-                cell.outputs = [new_output("stream", name="stdout", text=group_report(result, found))]
+                cell.outputs = [
+                    new_output("stream", name="stdout", text=group_report(result, found))
+                ]
         return nb, resources
 
     def _grade(self, student: str) -> Result:
@@ -205,22 +272,32 @@ class Grading:
         graded = self.judge.grade(submission)
         self.faults += graded.faults
         result = graded.result.model_copy(update={"handed_in": self.work.handed_in.get(submission)})
-        result = final(with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions)
+        result = final(
+            with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions
+        )
         self.writer.write(result)
         self.not_graded += [f"{student}: {each}" for each in result.not_graded]
         return result
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]
-    """nbgrader's own, but for links that any account may leave, and that the course's account would read solutions through."""
+    """nbgrader's own, but for links that any account may leave, and that the course's account would
+    read solutions through.
+    """
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy links as links, through which no attempt is read; the time is that of the folder's name in the exchange."""
+        """Copy links as links, through which no attempt is read; the time is that of the folder's
+        name in the exchange.
+        """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
-            self.log.error("%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size)
+            self.log.error(
+                "%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size
+            )
             return
         try:
-            shutil.copytree(src, dest, symlinks=True, copy_function=partial(shutil.copy2, follow_symlinks=False))
+            shutil.copytree(
+                src, dest, symlinks=True, copy_function=partial(shutil.copy2, follow_symlinks=False)
+            )
         except (shutil.Error, OSError) as error:
             self.log.warning("%a: not all of it can be copied: %a", src, str(error))
         stamp = Path(dest) / TIMESTAMP

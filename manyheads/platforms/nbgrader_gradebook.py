@@ -1,6 +1,8 @@
-"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written as they count, and read.
+"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written
+as they count, and read.
 
-Each student is one transaction: a killed run leaves complete students. Writing twice changes nothing.
+Each student is one transaction: a killed run leaves complete students. Writing twice changes
+nothing.
 """
 
 from __future__ import annotations
@@ -34,12 +36,14 @@ COURSE_ID = "manyheads"  # the course in nbgrader's database
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
 DELETED = "# This cell is not in what was handed in."
 WHOLE = "# What was handed in stands in the first of these cells, as a whole."
-_INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
+# four blanks: nbgrader renders comments as Markdown, in which this is literal text
+_INDENT = "    "
 _HAIR = 1e-6  # what sums of points differ by
 
 
-# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as nbgrader's. A date that is not here
-# is the instructor's own, by `nbgrader db assignment add --duedate`, and so are its penalties.
+# A table of ours in nbgrader's database: the due dates of course.yaml that were entered as
+# nbgrader's. A date that is not here is the instructor's own, by
+# `nbgrader db assignment add --duedate`, and so are its penalties.
 _ENTERED = Table(
     "manyheads_due_date",
     MetaData(),
@@ -50,7 +54,9 @@ _ENTERED = Table(
 
 @dataclass(frozen=True)
 class KnownCell:
-    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one, which alone has points."""
+    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one,
+    which alone has points.
+    """
 
     grade_id: str
     source: str
@@ -62,7 +68,9 @@ class KnownCell:
 
 @dataclass(frozen=True)
 class Released:
-    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps, in their order."""
+    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps,
+    in their order.
+    """
 
     name: str
     kernelspec: Mapping[str, Any]
@@ -85,7 +93,11 @@ def released(exercise: Exercise) -> Released:
     path = exercise.notebook
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        found = [(cell, cell["metadata"]["nbgrader"]) for cell in notebook["cells"] if "nbgrader" in cell["metadata"]]
+        found = [
+            (cell, cell["metadata"]["nbgrader"])
+            for cell in notebook["cells"]
+            if "nbgrader" in cell["metadata"]
+        ]
         cells = tuple(
             KnownCell(
                 about["grade_id"],
@@ -97,18 +109,27 @@ def released(exercise: Exercise) -> Released:
             )
             for cell, about in found
         )
-        return Released(path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells)
+        return Released(
+            path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells
+        )
     except (OSError, ValueError, LookupError):
-        raise CourseError(f"{path} is missing, or not as it was released. Next: course release") from None
+        raise CourseError(
+            f"{path} is missing, or not as it was released. Next: course release"
+        ) from None
 
 
 def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
     """Return the released notebook with the attempt's code in its cells, and nothing else of it.
 
-    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the scripts in it.
+    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the
+    scripts in it.
     """
     known = released(exercise)
-    untouched = code_digest(exercise.script.read_text(encoding="utf-8")) if exercise.script.exists() else None
+    untouched = (
+        code_digest(exercise.script.read_text(encoding="utf-8"))
+        if exercise.script.exists()
+        else None
+    )
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in known.content]
     places = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
@@ -120,10 +141,19 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
         own = [*_code_cells(json.loads(text))]
         ids = {cell.grade_id for cell in known.cells}
         for place in places:
-            sources = [source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]]
+            sources = [
+                source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]
+            ]
             place["source"] = "\n".join(sources) if sources else DELETED
-        more: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-        cells += [{**more, "source": source} for id_, source in own if id_ not in ids and source.strip()]
+        more: dict[str, Any] = {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
+        cells += [
+            {**more, "source": source} for id_, source in own if id_ not in ids and source.strip()
+        ]
     else:
         for place in places:
             place["source"] = attempt.source if place is places[0] else WHOLE
@@ -131,11 +161,18 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
         cell["id"] = f"cell-{index}"
     about = {"metadata": {"kernelspec": known.kernelspec}, "nbformat": 4, "nbformat_minor": 5}
     # JSON may hold half of a surrogate pair, which no file can.
-    return json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False).encode(errors="replace").decode() + "\n"
+    return (
+        json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False)
+        .encode(errors="replace")
+        .decode()
+        + "\n"
+    )
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the grade id and the text of each code cell of a notebook that can be read as an attempt."""
+    """Yield the grade id and the text of each code cell of a notebook that can be read as an
+    attempt.
+    """
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             metadata = cell.get("metadata")
@@ -149,43 +186,63 @@ def _source(cell: Mapping[str, Any]) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
-def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]) -> list[float]:
-    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and no excuse.
+def cell_scores(
+    exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]
+) -> list[float]:
+    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and
+    no excuse.
 
-    Cells share a score that was set by hand by their points. An excused exercise has the share of its points that the
-    others have of theirs, so that nbgrader's total is right.
+    Cells share a score that was set by hand by their points. An excused exercise has the share of
+    its points that the others have of theirs, so that nbgrader's total is right.
     """
-    before = next((each.before for each in exercise.adjustments if each.rule == "late"), exercise.score)
+    before = next(
+        (each.before for each in exercise.adjustments if each.rule == "late"), exercise.score
+    )
     share = None
     if exercise.excused:
-        share = result.score / result.max_score if result.score is not None and result.max_score else None
+        share = (
+            result.score / result.max_score
+            if result.score is not None and result.max_score
+            else None
+        )
     elif before is not None and abs(before - sum(check.score for check in exercise.checks)) > _HAIR:
         share = before / exercise.max_score if exercise.max_score else None
     if share is not None:
         return [(cell.points or 0.0) * share for cell in cells]
     earned = {check.id: check.score for check in exercise.checks}
     # Never more than a cell's points, which floating-point sums may pass by a hair.
-    return [min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells]
+    return [
+        min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells
+    ]
 
 
 def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
-    """Return the first cell whose points are not those that the result was graded for; "" where all are."""
+    """Return the first cell whose points are not those that the result was graded for; "" where all
+    are.
+    """
     worth = {check.id: check.max_score for check in exercise.checks}
     for cell in cells if worth else ():
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
             return cell.grade_id
     total = sum(cell.points or 0.0 for cell in cells)
-    return cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
+    return (
+        cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
+    )
 
 
 def late_share(exercise: ExerciseResult) -> float:
     """Return the share of the points that being late costs."""
-    late = next((adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None)
-    return 0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
+    late = next(
+        (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None
+    )
+    return (
+        0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
+    )
 
 
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
-    """Return the comment on an attempt, function by function: what the student did, what was seen, a hint.
+    """Return the comment on an attempt, function by function: what the student did, what was seen,
+    a hint.
 
     decided: by which rules it counts as it does; they stand first.
     """
@@ -202,28 +259,37 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
 
 
 def group_report(result: ExerciseResult, cell: KnownCell) -> str:
-    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise is not graded."""
+    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise
+    is not graded.
+    """
     if not result.is_graded:
         return f"{said_of_not_graded(result)}\n"
     lines = []
     for check in (check for check in result.checks if check.id in cell.checks):
         passed = check.outcome == "passed"
-        lines.append(f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}")
+        lines.append(
+            f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}"
+        )
         lines += [] if passed else [f"    {check.evidence}"]
     return "\n".join(lines) + "\n"
 
 
 def open_gradebook(url: str) -> Gradebook:
-    """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first use. Raises CourseFault."""
+    """Open the database, SQLite's, PostgreSQL's or whatever its URL names; it is created on first
+    use. Raises CourseFault.
+    """
     scheme, separator, rest = url.partition("://")
     driver = f"postgresql+psycopg{separator}{rest}" if scheme in ("postgresql", "postgres") else url
     path = os.environ.get("PATH", "")
     try:
-        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])  # where nbgrader finds alembic
+        # where nbgrader finds alembic
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
         following = "Next: check the URL, such as sqlite:///gradebook.db"
-        raise CourseFault(f"the gradebook cannot be opened ({_reason(error)}). {following}") from None
+        raise CourseFault(
+            f"the gradebook cannot be opened ({_reason(error)}). {following}"
+        ) from None
     finally:
         os.environ["PATH"] = path
 
@@ -231,11 +297,17 @@ def open_gradebook(url: str) -> Gradebook:
 class GradebookWriter:
     """Writes results to a gradebook. Use it as a context manager."""
 
-    def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
-        """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
+    def __init__(
+        self, course: Course, url: str, assignments: Sequence[Assignment] | None = None
+    ) -> None:
+        """Open the database, and enter the cells of these assignments, or of all.
+
+        Raises CourseFault.
+        """
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
-        self._has_own_date = set[str]()  # assignments whose due date, and so whose penalties, are nbgrader's own
+        # assignments whose due date, and so whose penalties, are nbgrader's own
+        self._has_own_date = set[str]()
         self._book: Gradebook = open_gradebook(url)
         try:
             for assignment in course.assignments if assignments is None else assignments:
@@ -252,7 +324,10 @@ class GradebookWriter:
         self._book.close()
 
     def write(self, result: Result) -> None:
-        """Enter a result; manual scores and comments stay. Raises CourseFault, also where cells have other points."""
+        """Enter a result; manual scores and comments stay.
+
+        Raises CourseFault, also where cells have other points.
+        """
         with self._writing(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
             submission = self._book.update_or_create_submission(result.assignment, result.student)
@@ -265,18 +340,24 @@ class GradebookWriter:
                 notebook = notebooks[known.name]
                 earned = self._enter_scores(result, exercise, known, notebook)
                 if earned is None or result.assignment not in self._has_own_date:
-                    notebook.late_submission_penalty = None if earned is None else late_share(exercise) * earned
+                    notebook.late_submission_penalty = (
+                        None if earned is None else late_share(exercise) * earned
+                    )
                 said = {each.name: each for each in notebook.comments}
                 decided = (*result.adjustments, *own(exercise, result))
                 for i, cell in enumerate(known.solutions):
-                    said[cell.grade_id].auto_comment = comment(exercise, result.isolation, decided) if i == 0 else None
+                    said[cell.grade_id].auto_comment = (
+                        comment(exercise, result.isolation, decided) if i == 0 else None
+                    )
 
     def _enter_scores(
         self, result: Result, exercise: ExerciseResult, known: Released, notebook: SubmittedNotebook
     ) -> float | None:
-        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader shows that a human must.
+        """Enter the points, and return what nbgrader counts; where it is not graded, formgrader
+        shows that a human must.
 
-        The same holds where all of it is excused: nbgrader has no word for that, and points would count.
+        The same holds where all of it is excused: nbgrader has no word for that, and points would
+        count.
         """
         grades = {each.name: each for each in notebook.grades}
         if result.is_excused or (not exercise.is_graded and not exercise.excused):
@@ -284,11 +365,16 @@ class GradebookWriter:
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
         if cell_id := other_points(exercise, known.graded):
-            said = f"{known.name}.ipynb in exercises/ has other points than its checks give now (cell {cell_id})"
+            said = (
+                f"{known.name}.ipynb in exercises/ has other points than its checks give now "
+                f"(cell {cell_id})"
+            )
             following = "Next: course release, then the same command again"
             raise CourseFault(f"{said}: nothing of {result.student} was written. {following}")
         earned = 0.0
-        for cell, score in zip(known.graded, cell_scores(exercise, result, known.graded), strict=True):
+        for cell, score in zip(
+            known.graded, cell_scores(exercise, result, known.graded), strict=True
+        ):
             grade = grades[cell.grade_id]
             grade.auto_score = score
             _demand_points(result.student, known.name, grade)
@@ -298,42 +384,66 @@ class GradebookWriter:
         return earned
 
     def _prepare(self, assignment: Assignment) -> None:
-        """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own commands work afterwards."""
+        """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own
+        commands work afterwards.
+        """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
             known = self._released[assignment.id, exercise.id] = released(exercise)
             total = sum(cell.points or 0.0 for cell in known.graded)
             if abs(total - exercise.points) > _HAIR:
-                said = f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says {exercise.points:g}"
-                raise CourseFault(f"{said}: the gradebook stays as it was. Next: course release && course verify")
+                said = (
+                    f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says "
+                    f"{exercise.points:g}"
+                )
+                raise CourseFault(
+                    f"{said}: the gradebook stays as it was. Next: course release && course verify"
+                )
             where = (known.name, assignment.id)
-            notebook = self._book.update_or_create_notebook(*where, kernelspec=json.dumps(known.kernelspec))
+            notebook = self._book.update_or_create_notebook(
+                *where, kernelspec=json.dumps(known.kernelspec)
+            )
             cells = {cell.grade_id for cell in known.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
                 # Scores belong to cells.
-                said = f"the gradebook holds submissions of another {known.name}, with other cells than exercises/ has"
-                following = f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
+                said = (
+                    f"the gradebook holds submissions of another {known.name}, with other "
+                    "cells than exercises/ has"
+                )
+                following = (
+                    f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
+                )
                 raise CourseFault(f"{said}. Next: course grade … --gradebook {following}")
             for cell in known.cells:
                 there = (cell.grade_id, *where)
                 if cell.points is not None:
-                    self._book.update_or_create_grade_cell(*there, max_score=cell.points, cell_type="code")
+                    self._book.update_or_create_grade_cell(
+                        *there, max_score=cell.points, cell_type="code"
+                    )
                 if cell.is_solution:
                     self._book.update_or_create_solution_cell(*there)
                 about = {"cell_type": "code", "locked": not cell.is_solution}
-                self._book.update_or_create_source_cell(*there, source=cell.source, checksum=cell.checksum, **about)
+                self._book.update_or_create_source_cell(
+                    *there, source=cell.source, checksum=cell.checksum, **about
+                )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
-        """Enter the due date of course.yaml, or take out the one that an earlier run has entered."""
+        """Enter the due date of course.yaml, or take out the one that an earlier run has
+        entered.
+        """
         entry = self._book.update_or_create_assignment(assignment.id)
         session = self._book.db
         _ENTERED.create(session.connection(), checkfirst=True)
         is_of_assignment = _ENTERED.c.assignment == assignment.id
-        entered = session.execute(select(_ENTERED.c.duedate).where(is_of_assignment)).scalar_one_or_none()
+        entered = session.execute(
+            select(_ENTERED.c.duedate).where(is_of_assignment)
+        ).scalar_one_or_none()
         session.execute(delete(_ENTERED).where(is_of_assignment))
         if dates := self._dates.get(assignment.id):
             entry.duedate = _naive(dates.due)
-            session.execute(insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate))
+            session.execute(
+                insert(_ENTERED).values(assignment=assignment.id, duedate=entry.duedate)
+            )
         elif entry.duedate is not None and entry.duedate == entered:
             entry.duedate = None
         elif entry.duedate is not None:
@@ -341,17 +451,22 @@ class GradebookWriter:
 
     @contextmanager
     def _writing(self, failed: str) -> Iterator[None]:
-        """Make one transaction: nbgrader's API commits after every row, so its commits only flush until the end."""
+        """Make one transaction: nbgrader's API commits after every row, so its commits only flush
+        until the end.
+        """
         session = self._book.db
         commit, session.commit = session.commit, session.flush
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+                # nbgrader builds rows before it adds them
+                warnings.simplefilter("ignore", SAWarning)
                 yield
             commit()
         except (SQLAlchemyError, ValueError) as error:
             session.rollback()
-            raise CourseFault(f"{failed} ({_reason(error)}). Next: run the same command again") from None
+            raise CourseFault(
+                f"{failed} ({_reason(error)}). Next: run the same command again"
+            ) from None
         except BaseException:
             session.rollback()
             raise
@@ -360,7 +475,9 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission, ordered by student; its checks are the cells. Raises CourseFault.
+    """Return a result for every submission, ordered by student; its checks are the cells.
+
+    Raises CourseFault.
 
     nbgrader knows no excuse: those of overrides.yaml are applied.
     """
@@ -369,12 +486,20 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
-            every = [(each, found) for each in course.assignments for found in book.assignment_submissions(each.id)]
+            every = [
+                (each, found)
+                for each in course.assignments
+                for found in book.assignment_submissions(each.id)
+            ]
             results = [_result(assignment, submission) for assignment, submission in every]
         except SQLAlchemyError as error:
-            raise CourseFault(f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade") from None
+            raise CourseFault(
+                f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade"
+            ) from None
     if not results:
-        raise CourseFault("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+        raise CourseFault(
+            "the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL"
+        )
     decisions = Decisions.of_course(course)
     results = [with_excuses(result, decisions) for result in results]
     return sorted(results, key=lambda r: (r.student, r.assignment))
@@ -386,7 +511,9 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
         for grade in notebook.grades:
             _demand_points(submission.student_id, notebook.name, grade)
     exercises = tuple(
-        _exercise(each.id, notebooks[each.stem]) for each in assignment.exercises if each.stem in notebooks
+        _exercise(each.id, notebooks[each.stem])
+        for each in assignment.exercises
+        if each.stem in notebooks
     )
     return Result(
         student=submission.student_id,
@@ -417,7 +544,9 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
         if grade.max_score
     )
     penalty = notebook.late_submission_penalty or 0.0
-    waits = any(grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades)
+    waits = any(
+        grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades
+    )
     return ExerciseResult(
         id=id_,
         score=None if waits else max(0.0, notebook.score - penalty),
@@ -428,13 +557,16 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
 
 
 def _demand_points(student: str, notebook: str, grade: Grade) -> None:
-    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL take any."""
+    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL
+    take any.
+    """
     for kind in ("auto_score", "manual_score", "extra_credit"):
         value = getattr(grade, kind)
         if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):
             raise CourseFault(
-                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell {grade.name}, is {value!a}, "
-                "which is no number of points. Next: enter another one in formgrader, then the same command again"
+                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell "
+                f"{grade.name}, is {value!a}, which is no number of points. Next: enter another "
+                "one in formgrader, then the same command again"
             )
 
 

@@ -1,4 +1,6 @@
-"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe, and report them."""
+"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe,
+and report them.
+"""
 
 from __future__ import annotations
 
@@ -44,20 +46,24 @@ EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
 ABOUT = "about.json"
 LIMIT_KIB = 4096  # of an artifact
 CHECKS = 200  # of one exercise
-OURSELVES, NAME = "github-actions[bot]", "grade"  # the account of the workflow's token, and the check run's name
+# the account of the workflow's token, and the check run's name
+OURSELVES, NAME = "github-actions[bot]", "grade"
 MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
 ENDED = {  # how a job ended that did not succeed
-    "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",
+    "failure": (
+        "did not finish: a fault of the grader or of this repository's set-up, not yours. "
+        "Your instructor can see why."
+    ),
     "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
     "skipped": "was skipped.",
 }
 NOT_COLLECTED = (
-    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
-    "`cpu` says why. Push again, or ask your instructor."
+    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the "
+    "exercise files” of job `cpu` says why. Push again, or ask your instructor."
 )
 NOTHING_STARTED = (
-    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its own name. "
-    "Fill one, `make check`, push again."
+    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its "
+    "own name. Fill one, `make check`, push again."
 )
 AT_MOST = 50  # annotations in one request to the service
 _BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early
@@ -69,7 +75,8 @@ Run = Sequence[Result] | str  # the results of a grading job, or why there are n
 class Artifact(BaseModel):
     """What a job hands on to the reporting one and to the next push.
 
-    started: the file that counted, by exercise: which one does, only the private course knows. digests: of all attempts, by exercise.
+    started: the file that counted, by exercise: which one does, only the private course
+        knows. digests: of all attempts, by exercise.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,19 +90,33 @@ class Artifact(BaseModel):
 
 
 class ArtifactError(CourseFault):
-    """This is not an artifact of this pull request's grading. The text ends with what to do next."""
+    """This is not an artifact of this pull request's grading.
+
+    The text ends with what to do next.
+    """
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"{ABOUT} is not what grading writes ({problem}). Next: run the workflow again")
+        super().__init__(
+            f"{ABOUT} is not what grading writes ({problem}). Next: run the workflow again"
+        )
 
 
-def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str], labels: Labels = IDS) -> str:
-    """Return one sentence that says why attempts may not run on the GPU, from their results on a CPU; "" if they may."""
+def why_not_on_a_gpu(
+    results: Sequence[Result], refused: Sequence[str], labels: Labels = IDS
+) -> str:
+    """Return one sentence that says why attempts may not run on the GPU, from their results on a
+    CPU; "" if they may.
+    """
     if not results:
         return "Nothing is started."
     if refused:
         return "A file could not be taken."
-    checks = [(exercise.id, check) for result in results for exercise in result.exercises for check in exercise.checks]
+    checks = [
+        (exercise.id, check)
+        for result in results
+        for exercise in result.exercises
+        for check in exercise.checks
+    ]
     for id_, check in checks:
         if check.outcome in EXCLUDED:
             return f"An attempt ({labels.exercise(id_)}) {EXCLUDED[check.outcome]} on the CPU."
@@ -107,8 +128,12 @@ def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
     return frozenset((e.assignment.id, e.id) for e in course.exercises if e.id not in started)
 
 
-def grade_collected(course: Course, collected: Collected, submitted: Path, device: Device, out: Path) -> Artifact:
-    """Return a result for each assignment with an exercise that is started. Raises BoxUnavailable, GraderFault.
+def grade_collected(
+    course: Course, collected: Collected, submitted: Path, device: Device, out: Path
+) -> Artifact:
+    """Return a result for each assignment with an exercise that is started.
+
+    Raises BoxUnavailable, GraderFault.
 
     out: may hold what an earlier push left; what has not changed since is not graded again.
     """
@@ -125,9 +150,19 @@ def grade_collected(course: Course, collected: Collected, submitted: Path, devic
             started[exercise.id] = attempt.name
             wanted.add(exercise.assignment.id)
     earlier = {result.assignment: result for result in before.results}
-    same = [e for result in before.results for e in result.exercises if before.digests.get(e.id) == digests[e.id]]
+    same = [
+        e
+        for result in before.results
+        for e in result.exercises
+        if before.digests.get(e.id) == digests[e.id]
+    ]
     kept = {exercise.id: exercise for exercise in same if exercise.is_graded}
-    plan, results = GradePlan(course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES), []
+    plan, results = (
+        GradePlan(
+            course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES
+        ),
+        [],
+    )
     with ExitStack() as stack:
         judge: SteadyJudge | None = None  # where nothing is to be graded, no box is started
         for submission in find_submissions(course, submitted)[0]:
@@ -141,11 +176,17 @@ def grade_collected(course: Course, collected: Collected, submitted: Path, devic
             judge = judge or stack.enter_context(closing(SteadyJudge(plan)))
             graded = judge.grade(submission, todo)
             for fault in graded.faults:  # the instructor can read the job's log
-                print(f"course: a fault of the grader's own: {fault}. Next: course verify", file=sys.stderr)
+                print(
+                    f"course: a fault of the grader's own: {fault}. Next: course verify",
+                    file=sys.stderr,
+                )
             of = {exercise.id: exercise for exercise in graded.result.exercises} | kept
             results.append(with_total(graded.result, [of[exercise.id] for exercise in exercises]))
     about = {"student": collected.student, "head": collected.head, "device": device}
-    told = (each.model_copy(update={"exercises": tuple(map(without_edits, each.exercises))}) for each in results)
+    told = (
+        each.model_copy(update={"exercises": tuple(map(without_edits, each.exercises))})
+        for each in results
+    )
     return Artifact(started=started, digests=digests, results=tuple(told), **about)
 
 
@@ -160,14 +201,20 @@ def write_artifact(folder: Path, artifact: Artifact) -> None:
 
 
 def read_artifact(folder: Path, course: Course, student: str, head: str = "") -> Artifact:
-    """Read what is this student's, of this commit or "" for any, and possible in this course. Raises ArtifactError."""
+    """Read what is this student's, of this commit or "" for any, and possible in this course.
+
+    Raises ArtifactError.
+    """
     try:
         artifact = Artifact.model_validate_json(read_bytes(folder / ABOUT, LIMIT_KIB))
     except Unreadable:
         raise ArtifactError("it is missing, no regular file, or too large") from None
     except ValidationError:
         raise ArtifactError("it does not follow the schema") from None
-    known, ids = {each.id: each for each in course.assignments}, [result.assignment for result in artifact.results]
+    known, ids = (
+        {each.id: each for each in course.assignments},
+        [result.assignment for result in artifact.results],
+    )
     possible = {(e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDINGS}
     _demand("it is of another commit", artifact.student == student and head in ("", artifact.head))
     _demand("its assignments", ids == [id_ for id_ in known if id_ in ids])
@@ -187,13 +234,21 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
     whose = (result.student, result.device, result.isolation)
     _demand("it is of another submission", whose[:2] == (artifact.student, artifact.device))
     _demand("it was not graded in the box", whose[2] == Level.NAMESPACES)
-    _demand("its exercises", [e.id for e in result.exercises] == [e.id for e in assignment.exercises])
+    _demand(
+        "its exercises", [e.id for e in result.exercises] == [e.id for e in assignment.exercises]
+    )
     for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
-        earned = [check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks]
+        earned = [
+            check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks
+        ]
         ran = not any(check.outcome == "skipped" and check.max_score for check in exercise.checks)
         most = sum(check.max_score for check in exercise.checks)
         adds_up = [check.score for check in exercise.checks] == earned and len(earned) <= CHECKS
-        adds_up = adds_up and _close(exercise.score, sum(earned) if ran else None) and _close(exercise.max_score, most)
+        adds_up = (
+            adds_up
+            and _close(exercise.score, sum(earned) if ran else None)
+            and _close(exercise.max_score, most)
+        )
         # A GPU has additional checks.
         adds_up = adds_up and (artifact.device is not Device.CPU or _close(most, known.points))
         _demand(f"its points in {known.id}", adds_up)
@@ -201,7 +256,10 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
         places = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
         _demand(f"its lines in {known.id}", allowed and places)
     whole = with_total(result, result.exercises)
-    _demand("its points", _close(whole.score, result.score) and _close(whole.max_score, result.max_score))
+    _demand(
+        "its points",
+        _close(whole.score, result.score) and _close(whole.max_score, result.max_score),
+    )
 
 
 def _close(a: float | None, b: float | None) -> bool:
@@ -209,19 +267,27 @@ def _close(a: float | None, b: float | None) -> bool:
     return a is b if a is None or b is None else isclose(a, b, abs_tol=1e-6)
 
 
-def write_report(course: Course, environment: Environment, submitted: Path, cpu: Path, gpu: Path) -> str:
+def write_report(
+    course: Course, environment: Environment, submitted: Path, cpu: Path, gpu: Path
+) -> str:
     """Write the comment, the check run and the summary of this run. Returns a line about them.
 
     Raises CourseFault; of the service or an artifact after everything that can be written is.
     """
-    asked, faults, found = github.pull_request(environment), list[CourseFault](), list[dict[str, Any]]()
+    asked, faults, found = (
+        github.pull_request(environment),
+        list[CourseFault](),
+        list[dict[str, Any]](),
+    )
     try:
         collected = github.read_collected(submitted)
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         conclusion, title, text = "neutral", "Not graded", NOT_COLLECTED
     else:
         if (asked.head, asked.student) != (collected.head, collected.student):
-            raise CourseFault(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
+            raise CourseFault(
+                f"{submitted} is of another commit. Next: course ci collect --out {submitted}"
+            )
         outcomes = [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")]
         artifacts: list[Artifact | None] = [None, None]
         for place, folder in enumerate((cpu, gpu)):
@@ -232,15 +298,29 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
                 faults.append(error)
         from_cpu, label = artifacts[0] or Artifact(), environment.get("GPU_RUNNER", "")
         on_cpu = run_of("Grading", outcomes[0], artifacts[0])
-        on_gpu = gpu_run(outcomes[1], label, artifacts[1], on_cpu, collected.refused, labels_of(course))
+        on_gpu = gpu_run(
+            outcomes[1], label, artifacts[1], on_cpu, collected.refused, labels_of(course)
+        )
         spared = not_started(course, from_cpu.started)
         conclusion, title = verdict(on_cpu, on_gpu, spared)
         text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
         found = annotate(course, from_cpu, submitted)
     github.tell(environment, "GITHUB_STEP_SUMMARY", text)
-    api, output = github.api_of(environment, asked.repository), {"title": title, "summary": text, "annotations": found}
-    about = {"name": NAME, "head_sha": asked.head, "status": "completed", "conclusion": conclusion, "output": output}
-    for write in (lambda: api.call("POST", "check-runs", about), lambda: write_comment(api, asked, text)):
+    api, output = (
+        github.api_of(environment, asked.repository),
+        {"title": title, "summary": text, "annotations": found},
+    )
+    about = {
+        "name": NAME,
+        "head_sha": asked.head,
+        "status": "completed",
+        "conclusion": conclusion,
+        "output": output,
+    }
+    for write in (
+        lambda: api.call("POST", "check-runs", about),
+        lambda: write_comment(api, asked, text),
+    ):
         try:
             write()
         except ServiceError as error:  # the other one is written all the same
@@ -251,29 +331,45 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
 
 
 def write_comment(api: Api, request: PullRequest, text: str) -> None:
-    """Update our comment, or write it: it is about the newest commit, and no older one changes it. Raises ServiceError."""
+    """Update our comment, or write it: it is about the newest commit, and no older one changes it.
+
+    Raises ServiceError.
+    """
     if str(api.call("GET", f"pulls/{request.number}")["head"]["sha"]) != request.head:
         return
     marked = {"body": f"{MARK}\n{text}"}
     for comment in api.pages(f"issues/{request.number}/comments"):
         # A comment of another account, or of one that is deleted, is not ours, even with our mark.
-        if comment["user"] and comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
+        if (
+            comment["user"]
+            and comment["user"]["login"] == OURSELVES
+            and str(comment["body"]).startswith(MARK)
+        ):
             api.call("PATCH", f"issues/comments/{int(comment['id'])}", marked)
             return
     api.call("POST", f"issues/{request.number}/comments", marked)
 
 
 def run_of(job: str, outcome: str, artifact: Artifact | None) -> Run:
-    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the sentence's beginning."""
+    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the
+    sentence's beginning.
+    """
     return artifact.results if artifact else f"{job} {ENDED.get(outcome, ENDED['failure'])}"
 
 
 def gpu_run(
-    outcome: str, label: str, artifact: Artifact | None, cpu: Run, refused: Sequence[str], labels: Labels = IDS
+    outcome: str,
+    label: str,
+    artifact: Artifact | None,
+    cpu: Run,
+    refused: Sequence[str],
+    labels: Labels = IDS,
 ) -> Run:
     """Return the run on a GPU, or the reason why there is none."""
     if not label:
-        return "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+        return (
+            "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+        )
     if isinstance(cpu, str):
         return "Not run: grading on a CPU comes first."
     if outcome == "skipped":
@@ -282,7 +378,9 @@ def gpu_run(
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
-    """Return the check run's conclusion and title: failure if anything started fails, success if all passes, else neutral."""
+    """Return the check run's conclusion and title: failure if anything started fails, success if
+    all passes, else neutral.
+    """
     if isinstance(cpu, str) or not cpu:
         return "neutral", "Not graded" if cpu else "Nothing is started"
     results = [*cpu, *(() if isinstance(gpu, str) else gpu)]
@@ -295,9 +393,17 @@ def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
 
 
 def body(
-    course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_started: NotStarted, commit: str
+    course: Course,
+    cpu: Run,
+    gpu: Run | None,
+    refused: Sequence[str],
+    not_started: NotStarted,
+    commit: str,
 ) -> str:
-    """Return the report as Markdown, in which a student's text is shown literally. Without `gpu`, a GPU is not mentioned."""
+    """Return the report as Markdown, in which a student's text is shown literally.
+
+    Without `gpu`, a GPU is not mentioned.
+    """
     labels = labels_of(course)
     parts = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
     if cpu and not isinstance(cpu, str):
@@ -315,30 +421,50 @@ def body(
     text = "\n\n".join(parts)
     if len(text.encode()) <= LONGEST:
         return text
-    # Too long for a comment: the tables only. What stands in a block is no table, however it begins.
-    lines = [line for line in _BLOCK.sub("", text).splitlines() if line.startswith(("## ", "### ", "| ", "|---"))]
+    # Too long for a comment: the tables only. What stands in a block is no table, however it
+    # begins.
+    lines = [
+        line
+        for line in _BLOCK.sub("", text).splitlines()
+        if line.startswith(("## ", "### ", "| ", "|---"))
+    ]
     return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")
 
 
 def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[str, Any]]:
-    """Return an annotation for each exercise that is started and not right, as the API takes it, which shows its text literally."""
+    """Return an annotation for each exercise that is started and not right, as the API takes it,
+    which shows its text literally.
+    """
     found, known = [], {each.id: each for each in course.exercises}
     for result in artifact.results:
         for graded in result.exercises:
             name, exercise = artifact.started.get(graded.id), known[graded.id]
             if name and not attempt_words(graded).passed:
-                line = _line(course, exercise, graded, submitted / result.student / result.assignment / name)
-                about = {"path": f"exercises/{result.assignment}/{name}", "start_line": line, "end_line": line}
-                said = {"title": f"{label_of(exercise)}: {out_of(graded)}", "message": attempt_text(graded)[:4000]}
+                line = _line(
+                    course, exercise, graded, submitted / result.student / result.assignment / name
+                )
+                about = {
+                    "path": f"exercises/{result.assignment}/{name}",
+                    "start_line": line,
+                    "end_line": line,
+                }
+                said = {
+                    "title": f"{label_of(exercise)}: {out_of(graded)}",
+                    "message": attempt_text(graded)[:4000],
+                }
                 found.append({**about, "annotation_level": "warning", **said})
     return found[:AT_MOST]
 
 
 def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
-    """Return the line that is proved to be wrong, else that in the first failed check's evidence, else that of a definition."""
+    """Return the line that is proved to be wrong, else that in the first failed check's evidence,
+    else that of a definition.
+    """
     source = read_file(file, course.limits.source_kib)
     lines, first, asked = lines_of(source.source), attempt_words(result).first, asked_of(exercise)
-    found = [proved.line for proved in result.lines] + [named_line(first.evidence, source) if first else 0]
+    found = [proved.line for proved in result.lines] + [
+        named_line(first.evidence, source) if first else 0
+    ]
     parts = statements_of(source.source)
     found += [part.lineno for part in parts if isinstance(part, DEFINITIONS) and part.name in asked]
     line = next((line for line in found if 1 <= line <= len(lines)), 1)
@@ -346,7 +472,9 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
 
 
 def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
-    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one line of code on each."""
+    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one
+    line of code on each.
+    """
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):
         try:

@@ -1,1 +1,3 @@
-"""Results as text, Markdown, pages, pictures, exports and feedback archives. Values in, text or bytes out."""
+"""Results as text, Markdown, pages, pictures, exports and feedback archives. Values in, text or
+bytes out.
+"""

@@ -23,17 +23,22 @@ _CALL = re.compile(rf"(?<![\w./\\%-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 _OF_THE_SHELL = r"(?:git|mkdir|chmod|rm|pip|make check|\S+ -m)"
 _COMMAND = rf"!?(?:\S*\bcourse|%\w+|{_OF_THE_SHELL})(?: .*)?"
 _NEXT_IN_SHELL = re.compile(rf"(?<=Next: )(?={_OF_THE_SHELL}\b)|(?<=then: )(?={_OF_THE_SHELL}\b)")
-_BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
+# and the command after it
+_BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)
 
 
 def command() -> str:
-    """Return how the command is called where its output is read: in a notebook by a magic, else in a shell."""
+    """Return how the command is called where its output is read: in a notebook by a magic, else in
+    a shell.
+    """
     return os.environ.get(CALLED_AS) or _in_a_shell()
 
 
 @lru_cache(maxsize=1)
 def _in_a_shell() -> str:
-    """Return `course` where the shell finds this one, else its path as seen from here, else a call of this Python."""
+    """Return `course` where the shell finds this one, else its path as seen from here, else a call
+    of this Python.
+    """
     own = Path(sys.executable).with_name("course.exe" if os.name == "nt" else "course")
     known = which("course")
     if known and (not own.exists() or Path(known).resolve() == own.resolve()):
@@ -53,9 +58,11 @@ def as_called(text: str, name: str = "") -> str:
 
 
 def next_alone(text: str) -> str:
-    """Return the text with the command after its last "Next:" alone on a line; what is done by hand first is a sentence above.
+    """Return the text with the command after its last "Next:" alone on a line; what is done by hand
+    first is a sentence above.
 
-    Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next: course check".
+    Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next:
+        course check".
     """
     before, found, following = text.rpartition("Next: ")
     by_hand = _BY_HAND.fullmatch(following)

@@ -1,4 +1,5 @@
-"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what is not graded.
+"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what
+is not graded.
 
 Terminal, class page, Markdown and exports read it, and count nothing themselves.
 """
@@ -23,11 +24,13 @@ from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
 from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, own, points, score_words, told, was_not_run
 
-SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
+# shares of the points, as classes of scores
+SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
 BINS = 10  # of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
-# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
+# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the
+# misconceptions.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
 NOT_HELD = "not in the gradebook"  # as isolation and as group of results that were read from one
@@ -48,11 +51,15 @@ class ClassList:
         return {student.id: student for student in self.roster.students}
 
     def row_of(self, name: str) -> Student:
-        """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
+        """Return the student who is called so; of somebody who is not on the roster the name is all
+        that is known.
+        """
         return self.by_name.get(name) or Student(id=name, name=name, login=name)
 
     def named(self, name: str) -> str:
-        """Return what the roster calls whoever is called so, there or on GitHub; the name itself where it knows nobody."""
+        """Return what the roster calls whoever is called so, there or on GitHub; the name itself
+        where it knows nobody.
+        """
         accounts = {each.github.casefold(): each.id for each in self.roster.students if each.github}
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
@@ -63,7 +70,9 @@ class ClassList:
 
     def strangers(self, present: Iterable[str]) -> list[str]:
         """Return who is among these and not on the roster; nobody where there is no roster."""
-        return [name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name]
+        return [
+            name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name
+        ]
 
 
 NOBODY = ClassList()
@@ -81,10 +90,14 @@ def is_missing(exercise: ExerciseResult) -> bool:
 
 
 def group_of(exercise: ExerciseResult) -> str:
-    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is right."""
+    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is
+    right.
+    """
     if not exercise.is_graded:
         return NOT_GRADED_GROUP
-    if misconceptions_of(exercise) or all(check.outcome in ("passed", "missing") for check in exercise.checks):
+    if misconceptions_of(exercise) or all(
+        check.outcome in ("passed", "missing") for check in exercise.checks
+    ):
         return ""
     return next((_GROUPS[each.id] for each in exercise.diagnosis), UNEXPLAINED)
 
@@ -95,11 +108,14 @@ def share(score: float, of: float) -> int:
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here.
+    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader
+    itself failed here.
 
     Those that may be in what nobody can read are named together.
     """
-    unread = [other for other in result.exercises if other.id in result.not_graded and other.not_readable]
+    unread = [
+        other for other in result.exercises if other.id in result.not_graded and other.not_readable
+    ]
     if unread:
         every = len(unread) == len(result.exercises)
         of = "every exercise" if every else ", ".join(labels.exercise(other.id) for other in unread)
@@ -113,20 +129,29 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
-    """Yield what each adjustment is of, and the rule with the points before and after; what is so for all of it once."""
-    yield from ((labels.assignment(result.assignment), told(adjustment)) for adjustment in result.adjustments)
+    """Yield what each adjustment is of, and the rule with the points before and after; what is so
+    for all of it once.
+    """
+    yield from (
+        (labels.assignment(result.assignment), told(adjustment))
+        for adjustment in result.adjustments
+    )
     for exercise in result.exercises:
         of = labels.exercise(exercise.id)
         yield from ((of, told(each)) for each in own(exercise, result) if each.words != SHARE)
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Yield the same as sentences, without unknown times: of these there may be as many as students."""
+    """Yield the same as sentences, without unknown times: of these there may be as many as
+    students.
+    """
     yield from (f"{of}: {rule}" for of, rule in decided(result, labels) if rule != UNKNOWN_TIME)
 
 
 class Cell(NamedTuple):
-    """One attempt in a table of scores: what stands there, and the index in SHARES of its points; None where there are none."""
+    """One attempt in a table of scores: what stands there, and the index in SHARES of its points;
+    None where there are none.
+    """
 
     text: str = ""
     share: int | None = None
@@ -144,7 +169,10 @@ def _cell(exercise: ExerciseResult) -> Cell:
 
 
 class Row(NamedTuple):
-    """One student in one assignment. result: None of who handed in nothing. cells, outcomes: by exercise, and those by check."""
+    """One student in one assignment.
+
+    result: None of who handed in nothing. cells, outcomes: by exercise, and those by check.
+    """
 
     student: str
     result: Result | None
@@ -158,7 +186,8 @@ class Row(NamedTuple):
 class Named(NamedTuple):
     """One misconception.
 
-    titles: its titles, which may differ between exercises. names: the students who have it, in the order of the results.
+    titles: its titles, which may differ between exercises. names: the students who have it, in the
+        order of the results.
     exercises: how many attempts have it in each exercise.
     alternatives: in how many of them another misconception has the same values, by its title.
     together: how many of them have another misconception as well, by its title.
@@ -174,7 +203,9 @@ class Named(NamedTuple):
 
 
 def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
-    """Return the misconceptions of these attempts, each with its student, those of most students first, then of most attempts."""
+    """Return the misconceptions of these attempts, each with its student, those of most students
+    first, then of most attempts.
+    """
     seen: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
         for each in misconceptions_of(exercise):
@@ -185,33 +216,53 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
         names = list(dict.fromkeys(student for student, _, _ in rows))
         exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
         either = Counter(title for _, _, each in rows for title in each.alternative_titles)
-        beside = Counter(d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_)
-        found.append(Named(id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()))
+        beside = Counter(
+            d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_
+        )
+        found.append(
+            Named(
+                id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()
+            )
+        )
     return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
 
 
 class Column:
     """One exercise over the class, without points that there are not.
 
-    attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
-    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS that has any.
+    attempts: how many students handed something in. mean: of those of them who are graded, None
+        where nobody is.
+    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS
+        that has any.
     checks: id, title, how many students passed it, and how many have it.
     """
 
     def __init__(
-        self, id_: str, number: str, label: str, here: Sequence[tuple[str, ExerciseResult]], strangers: Sequence[str]
+        self,
+        id_: str,
+        number: str,
+        label: str,
+        here: Sequence[tuple[str, ExerciseResult]],
+        strangers: Sequence[str],
     ) -> None:
         """Count these attempts, of which those of strangers stand in the checks alone."""
         known = [each for each in here if each[0] not in strangers]
         attempts = [each for each in known if not each[1].excused] or known
         counting = [exercise for _, exercise in attempts]
         graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
+        handed_in = [
+            each for each in counting if any(check.outcome != "missing" for check in each.checks)
+        ]
         scores = [each.score for each in handed_in if each.score is not None]
         groups = Counter(map(group_of, handed_in))
-        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
+        spread = Counter(
+            share(each.score, each.max_score) for each in graded if each.score is not None
+        )
         checks = [check for _, exercise in here for check in exercise.checks]
-        titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
+        titles, asked = (
+            {check.id: check.title for check in checks},
+            Counter(check.id for check in checks),
+        )
         passed = Counter(check.id for check in checks if check.outcome == "passed")
         self.id, self.number, self.label, self.max_score = id_, number, label, here[0][1].max_score
         self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
@@ -227,12 +278,15 @@ class Part:
     """One assignment over the class.
 
     changed: whose points the last run changed.
-    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
-    totals: how many submissions have which share of the points. groups: of each of GROUPS the exercises of each student.
-    alike: attempts that answer alike, and that no misconception explains, for they made the same mistake: the exercise, the
-    digest of what they answer, the students.
+    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and
+        no histogram.
+    totals: how many submissions have which share of the points. groups: of each of GROUPS the
+        exercises of each student.
+    alike: attempts that answer alike, and that no misconception explains, for they made the
+    same mistake: the exercise, the digest of what they answer, the students.
     troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
-    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded in what, and why.
+    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded
+        in what, and why.
     decided: who got what by which rule: the student, what it is of, the rule.
     facts: conditions of grading, each with its values and how many submissions have them.
     """
@@ -241,7 +295,9 @@ class Part:
         """Count these results."""
         members, labels = view.members, view.labels
         names = [result.student for result in results]
-        attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
+        attempts = [
+            (result.student, exercise) for result in results for exercise in result.exercises
+        ]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
         self.changed = [each for each in view.changed if each.assignment == id_]
         self.absent, self.strangers = members.absent(names), members.strangers(names)
@@ -253,11 +309,21 @@ class Part:
         self.median = median(scores) if scores else None
         self.totals = _totals(counting)
         self.columns = [
-            Column(id_, number, labels.exercise(id_), [each for each in attempts if each[1].id == id_], self.strangers)
-            for id_, (number, _) in labels.numbered([exercise.id for _, exercise in attempts]).items()
+            Column(
+                id_,
+                number,
+                labels.exercise(id_),
+                [each for each in attempts if each[1].id == id_],
+                self.strangers,
+            )
+            for id_, (number, _) in labels.numbered(
+                [exercise.id for _, exercise in attempts]
+            ).items()
         ]
         self.rows = [_row(self.columns, result) for result in results]
-        self.rows += [_nothing(self.columns, name, self.max_score, members.zero) for name in self.absent]
+        self.rows += [
+            _nothing(self.columns, name, self.max_score, members.zero) for name in self.absent
+        ]
         self.misconceptions, self.alike = named(attempts), _alike(attempts)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in attempts:
@@ -269,10 +335,19 @@ class Part:
             for outcome in GRAVE
             if (checks := [check for check in exercise.checks if check.outcome == outcome])
         ]
-        self.lines = [(name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines]
-        self.decided = [(result.student, *each) for result in results for each in decided(result, labels)]
-        self.not_graded = [(result.student, why) for result in results for why in not_graded(result, labels)]
-        facts = {name: [str(getattr(result, name)) for result in results] for name in ("isolation", "device", "seed")}
+        self.lines = [
+            (name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines
+        ]
+        self.decided = [
+            (result.student, *each) for result in results for each in decided(result, labels)
+        ]
+        self.not_graded = [
+            (result.student, why) for result in results for why in not_graded(result, labels)
+        ]
+        facts = {
+            name: [str(getattr(result, name)) for result in results]
+            for name in ("isolation", "device", "seed")
+        }
         for name in dict.fromkeys(name for result in results for name in result.versions):
             facts[name] = [result.versions.get(name, "not recorded") for result in results]
         self.facts = {name: Counter(values).most_common() for name, values in facts.items()}
@@ -280,7 +355,8 @@ class Part:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its results as they count, who is in it, the course's titles, and whose points the last run changed.
+    """One class: its results as they count, who is in it, the course's titles, and whose points the
+    last run changed.
 
     day: when the pages are written, which each of them says; None where that is nobody's concern.
     """
@@ -294,7 +370,9 @@ class ClassView:
     @cached_property
     def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
-        return [Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)]
+        return [
+            Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)
+        ]
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
@@ -307,17 +385,23 @@ class ClassView:
 
     @cached_property
     def came_back(self) -> list[tuple[str, str, str, list[str]]]:
-        """The misconceptions that were named again in a later exercise, the title, both exercises and whose it is; most first."""
+        """The misconceptions that were named again in a later exercise, the title, both exercises
+        and whose it is; most first.
+        """
         titles: dict[str, str] = {}
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for student, results in self.by_student.items():
             first: dict[str, str] = {}
             for exercise in (exercise for result in results for exercise in result.exercises):
-                for id_, title in {each.id: each.title for each in misconceptions_of(exercise)}.items():
+                for id_, title in {
+                    each.id: each.title for each in misconceptions_of(exercise)
+                }.items():
                     titles.setdefault(id_, title)
                     if (earlier := first.setdefault(id_, exercise.id)) != exercise.id:
                         found[id_, earlier, exercise.id].append(student)
-        place = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises]).index
+        place = self.labels.in_order(
+            [exercise.id for result in self.results for exercise in result.exercises]
+        ).index
         listed = [(titles[id_], first, again, who) for (id_, first, again), who in found.items()]
         return sorted(listed, key=lambda each: (-len(each[3]), place(each[1]), place(each[2])))
 
@@ -334,23 +418,56 @@ def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, st
 
 def _row(columns: Sequence[Column], result: Result) -> Row:
     numbers = {column.id: column.number for column in columns}
-    every = (f"{numbers[each.id]}: {d.title}" for each in result.exercises for d in misconceptions_of(each))
+    every = (
+        f"{numbers[each.id]}: {d.title}"
+        for each in result.exercises
+        for d in misconceptions_of(each)
+    )
     cells = {each.id: _cell(each) for each in result.exercises}
-    outcomes = {each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises}
-    return Row(result.student, result, cells, outcomes, score_words(result.score), result.max_score, next(every, ""))
+    outcomes = {
+        each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises
+    }
+    return Row(
+        result.student,
+        result,
+        cells,
+        outcomes,
+        score_words(result.score),
+        result.max_score,
+        next(every, ""),
+    )
 
 
 def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) -> Row:
     missing: Outcome = "missing"
     cell = Cell(MARKS[missing], 0 if is_zero else None)
     outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
-    return Row(student, None, dict.fromkeys(outcomes, cell), outcomes, points(0) if is_zero else cell.text, of)
+    return Row(
+        student,
+        None,
+        dict.fromkeys(outcomes, cell),
+        outcomes,
+        points(0) if is_zero else cell.text,
+        of,
+    )
 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
-    """Return how many submissions have which share of the points, most points first; last those that have no total."""
-    shares = [each.score / each.max_score if each.max_score else 1.0 for each in results if each.score is not None]
+    """Return how many submissions have which share of the points, most points first; last those
+    that have no total.
+    """
+    shares = [
+        each.score / each.max_score if each.max_score else 1.0
+        for each in results
+        if each.score is not None
+    ]
     tenths = Counter(int(BINS * share) for share in shares if share < 1)
-    bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
+    bins = [
+        (f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))
+    ]
     without = len(results) - len(shares)
-    return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
+    return [
+        ("all", sum(share >= 1 for share in shares)),
+        *bins,
+        *[("not graded", without)] * bool(without),
+    ]

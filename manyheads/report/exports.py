@@ -1,18 +1,24 @@
-"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms, Gradescope's JSON, archives.
+"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms,
+Gradescope's JSON, archives.
 
-Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then
-Section last before the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and
-makes a new one where none fits. A grade of EX excuses the student from the assignment. A row whose first cell has “Points
-Possible” in it is about the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
-at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user.
+Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User
+ID and SIS Login ID, then Section last before the assignments. It finds a student by ID, else by SIS
+User ID, else by SIS Login ID, else by name, and makes a new one where none fits. A grade of EX
+excuses the student from the assignment. A row whose first cell has “Points Possible” in it is about
+the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
+at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which
+column identifies the user.
 
 Feedback goes back under the names that the platforms gave when submissions were downloaded. Moodle
-(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads fullname_number_plugintype_plugin of a
-folder, and attaches what is in it to the participant of that number. Canvas (app/models/abstract_assignment.rb,
-infer_comment_context_from_filename) takes the first two numbers between underscores for the user and the attachment (after
-`anon` a word and a number), ignores what is no attachment of that submission, and shows the file under the attachment's own
+(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads
+fullname_number_plugintype_plugin of a folder, and attaches what is in it to the participant of that
+number. Canvas (app/models/abstract_assignment.rb, infer_comment_context_from_filename) takes the
+first two numbers between underscores for the user and the attachment (after `anon` a word and a
+number), ignores what is no attachment of that submission, and shows the file under the attachment's
+own
 name: so the feedback has the form of that file. `nbgrader release_feedback` hands out
-feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt of the submission beside it.
+feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt
+of the submission beside it.
 """
 
 from __future__ import annotations
@@ -34,7 +40,15 @@ from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
 from ..submission.roster import Student, letters
 from ..visible import visible, visible_line
-from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
+from .class_view import (
+    NOT_HELD,
+    UNEXPLAINED,
+    ClassView,
+    group_of,
+    misconceptions_of,
+    not_graded,
+    sentences,
+)
 from .labels import IDS, Labels, file_stems
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
@@ -46,8 +60,8 @@ _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
 _ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
 _OF_CANVAS = re.compile(
-    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|"
-    r"^\s*(Student|LastName|FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
+    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|^\s*(Student|LastName|"
+    r"FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
 )
 _OF_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
 MOODLE, CANVAS = "Moodle", "Canvas"
@@ -71,58 +85,90 @@ def number(value: float | None) -> str:
 
 
 def cell(value: str) -> str:
-    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for a formula.
+    """Return the visible text of a cell, with a quote before whatever a spreadsheet would take for
+    a formula.
 
-    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards. One that
-    separates cells by another sign than the comma, as in most of Europe, begins a new cell within a text. A line break
-    would begin a new row for whoever reads line by line.
+    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East
+    Asian keyboards. One that separates cells by another sign than the comma, as in most of Europe,
+    begins a new cell within a text. A line break would begin a new row for whoever reads line by
+    line.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
     first, *rest = _SEPARATORS.split(value)
-    parts = [first] + [f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)]
+    parts = [first] + [
+        f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)
+    ]
     starts = _is_formula(value) or value.startswith("\t")
     return ("'" if starts else "") + "".join(parts)
 
 
 def _is_formula(text: str) -> bool:
-    visible = "".join(letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp"))
+    visible = "".join(
+        letter
+        for letter in text
+        if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp")
+    )
     return unicodedata.normalize("NFKC", visible[:1]).startswith(_FORMULA)
 
 
 def to_canvas(view: ClassView) -> str:
-    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
+    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row
+    for each student.
+    """
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
     most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
     rows = (
-        [(row.name or row.id).replace(_POINTS.strip(), _NO_POINTS), row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells]
+        [
+            (row.name or row.id).replace(_POINTS.strip(), _NO_POINTS),
+            row.canvas_id,
+            row.sis_id,
+            row.login or row.id,
+            row.section,
+            *cells,
+        ]
         for row, cells in _scores(view, "EX")
-    )  # fmt: skip
+    )
     return table([head, most, *rows])
 
 
 def to_moodle(view: ClassView) -> str:
-    """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
+    """Moodle's grade import: a column for each way to find a student, and one for each
+    assignment.
+    """
     head = ["Username", "ID number", "Email address", *_columns(view, _OF_MOODLE)]
-    return table([head, *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view))])
+    return table(
+        [
+            head,
+            *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view)),
+        ]
+    )
 
 
 def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
-    """Yield what stands above each column: the assignment's title, with its id where the title alone would be ambiguous.
+    """Yield what stands above each column: the assignment's title, with its id where the title
+    alone would be ambiguous.
 
     taken: titles that have another meaning there; of such an assignment it is the id.
     """
     folded = [part.title.strip().casefold() for part in view.parts]
     for part, own_title in zip(view.parts, folded, strict=True):
         ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(part.title)
-        yield part.id if taken.search(part.title) else f"{part.title} [{part.id}]" if ambiguous else part.title
+        yield (
+            part.id
+            if taken.search(part.title)
+            else f"{part.title} [{part.id}]"
+            if ambiguous
+            else part.title
+        )
 
 
 def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
     """Yield each student, with the cell of each assignment.
 
-    Those who handed in nothing come last, and who is not on the roster is left out: who has dropped the course would be
-    entered anew. An assignment has the same points for everybody there: of one that is excused in part, the rest stands for
-    the whole. excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
+    Those who handed in nothing come last, and who is not on the roster is left out: who has dropped
+    the course would be entered anew. An assignment has the same points for everybody there: of one
+    that is excused in part, the rest stands for the whole. excused: the cell of one that is excused
+    as a whole. The cell of one without a total is blank.
     """
     scores = {
         (result.student, part.id): excused if result.is_excused else number(result.scaled_score)
@@ -137,13 +183,31 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
 
 
 def to_csv(view: ClassView) -> str:
-    """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
-    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
-              "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
+    """CSV with a row for every student and exercise, assignment by assignment: ids for programs,
+    titles for people.
+    """
+    header = (
+        "student",
+        "assignment",
+        "exercise",
+        "score",
+        "max_score",
+        "misconceptions",
+        "isolation",
+        "decided",
+        "assignment_title",
+        "exercise_title",
+        "name",
+        "section",
+        "group",
+    )
     rows: list[Sequence[str]] = [header]
     for part in view.parts:
         nothing = number(0) if view.members.zero else ""
-        missing = [(column.id, nothing, number(column.max_score), "", "", "", "") for column in part.columns]
+        missing = [
+            (column.id, nothing, number(column.max_score), "", "", "", "")
+            for column in part.columns
+        ]
         for row in part.rows:
             known = view.members.row_of(row.student)
             person = ("" if known.name == row.student else known.name, known.section)
@@ -154,9 +218,14 @@ def to_csv(view: ClassView) -> str:
 
 
 def _found(result: Result) -> Iterator[tuple[str, ...]]:
-    """Yield of each exercise what stands in its row. Why it shows no misconception a gradebook does not hold."""
+    """Yield of each exercise what stands in its row.
+
+    Why it shows no misconception a gradebook does not hold.
+    """
     for exercise in result.exercises:
-        points = ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
+        points = (
+            ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
+        )
         names = " ".join(each.id for each in misconceptions_of(exercise))
         rules = "; ".join(told(each) for each in (*result.adjustments, *own(exercise, result)))
         group = group_of(exercise)
@@ -176,7 +245,8 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
-# What an excuse is in formats that have no word for it, and what an instructor can do in that system.
+# What an excuse is in formats that have no word for it, and what an instructor can do in that
+# system.
 _WITHOUT_EXCUSES = {
     "moodle": (MOODLE, "its cell is blank. Next: exclude that grade in Moodle's grader report"),
     "gradescope": ("Gradescope", "no score is entered. Next: leave it out where you add up"),
@@ -184,23 +254,33 @@ _WITHOUT_EXCUSES = {
 
 
 def excuses_without_a_word(view: ClassView, format_: str) -> Iterator[str]:
-    """Yield a sentence for each assignment that is excused as a whole, where the format has no word for that."""
+    """Yield a sentence for each assignment that is excused as a whole, where the format has no word
+    for that.
+    """
     if format_ in _WITHOUT_EXCUSES:
         system, instead = _WITHOUT_EXCUSES[format_]
         for result in (result for result in view.results if result.is_excused):
             title = view.labels.assignment(result.assignment)
-            yield f"{result.student}: {title} is excused, and {system} has no word for that: {instead}"
+            yield (
+                f"{result.student}: {title} is excused, and {system} has no word for that: "
+                f"{instead}"
+            )
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
     """Gradescope's results.json of one submission, as a value.
 
-    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its own nor a test's, of
-    which Gradescope would make a total: then Gradescope says that the autograder failed, and enters no points.
+    Of one that is not graded in part, or is excused as a whole, it has no score at all, neither its
+    own nor a test's, of which Gradescope would make a total: then Gradescope says that the
+    autograder failed, and enters no points.
     """
     numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
     for exercise in result.exercises:
-        found = {check.id: each for each in reversed(attempt_words(exercise).functions) for check in each.failed}
+        found = {
+            check.id: each
+            for each in reversed(attempt_words(exercise).functions)
+            for check in each.failed
+        }
         for j, check in enumerate(exercise.checks, 1):
             about = found.get(check.id)
             named = (about.says, about.also, about.hint and f"hint: {about.hint}") if about else ()
@@ -225,15 +305,19 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
 
 
 def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
-    """Return an archive for each platform and assignment from which anything was collected, by its name.
+    """Return an archive for each platform and assignment from which anything was collected, by its
+    name.
 
-    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has nothing of one member alone.
+    Beside them stands a sentence for whoever is in none of a platform's. What goes to a group has
+    nothing of one member alone.
     """
     said, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
-        collected = {path: origin for path, origin in memory.files.items() if path.startswith(start)}
+        collected = {
+            path: origin for path, origin in memory.files.items() if path.startswith(start)
+        }
         for platform, files_for in _FILES_FOR.items():
             alone = dict[str, Origin]()
             for path, origin in collected.items():
@@ -245,13 +329,19 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
             if files := dict(files_for(view, result, alone)):
                 contents[f"{platform.lower()}-{result.assignment}.zip"].update(files)
             elif alone:
-                cannot = f"{result.student}: {platform} cannot find this student by what was collected"
-                said.append(f"{cannot}. Next: course collect the download again, then course feedback")
+                cannot = (
+                    f"{result.student}: {platform} cannot find this student by what was collected"
+                )
+                said.append(
+                    f"{cannot}. Next: course collect the download again, then course feedback"
+                )
     results = {(result.student, result.assignment): result for result in view.results}
     for (platform, assignment, members), origins in groups.items():
         shared = _shared_result(view, [results.get((member, assignment)) for member in members])
         if platform == CANVAS and shared is not None:
-            contents[f"{platform.lower()}-{assignment}.zip"].update(_for_canvas(view, shared, origins))
+            contents[f"{platform.lower()}-{assignment}.zip"].update(
+                _for_canvas(view, shared, origins)
+            )
         else:
             following = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
             said.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {following}")
@@ -260,22 +350,33 @@ def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _unread_alone(view: ClassView, memory: Memory) -> Iterator[str]:
-    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for feedback to go back under."""
+    """Yield a sentence for whoever handed in nothing that can be read: then there is no name for
+    feedback to go back under.
+    """
     if not any(origin.platform in _FILES_FOR for origin in memory.files.values()):
         return  # there is no zip
     for result in view.results:
         unread = memory.not_readable.get(result.student, {}).get(result.assignment)
-        if unread and not any(path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files):
+        if unread and not any(
+            path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files
+        ):
             following = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
-            yield f"{result.student}: no file could be read, and feedback goes back under a file's name. {following}"
+            yield (
+                f"{result.student}: no file could be read, and feedback goes back under a "
+                f"file's name. {following}"
+            )
 
 
 def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
-    """Return the members of the group that handed a file in as one, by the file's path in the submitted folder."""
+    """Return the members of the group that handed a file in as one, by the file's path in the
+    submitted folder.
+    """
     handed_in: dict[tuple[str, str, str], list[str]] = {}
     for path, origin in memory.files.items():
         if origin.named:
-            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(path)
+            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(
+                path
+            )
     of_groups = dict[str, tuple[str, ...]]()
     for (_, _, named), paths in handed_in.items():
         students = tuple(sorted({path.split("/")[0] for path in paths}))
@@ -285,28 +386,38 @@ def _of_groups(view: ClassView, memory: Memory) -> dict[str, tuple[str, ...]]:
 
 
 def _is_named_after_group(view: ClassView, student: str, named: str) -> bool:
-    """Return whether a platform's name begins with that of the student's group, and not with the student's own."""
+    """Return whether a platform's name begins with that of the student's group, and not with the
+    student's own.
+    """
     row, first = view.members.row_of(student), letters(named.partition("_")[0])
     return bool(row.group) and first == letters(row.group) and first != letters(row.name)
 
 
 def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
-    """Return what all members have alike, under their group's name; None where one has something else, or is not shown."""
+    """Return what all members have alike, under their group's name; None where one has something
+    else, or is not shown.
+    """
     known = [result for result in members if result is not None]
     without_names = [result.model_copy(update={"student": ""}) for result in known]
     if len(known) < len(members) or any(result != without_names[0] for result in without_names):
         return None
-    return known[0].model_copy(update={"student": view.members.row_of(known[0].student).group or "Your group"})
+    return known[0].model_copy(
+        update={"student": view.members.row_of(known[0].student).group or "Your group"}
+    )
 
 
-def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+def _for_moodle(
+    view: ClassView, result: Result, origins: Mapping[str, Origin]
+) -> Iterator[tuple[str, bytes]]:
     named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
         for name, content in _whole(view, result, f"{result.assignment}_feedback"):
             yield f"{folder}/{name}", content
 
 
-def _for_canvas(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+def _for_canvas(
+    view: ClassView, result: Result, origins: Mapping[str, Origin]
+) -> Iterator[tuple[str, bytes]]:
     ids = {exercise.id for exercise in result.exercises}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
@@ -334,10 +445,14 @@ def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, by
 
 
 def _as_file(name: str, said: str) -> bytes:
-    """Return the feedback as a notebook of one cell, or as a script of comments, as the name asks."""
+    """Return the feedback as a notebook of one cell, or as a script of comments, as the name
+    asks.
+    """
     if name.lower().endswith(".ipynb"):
         cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
-        return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1).encode()
+        return json.dumps(
+            {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1
+        ).encode()
     return "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines()).encode()
 
 
@@ -350,19 +465,31 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def folders(view: ClassView, course: Course, submitted: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield every student's files, by their paths: of each assignment the whole as page and Markdown, and a page for each exercise.
+def folders(
+    view: ClassView, course: Course, submitted: Path
+) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield every student's files, by their paths: of each assignment the whole as page and
+    Markdown, and a page for each exercise.
 
-    The student's folder has the student's name, if no other's would be the same folder on some system.
+    The student's folder has the student's name, if no other's would be the same folder on some
+    system.
     """
-    stem_of, stems = file_stems(view.by_student), {exercise.id: exercise.stem for exercise in course.exercises}
+    stem_of, stems = (
+        file_stems(view.by_student),
+        {exercise.id: exercise.stem for exercise in course.exercises},
+    )
     for result in view.results:
         folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
-        yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
+        yield from (
+            (folder / name, content) for name, content in _whole(view, result, result.assignment)
+        )
         for exercise in result.exercises:
             if exercise.id in stems:
                 page = student_page(view, [one_exercise(result, exercise.id)])
                 yield folder / f"{stems[exercise.id]}.html", page.encode()
         for name in OF_NBGRADER:
             with suppress(Unreadable):
-                yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
+                yield (
+                    folder / name,
+                    read_bytes(submitted / result.student / result.assignment / name, 1),
+                )

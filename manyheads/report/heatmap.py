@@ -1,7 +1,9 @@
-"""Draw the tables of a picture as SVG within a page: without script, style or network, in the page's own colours.
+"""Draw the tables of a picture as SVG within a page: without script, style or network, in the
+page's own colours.
 
-Colours are the lessons': blue for what is seen and for numbers above 0, orange for those below, hatching for what is
-hidden, and a colour for each head. Cells are one ink that lets the paper through, so that pages look right by night, too.
+Colours are the lessons': blue for what is seen and for numbers above 0, orange for those below,
+hatching for what is hidden, and a colour for each head. Cells are one ink that lets the paper
+through, so that pages look right by night, too.
 """
 
 from __future__ import annotations
@@ -12,26 +14,31 @@ from html import escape
 
 from ..student.plot_content import HIDDEN, Panel, Picture
 
-HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")  # the style's names; the lessons have the first two
+# the style's names; the lessons have the first two
+HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")
 MORE, LESS, NO_HEAD = "--s0", "--less", "--none"
 _SHADES = 40  # how many shades; cells of one shade are one path
-_WIDE, _HIGH = 208.0, 264.0  # the most width and height of a table: three stand side by side on a student's page
+# the most width and height of a table: three stand side by side on a student's page
+_WIDE, _HIGH = 208.0, 264.0
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side
 _DIGIT, _MARK = 5.5, 10.5  # the widths of a digit of an address, and of the mark behind it
 _ROW = 18.0  # the height of a row of addresses
 _LEFT, _TOP, _BELOW, _RIGHT = 18.0, 18.0, 16.0, 8.0  # the margins around the cells
 _NAMED = 40.0  # the margin on the left where rows have names
 _LEAST = 150.0  # the least width: a title has room
-_PAGE, _GAP = 1100.0, 8.0  # the width of the page of `course plot` in pixels, and of the gap between two tables
+# the width of the page of `course plot` in pixels, and of the gap between two tables
+_PAGE, _GAP = 1100.0, 8.0
 _LABEL = 9  # the size of a label
 _SMALLEST = 1.4  # of a scale on that page: labels are then 12.6 pixels high, which can be read
 _LARGEST = 2.0  # one small table need not fill the page
 
 
 def page_scale(picture: Picture) -> float:
-    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot` side by side.
+    """Return how much larger a picture is drawn, so that its tables fill the page of `course plot`
+    side by side.
 
-    As many stand side by side as leave labels that can be read: four heads of a sentence are two rows of two.
+    As many stand side by side as leave labels that can be read: four heads of a sentence are two
+    rows of two.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
     for count in range(len(picture.panels), 0, -1):
@@ -50,13 +57,17 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
 
 
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
-    """Return one table of a picture, with a label for screen readers. scale: how much larger all of it is drawn."""
+    """Return one table of a picture, with a label for screen readers.
+
+    scale: how much larger all of it is drawn.
+    """
     width, height = _cell(picture, panel)
     left = _NAMED if picture.tokens else _LEFT
     wide, high = _size(picture, panel)
     named = escape(f"{picture.title}: {panel.title}", quote=True)
     return (
-        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" aria-label="{named}" '
+        f'<svg viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" role="img" '
+        f'aria-label="{named}" '
         f'font-size="{_LABEL}" '
         f'fill="currentColor" text-anchor="middle"><g transform="translate({left:g} {_TOP:g})">'
         f"{''.join(_table(picture, panel, width, height))}</g></svg>"
@@ -69,14 +80,23 @@ def legend(picture: Picture) -> str:
     of_other = "10000·sequence + " if _largest(picture) >= 10_000 else ""
     for kind in dict.fromkeys(panel.kind for panel in picture.panels):
         most = f"{_most(picture, kind):.2g}"
-        said.append({
-            "numbers": f"Blue: up to {most}, orange: down to −{most}.",
-            "weights": "Blue: up to 1.",
-            "mask": "Blue: seen.",
-            "difference": f"Difference: blue up to {most}, orange down to −{most}.",
-            "addresses": f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours are heads.",
-        }[kind])  # fmt: skip
-    if any(_is_hidden(value, panel) for panel in picture.panels for value in panel.values.flatten().tolist()):
+        said.append(
+            {
+                "numbers": f"Blue: up to {most}, orange: down to −{most}.",
+                "weights": "Blue: up to 1.",
+                "mask": "Blue: seen.",
+                "difference": f"Difference: blue up to {most}, orange down to −{most}.",
+                "addresses": (
+                    f"Numbers are addresses, {of_other}100·{picture.rows} + channel; colours "
+                    "are heads."
+                ),
+            }[kind]
+        )
+    if any(
+        _is_hidden(value, panel)
+        for panel in picture.panels
+        for value in panel.values.flatten().tolist()
+    ):
         said.append("Hatched: hidden, or no number.")
     return " ".join(said)
 
@@ -90,17 +110,27 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
             corner = f"M{j * width:g} {i * height:g}"
             if panel.heads is not None:
                 head = int(panel.heads[i, j])
-                cells[f'fill="var({HEADS[head % len(HEADS)] if head >= 0 else NO_HEAD})"'].append(corner)
+                cells[f'fill="var({HEADS[head % len(HEADS)] if head >= 0 else NO_HEAD})"'].append(
+                    corner
+                )
             elif _is_hidden(table[i][j], panel):
                 cells["hatch"].append(f"M{j * width:g} {(i + 1) * height:g}l{width:g} -{height:g}")
             elif share := _share(table[i][j] / most, panel):
-                cells[f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'].append(corner)
-    yield f'<path fill="none" stroke="currentColor" stroke-width=".5" d="{"".join(cells.pop("hatch", []))}"/>'
+                cells[
+                    f'fill="var({MORE if table[i][j] > 0 else LESS})" fill-opacity="{share:g}"'
+                ].append(corner)
+    yield (
+        '<path fill="none" stroke="currentColor" stroke-width=".5" '
+        f'd="{"".join(cells.pop("hatch", []))}"/>'
+    )
     for paint, corners in cells.items():
         path = "".join(f"{corner}h{width:g}v{height:g}h-{width:g}z" for corner in corners)
         yield f'<path {paint} shape-rendering="crispEdges" d="{path}"/>'
     across, down = columns * width, rows * height
-    yield f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" stroke-width=".6"/>'
+    yield (
+        f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" '
+        'stroke-width=".6"/>'
+    )
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(panel.title)}</text>'
     if panel.kind == "addresses":
         yield from _numbers(picture, panel, width, height)
@@ -108,7 +138,11 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
         for k in range(0, count, 1 if picture.tokens or step >= 13 else 5):
             text = escape(picture.tokens[k]) if picture.tokens else k + picture.first[axis]
             at = (k + 0.5) * step
-            place = f'x="-4" y="{at + 3:g}" text-anchor="end"' if axis == 0 else f'x="{at:g}" y="{down + 11:g}"'
+            place = (
+                f'x="-4" y="{at + 3:g}" text-anchor="end"'
+                if axis == 0
+                else f'x="{at:g}" y="{down + 11:g}"'
+            )
             yield f"<text {place}>{text}</text>" if text != "" else ""
 
 
@@ -122,7 +156,10 @@ def _numbers(picture: Picture, panel: Panel, width: float, height: float) -> Ite
 
 
 def _share(value: float, panel: Panel) -> float:
-    """Return how much of its ink a cell has. Of weights and of a difference small ones matter, too."""
+    """Return how much of its ink a cell has.
+
+    Of weights and of a difference small ones matter, too.
+    """
     share = min(abs(value), 1.0) ** (1 if panel.kind == "numbers" else 0.5)
     return round(share * _SHADES) / _SHADES
 
@@ -132,14 +169,22 @@ def _is_hidden(value: float, panel: Panel) -> bool:
 
 
 def _largest(picture: Picture) -> int:
-    return max((int(panel.values.max()) for panel in picture.panels if panel.kind == "addresses"), default=0)
+    return max(
+        (int(panel.values.max()) for panel in picture.panels if panel.kind == "addresses"),
+        default=0,
+    )
 
 
 def _most(picture: Picture, kind: str) -> float:
     """Return the number that has the full colour, in all panels of this kind."""
     if kind in ("weights", "mask"):
         return 1.0
-    values = [value for panel in picture.panels if panel.kind == kind for value in panel.values.flatten().tolist()]
+    values = [
+        value
+        for panel in picture.panels
+        if panel.kind == kind
+        for value in panel.values.flatten().tolist()
+    ]
     return max((abs(value) for value in values if HIDDEN < value < -HIDDEN), default=0.0) or 1.0
 
 

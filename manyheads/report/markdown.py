@@ -1,8 +1,10 @@
-"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text in `<pre>` blocks.
+"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text
+in `<pre>` blocks.
 
-A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's additions (mentions,
-references, links, emoji) apply. `<`, `>`, `&` and quotes are written as entities, so no tag can start or end there. What
-looks like a mention or an address is broken up, for readers that do not support `<pre>`.
+A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's
+additions (mentions, references, links, emoji) apply. `<`, `>`, `&` and quotes are written as
+entities, so no tag can start or end there. What looks like a mention or an address is broken up,
+for readers that do not support `<pre>`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,17 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result, with_total
 from .labels import IDS, Labels
-from .words import ASK, FunctionReport, attempt_words, out_of, out_of_all, own, points, question_about, told
+from .words import (
+    ASK,
+    FunctionReport,
+    attempt_words,
+    out_of,
+    out_of_all,
+    own,
+    points,
+    question_about,
+    told,
+)
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
@@ -27,11 +39,15 @@ _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECAS
 
 
 def results_section(
-    title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = (), labels: Labels = IDS
+    title: str,
+    results: Sequence[Result],
+    not_started: Collection[tuple[str, str]] = (),
+    labels: Labels = IDS,
 ) -> str:
     """Results under a heading.
 
-    A table of scores for each assignment, then a block for each exercise that is started and not right.
+    A table of scores for each assignment, then a block for each exercise that is started and not
+    right.
 
     not_started: ids (assignment, exercise).
     """
@@ -45,7 +61,9 @@ def results_section(
             for exercise in result.exercises:
                 started = (result.assignment, exercise.id) not in not_started
                 mark = attempt_words(exercise).mark if started else "·"
-                lines.append(f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |")
+                lines.append(
+                    f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |"
+                )
                 wrong += [exercise] if started and not attempt_words(exercise).passed else []
     for exercise in wrong:
         label = html.escape(one_line(labels.exercise(exercise.id)))
@@ -73,7 +91,9 @@ def one_line(text: str, limit: int = LONGEST_LINE) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's characters escaped."""
+    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's
+    characters escaped.
+    """
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
 
@@ -91,7 +111,9 @@ def attempt_text(result: ExerciseResult) -> str:
 def _function(function: FunctionReport) -> Iterator[str]:
     deep = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
-    yield from (one_line(f"{deep * (place > 0)}{line}") for place, line in enumerate(head.splitlines()))
+    yield from (
+        one_line(f"{deep * (place > 0)}{line}") for place, line in enumerate(head.splitlines())
+    )
     for kind, text, checks in function.told:
         if checks:
             yield from _scored(text, checks, deep)
@@ -118,12 +140,19 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
         decided += [f"{label}: {told(adjustment)}" for adjustment in own(exercise, result)]
         decided += [f"{label}: {exercise.note}"] if exercise.note else []
     parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
-    questions = list(filter(None, (question_about(result, exercise) for exercise in result.exercises)))
+    questions = list(
+        filter(None, (question_about(result, exercise) for exercise in result.exercises))
+    )
     if questions:
-        parts.append(f"Is something wrong here? {ASK.removesuffix(':')}.\n\n" + text_block("\n".join(questions)))
+        parts.append(
+            f"Is something wrong here? {ASK.removesuffix(':')}.\n\n"
+            + text_block("\n".join(questions))
+        )
     return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
 
 
 def one_exercise(result: Result, id_: str) -> Result:
     """Return the result with this exercise alone, and what is decided of the whole assignment."""
-    return with_total(result, tuple(exercise for exercise in result.exercises if exercise.id == id_))
+    return with_total(
+        result, tuple(exercise for exercise in result.exercises if exercise.id == id_)
+    )

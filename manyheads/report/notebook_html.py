@@ -19,12 +19,27 @@ from .called import NOTEBOOK, as_called, text_as_called
 from .terminal import HintLine, exercise_report
 
 WIDTH = 62  # columns: as many as there is room for beside an open file browser
-# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan, grey.
-_DARK = [(0, 0, 0), (176, 0, 32), (0, 104, 55), (122, 82, 0), (0, 72, 160), (128, 0, 112), (0, 96, 110), (87, 87, 87)]
+# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan,
+# grey.
+_DARK = [
+    (0, 0, 0),
+    (176, 0, 32),
+    (0, 104, 55),
+    (122, 82, 0),
+    (0, 72, 160),
+    (128, 0, 112),
+    (0, 96, 110),
+    (87, 87, 87),
+]
 _THEME = TerminalTheme((255, 255, 255), (31, 35, 40), _DARK, [_DARK[-1], *_DARK[1:]])
-_BOX = "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid #d0d7de;border-radius:4px;overflow-x:auto"
+_BOX = (
+    "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid "
+    "#d0d7de;border-radius:4px;overflow-x:auto"
+)
 _WORDS = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_FONT = f"margin:0;font-size:12px;line-height:1.35;word-break:normal;overflow-wrap:break-word;{_WORDS}"
+_FONT = (
+    f"margin:0;font-size:12px;line-height:1.35;word-break:normal;overflow-wrap:break-word;{_WORDS}"
+)
 
 
 @dataclass(frozen=True)
@@ -39,11 +54,15 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
     """Combine these parts in one box, one below the other."""
     made = [part if isinstance(part, NotebookView) else _rendered(part) for part in parts]
     inside = "".join(part.html for part in made)
-    return NotebookView(f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made))
+    return NotebookView(
+        f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made)
+    )
 
 
 def checked(result: ExerciseResult, label: str = "") -> NotebookView:
-    """Return what `course check` prints about an attempt; each hint is collapsed below what it is about."""
+    """Return what `course check` prints about an attempt; each hint is collapsed below what it is
+    about.
+    """
     report = exercise_report(result, label=label)
     inside = [
         "".join(map(_folded, parts)) if is_hint else _rendered(Group(*parts)).html
@@ -55,7 +74,9 @@ def checked(result: ExerciseResult, label: str = "") -> NotebookView:
 class _NotebookConsole(Console):
     """Renders every text with the command as a cell runs it."""
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Render a renderable; of a text, what tells of a command is changed first."""
         if isinstance(renderable, Text):
             renderable = text_as_called(renderable, NOTEBOOK)
@@ -65,17 +86,35 @@ class _NotebookConsole(Console):
 def _folded(line: Any) -> str:
     label = f"hint for {line.about}" if line.about else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
-    return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>'
+    return (
+        '<details style="margin:0.2em 0 0.4em '
+        f'{line.deep}ch;font-size:12px;{_WORDS}">'
+        f"{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>"
+    )
 
 
 def _rendered(part: RenderableType) -> NotebookView:
     """Render a part. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(part, Text)
-    plain: dict[str, Any] = {"highlight": False, "emoji": False, "force_jupyter": False, "legacy_windows": False}
+    plain: dict[str, Any] = {
+        "highlight": False,
+        "emoji": False,
+        "force_jupyter": False,
+        "legacy_windows": False,
+    }
     console = _NotebookConsole(
-        file=io.StringIO(), record=True, width=WIDTH, force_terminal=True, color_system="truecolor", **plain
+        file=io.StringIO(),
+        record=True,
+        width=WIDTH,
+        force_terminal=True,
+        color_system="truecolor",
+        **plain,
     )
     console.print(part, soft_wrap=is_sentence)
-    text = "\n".join(line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines())
+    text = "\n".join(
+        line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines()
+    )
     code = f'<pre style="{_FONT};white-space:{"pre-wrap" if is_sentence else "pre"}">{{code}}</pre>'
-    return NotebookView(console.export_html(theme=_THEME, code_format=code, inline_styles=True), text)
+    return NotebookView(
+        console.export_html(theme=_THEME, code_format=code, inline_styles=True), text
+    )

@@ -45,7 +45,8 @@ _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 
 
 
 def class_table(view: ClassView, where: str = "below", *, students: bool = True) -> RenderableType:
-    """Return for each assignment its table of students and exercises, and its ten most frequent misconceptions.
+    """Return for each assignment its table of students and exercises, and its ten most frequent
+    misconceptions.
 
     where: what shows all misconceptions. students: whether there is the table.
     """
@@ -58,21 +59,35 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
 
 def _students(part: Part) -> RenderableType:
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
+    # one long name may not take the others' scores
+    table.add_column("student", no_wrap=True, max_width=_STUDENT)
     for column in part.columns:
         table.add_column(column.number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
-    table.add_column("first misconception")  # the only column that may be narrowed: its texts are cut, not wrapped
+    # the only column that may be narrowed: its texts are cut, not wrapped
+    table.add_column("first misconception")
     for row in sorted(part.rows, key=lambda row: row.student):
-        cells = (Text(cell.text, _colour(cell)) for cell in (row.cells.get(c.id, Cell()) for c in part.columns))
+        cells = (
+            Text(cell.text, _colour(cell))
+            for cell in (row.cells.get(c.id, Cell()) for c in part.columns)
+        )
         first = Text(row.first, no_wrap=True, overflow="ellipsis")
         table.add_row(Text(row.student), *cells, f"{row.total}/{points(row.of)}", first)
-    titles = (f"{column.number} {column.label.removeprefix(f'{column.number} ')}" for column in part.columns)
+    titles = (
+        f"{column.number} {column.label.removeprefix(f'{column.number} ')}"
+        for column in part.columns
+    )
     legend = Columns([Text(title, style="dim") for title in titles], padding=(0, 3))
     texts = [cell.text for row in part.rows for cell in row.cells.values()]
     more = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
-    more += [f"{mark} {means}" for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded")) if mark in texts]
-    marks = "   ".join([*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *more])
+    more += [
+        f"{mark} {means}"
+        for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded"))
+        if mark in texts
+    ]
+    marks = "   ".join(
+        [*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *more]
+    )
     return Group(table, legend, Text(f"{marks}\n", style="dim"))
 
 
@@ -98,11 +113,19 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
 
 
 def class_exercises(view: ClassView) -> RenderableType:
-    """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
-    shown = [part for each in view.parts for part in (_heading(each.title), *map(_exercise, each.columns))]
+    """Return each assignment over the class, exercise by exercise, and below them what came back in
+    a later one.
+    """
+    shown = [
+        part
+        for each in view.parts
+        for part in (_heading(each.title), *map(_exercise, each.columns))
+    ]
     label = view.labels.exercise
     for title, first, again, who in view.came_back:
-        shown.append(Text(f"Came back for {len(who)}, in {label(again)} after {label(first)}: {title}"))
+        shown.append(
+            Text(f"Came back for {len(who)}, in {label(again)} after {label(first)}: {title}")
+        )
     return Group(*shown)
 
 
@@ -116,7 +139,9 @@ def _exercise(column: Column) -> RenderableType:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for each in column.misconceptions:
         count = len(each.names)
-        either = "; ".join(f"or {title}" + f", {n} of {count}" * (n < count) for title, n in each.alternatives)
+        either = "; ".join(
+            f"or {title}" + f", {n} of {count}" * (n < count) for title, n in each.alternatives
+        )
         table.add_row(str(count), Text(each.titles[-1] + (f" ({either})" if either else "")))
     for group, count in column.groups.items():
         table.add_row(str(count), group)
@@ -125,7 +150,10 @@ def _exercise(column: Column) -> RenderableType:
 
 @dataclass(frozen=True)
 class HintLine:
-    """A hint, below what it is about: the name of a function, "" for the whole attempt. A notebook folds it away."""
+    """A hint, below what it is about: the name of a function, "" for the whole attempt.
+
+    A notebook folds it away.
+    """
 
     about: str
     hint: str
@@ -138,17 +166,24 @@ class HintLine:
 def exercise_report(
     result: ExerciseResult, *, label: str = "", after: Sequence[str] = (), brief: bool = False
 ) -> Group:
-    """Return one attempt, function by function: what the student did, what was seen, a hint; then the other checks.
+    """Return one attempt, function by function: what the student did, what was seen, a hint; then
+    the other checks.
 
     label: the exercise's number and title. after: sentences below it.
     brief: of functions, only the first that is wrong has more than its own line.
     """
     words = attempt_words(result)
-    head = _Scored(f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark])
+    head = _Scored(
+        f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark]
+    )
     parts: list[RenderableType] = [head]
     if not words.passed:
         shown = [words.first] if brief else words.functions
-        parts += [part for each in words.functions for part in _function(each)[: None if each in shown else 1]]
+        parts += [
+            part
+            for each in words.functions
+            for part in _function(each)[: None if each in shown else 1]
+        ]
     parts += [HintLine("", words.hint, 2)] * bool(words.hint)
     parts += [_folded(*each) for each in words.folded if each[1] and not words.passed]
     parts += [_indented(sentence, 2, "") for sentence in after]
@@ -159,31 +194,46 @@ def exercise_report(
 def fitted_report(
     console: Console, result: ExerciseResult, label: str, after: Sequence[str] = (), below: int = 4
 ) -> Group:
-    """Return the same, brief where a terminal has no room for it. below: how many lines come after it, with the prompt."""
+    """Return the same, brief where a terminal has no room for it.
+
+    below: how many lines come after it, with the prompt.
+    """
     report = exercise_report(result, label=label, after=after)
     fits = not console.is_terminal or len(console.render_lines(report)) + below <= console.height
     return report if fits else exercise_report(result, label=label, after=after, brief=True)
 
 
 def next_of(own: Own, result: ExerciseResult) -> str:
-    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
+    """Return what comes next for an attempt that is not done: the next function, where all that is
+    written is right.
+    """
     id_, words = own.exercise.id, attempt_words(result)
     if words.first:
         return f"Next: {words.next or f'course hint {id_}'}"
-    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    name = next(
+        (function.name for function in result.functions if function.state == "unwritten"), ""
+    )
     where = to_write(own, name)
     return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
 def to_write(own: Own, name: str) -> str:
-    """Return what is to be written of this function or class, and where: its first method that is a stub, on its line."""
+    """Return what is to be written of this function or class, and where: its first method that is a
+    stub, on its line.
+    """
     source = own.source
     name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
     line = defined_on(source.source, name)
     return f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
 
 
-_STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_GRADED: "bold yellow", LATER: ""}
+_STYLES = {
+    RIGHT: "bold green",
+    WRONG: "bold red",
+    PROGRESS: "bold yellow",
+    NOT_GRADED: "bold yellow",
+    LATER: "",
+}
 
 
 def _function(function: FunctionReport) -> list[RenderableType]:
@@ -209,12 +259,16 @@ def _indented(text: str, deep: int, style: str) -> RenderableType:
 
 
 def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:
-    return _Scored(" " * deep, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks))
+    return _Scored(
+        " " * deep, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks)
+    )
 
 
 @dataclass(frozen=True)
 class Hanging:
-    """A sentence behind what stands before it, whose further lines stand below its first; those of a list, below their own."""
+    """A sentence behind what stands before it, whose further lines stand below its first; those of
+    a list, below their own.
+    """
 
     before: str
     sentence: str
@@ -227,7 +281,8 @@ class Hanging:
         first, *more = [
             part
             for line in lines
-            for part in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0])) or [""]
+            for part in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0]))
+            or [""]
         ]
         before = self.style if self.before_style is None else self.before_style
         yield Text.assemble((self.before, before), (first, self.style))
@@ -236,7 +291,9 @@ class Hanging:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A sentence with its points at the right of the first line, fitted to the terminal up to a readable width."""
+    """A sentence with its points at the right of the first line, fitted to the terminal up to a
+    readable width.
+    """
 
     before: str
     sentence: str
@@ -248,7 +305,10 @@ class _Scored:
         scored = f"{score_words(self.score):>6} / {points(self.max_score)}"
         wide = max(min(_SENTENCE + 2, options.max_width - _POINTS) - len(self.before), 10)
         first, *more = textwrap.wrap(self.sentence, wide) or [""]
-        lines = [f"{self.before}{first:<{wide}}{scored}", *(" " * len(self.before) + line for line in more)]
+        lines = [
+            f"{self.before}{first:<{wide}}{scored}",
+            *(" " * len(self.before) + line for line in more),
+        ]
         yield Text("\n".join(lines), style=self.style)
 
 
@@ -260,7 +320,9 @@ _STATES: dict[str, tuple[str, str]] = {
 }
 
 
-def below_ladder(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[Text | str]:
+def below_ladder(
+    owns: Sequence[Own], results: Sequence[ExerciseResult | None]
+) -> Iterator[Text | str]:
     """Yield which files are read, and what comes next: the first exercise that is not done."""
     for own in owns:
         if said := own.source.problem if own.source.missing else own.source.note:
@@ -268,24 +330,35 @@ def below_ladder(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) 
     for own, result in zip(owns, results, strict=True):
         if not (result and result.is_done):
             is_touched = own.is_started or own.source.missing
-            first = "" if is_touched else f"fill the stubs of {from_here(own.exercise.script)}, then: "
+            first = (
+                "" if is_touched else f"fill the stubs of {from_here(own.exercise.script)}, then: "
+            )
             yield f"Next: {first}course check {own.exercise.id}"
             return
     yield "All done."
 
 
 def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
-    """Return every exercise, the points so far, and the checklist of the first exercise that is not done.
+    """Return every exercise, the points so far, and the checklist of the first exercise that is not
+    done.
 
     is_whole: show all of the checklist, also where the screen has no room.
     """
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(rung.result.unseen for rung in rungs if rung.result)
-    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.exercise.points for r in rungs))} points"
-    total += " by the visible checks" + (f"; only grading can give {points(unseen)} of them" if unseen else "")
+    total = (
+        f"{done}, {points(sum(r.score for r in rungs))} of "
+        f"{points(sum(r.exercise.points for r in rungs))} points"
+    )
+    total += " by the visible checks" + (
+        f"; only grading can give {points(unseen)} of them" if unseen else ""
+    )
     parts: list[RenderableType] = []
     for title in dict.fromkeys(rung.exercise.assignment.title for rung in rungs):
-        parts += [_heading(title), _rungs([rung for rung in rungs if rung.exercise.assignment.title == title])]
+        parts += [
+            _heading(title),
+            _rungs([rung for rung in rungs if rung.exercise.assignment.title == title]),
+        ]
     parts.append(Text(total, style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     return _Fitted(Group(*parts), upcoming, is_whole) if upcoming else Group(*parts)
@@ -296,7 +369,10 @@ FEWEST = 5  # lines of a checklist that say something
 
 
 class _Fitted(NamedTuple):
-    """A list, and below it as much of a checklist as the screen has room for. What is not a terminal gets all."""
+    """A list, and below it as much of a checklist as the screen has room for.
+
+    What is not a terminal gets all.
+    """
 
     above: RenderableType
     rung: Rung
@@ -306,17 +382,26 @@ class _Fitted(NamedTuple):
         yield self.above
         title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
         head: list[RenderableType] = [Text(""), title]
-        checks = [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in self.rung.checklist]
+        checks = [
+            Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does)
+            for said, does in self.rung.checklist
+        ]
         room = console.height - len(console.render_lines(self.above)) - BELOW
         if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:
             yield from (*head, *checks)
         elif room <= FEWEST:
-            said = f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: course status --all"
+            said = (
+                f"The checklist of {label_of(self.rung.exercise)} has {len(checks)} checks: "
+                "course status --all"
+            )
             yield Text(said, style="bright_black")
         else:
             shown = checks[: room - len(head) - 1]
             yield from (*head, *shown)
-            yield Text(f"  … and {len(checks) - len(shown)} more: course status --all", style="bright_black")
+            yield Text(
+                f"  … and {len(checks) - len(shown)} more: course status --all",
+                style="bright_black",
+            )
 
 
 def _rungs(rungs: Sequence[Rung]) -> Table:

@@ -15,19 +15,27 @@ from ..student.origins import OriginTable
 from .terminal import Hanging
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
-BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+# lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+BELOW = 6
 _WIDE = 84  # columns of a table, the blank at its end included
-_NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
+# columns: with "view, not contiguous" behind them a usual line is no wider than 80
+_NAME, _SHAPES = 13, 34
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
-BEFORE = range(30, 0, -1)  # how many lines before one that is marked, the most that there is room for
+# how many lines before one that is marked, the most that there is room for
+BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
-    """Return rows of numbers, with "…" where the tensor continues. `whole`: the tensor's full shape."""
+    """Return rows of numbers, with "…" where the tensor continues.
+
+    `whole`: the tensor's full shape.
+    """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
-    whole_numbers = bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
+    whole_numbers = (
+        bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
+    )
     texts = [[_number(value, whole_numbers) for value in row] for row in table.tolist()]
     width = max((len(text) for row in texts for text in row), default=0)
     more = " …" if whole and whole[-1] > table.shape[1] else ""
@@ -50,7 +58,9 @@ def trace_report(explained: Explained) -> RenderableType:
     parts: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
         parts.append(Hanging("  ", explained.sizes, "bright_black"))
-    width = max((len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0)
+    width = max(
+        (len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0
+    )
     for entry in explained.entries:
         parts += [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
     if explained.dropped:
@@ -65,10 +75,14 @@ def trace_report(explained: Explained) -> RenderableType:
     return Group(*parts, Text(""))
 
 
-def fitted_trace(console: Console, calls: Sequence[Explained], *, is_whole: bool = False) -> tuple[RenderableType, int]:
-    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal has room for all.
+def fitted_trace(
+    console: Console, calls: Sequence[Explained], *, is_whole: bool = False
+) -> tuple[RenderableType, int]:
+    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal
+    has room for all.
 
-    Calls that are wrong come first, each with at least the lines that are marked, if any is, and three rows of one wrong table.
+    Calls that are wrong come first, each with at least the lines that are marked, if any is, and
+    three rows of one wrong table.
     is_whole: leave out nothing.
     """
     whole, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
@@ -79,22 +93,37 @@ def fitted_trace(console: Console, calls: Sequence[Explained], *, is_whole: bool
     if is_whole or not console.is_terminal or height([whole]) <= room:
         return whole, 0
     order = sorted(calls, key=_is_brief)
-    shown = [_in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0)) for call in order]
+    shown = [
+        _in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0))
+        for call in order
+    ]
     for place, call in enumerate(order):
         fuller = [call, *(shortened(call, before) for before in (() if call.right else BEFORE))]
-        tried = ([*shown[:place], trace_report(each), *shown[place + 1 :]] for each in fuller if call.entries)
+        tried = (
+            [*shown[:place], trace_report(each), *shown[place + 1 :]]
+            for each in fuller
+            if call.entries
+        )
         shown = next((parts for parts in tried if height(parts) <= room), shown)
     lines = console.render_lines(Group(*shown))[:room]
     return SegmentLines(lines, new_lines=True), height([whole]) - len(lines)
 
 
 def _is_brief(call: Explained) -> bool:
-    """Return whether one line says all: it is right, stopped before it did anything, or waits for another function."""
+    """Return whether one line says all: it is right, stopped before it did anything, or waits for
+    another function.
+    """
     return call.right or not call.entries or call.waits_for != ""
 
 
 def _in_one_line(call: Explained) -> RenderableType:
-    mark, style = ("✓", "green") if call.right else ("·", "") if "NotImplementedError" in call.raised else ("✗", "red")
+    mark, style = (
+        ("✓", "green")
+        if call.right
+        else ("·", "")
+        if "NotImplementedError" in call.raised
+        else ("✗", "red")
+    )
     return Hanging(f"{mark} ", f"{call.title}: {call.returned or call.raised}", style)
 
 
@@ -102,7 +131,9 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
     indent = "  " * line.depth
     head = Hanging(f"  {line.label:>{width}}  {indent}", line.code, "bold", "bright_black")
     inside = width + 6 + len(indent)
-    proved = Hanging(f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow")
+    proved = Hanging(
+        f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow"
+    )
     operations = (part for operation in line.operations for part in _operation(operation, inside))
     return [head, *[proved] * line.proved, *operations]
 
@@ -118,20 +149,29 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     if operation.warning:
         parts.append(Hanging(f"{pad}! ", operation.warning, "bold yellow"))
     if operation.crop is not None:
-        parts += [Text(f"{pad}  {line}", style="bright_black") for line in crop_lines(operation.crop, operation.whole)]
+        parts += [
+            Text(f"{pad}  {line}", style="bright_black")
+            for line in crop_lines(operation.crop, operation.whole)
+        ]
     return parts
 
 
 def _repeated(again: Repeated, width: int) -> Text:
-    where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
+    where = (
+        f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
+    )
     how = "like this" if again.alike else "like this, with other shapes"
     said = f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})"
     return Text(said, style="bright_black italic")
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
-    """Return the student's rows beside the expected ones; alone: where all are right, the student's."""
-    width = max(len(str(max(place, 0))) for _, mine, right in table.rows for place in (*mine, *right))
+    """Return the student's rows beside the expected ones; alone: where all are right, the
+    student's.
+    """
+    width = max(
+        len(str(max(place, 0))) for _, mine, right in table.rows for place in (*mine, *right)
+    )
     margin = max(len(name) for name in (table.title, *(name for name, _, _ in table.rows))) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
     columns = len(table.rows[0][1])
@@ -141,7 +181,9 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     heading = Text(f"  {table.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
-    parts: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(table.legend)
+    parts: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(
+        table.legend
+    )
     parts += [heading] if table.title or not alone else []
     for name, mine, right in table.rows:
         row = Text(f"  {name:<{margin}}")

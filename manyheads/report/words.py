@@ -1,4 +1,7 @@
-"""Choose what is reported about an attempt. Terminal, page, notebook and editor show the same content."""
+"""Choose what is reported about an attempt.
+
+Terminal, page, notebook and editor show the same content.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +38,23 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
-_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")  # what a trace of ordinary calls does not show
+# what a trace of ordinary calls does not show
+_NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """One function or class; a class is one function here. The name is "" where it is about the whole file.
+    """One function or class; a class is one function here.
 
-    says: what stands beside the name: "not written yet", or what the student did, and on which line.
+    The name is "" where it is about the whole file.
+
+    says: what stands beside the name: "not written yet", or what the student did, and on which
+        line.
     check, evidence: what was seen: the title of the first check that failed here, and what it saw.
     also: what is proved here besides, and does not explain what was seen.
-    hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
+    hint: the one hint, "" where no misconception fits. next: the command that shows more, where
+        there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
     line: the first that is proved to be wrong, 0 where none is.
     """
@@ -74,7 +82,8 @@ class FunctionReport:
 
     @property
     def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
-        """What stands below its own line, in this order: each text, with the checks whose points stand beside it.
+        """What stands below its own line, in this order: each text, with the checks whose points
+        stand beside it.
 
         Several others are one line, for what is mended first may be their cause.
         """
@@ -86,9 +95,13 @@ class FunctionReport:
             "next": self.next and f"Next: {self.next}",
         }
         first = self.failed[: len(self.failed) - len(self.rest)]
-        yield from ((kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text)
+        yield from (
+            (kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text
+        )
         if len(self.rest) > 1:
-            others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+            others = (
+                f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+            )
             yield "check", f"{others} fail here", self.rest
         else:
             yield from (("check", check.title, (check,)) for check in self.rest)
@@ -100,7 +113,9 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     names = [function.name for function in result.functions]
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if failed and (about_all or not names):
-        own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
+        own = [
+            check for check in failed if check.function not in names and check.outcome != "skipped"
+        ]
         seen = next(((check.title, check.evidence) for check in own), ("", ""))
         yield _wrong("", result, about_all, seen, own, has_lines=not names)
     has_lines = True  # of which the first that is wrong is told
@@ -109,7 +124,11 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
             yield _unless_wrong(each, {f.name: f.state for f in result.functions})
             continue
         named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
-        by = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
+        by = (
+            each
+            if each.check
+            else next((f for f in result.functions if f.waits_for == each.name), each)
+        )
         own = [check for check in failed if check.function == each.name]
         yield _wrong(each.name, result, named, (by.check, by.evidence), own, has_lines=has_lines)
         has_lines = False
@@ -121,7 +140,9 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
         near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
         stands = function.evidence.removeprefix(function.name)
-        return FunctionReport(function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}")
+        return FunctionReport(
+            function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
+        )
     said = {
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
@@ -141,37 +162,56 @@ def _wrong(
     *,
     has_lines: bool,
 ) -> FunctionReport:
-    """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
+    """Return what is wrong: what the student did and where, what was seen, and one hint that
+    belongs to it or none.
+    """
     lines = result.lines if has_lines else ()
     if lines and not named and failed and failed[0].title != seen[0]:
-        seen = (failed[0].title, failed[0].evidence)  # the other was chosen for names that the line has refuted
+        # the other was chosen for names that the line has refuted
+        seen = (failed[0].title, failed[0].evidence)
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
     place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
-        named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
+        # no mistake that has a name lets a function run on for ever
+        named, besides = [], [*named, *besides]
     named = [which_of(each, result) for each in named]
-    did = _titles(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
+    did = _titles(named) or [
+        *filter(None, ["not right yet" if name else "Not right yet" if place else ""])
+    ]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
-    also = f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
+    also = (
+        f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
+    )
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
     following = "" if named or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
-    if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
+    if (
+        any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1])
+        and len(ordered) > 1
+    ):
         seen = ("", seen[1])  # what it asks for is not what is wrong
     where = place and f" ({place})"
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
-        says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
+        says = "\n".join(
+            [f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))]
+        )
     line = next((proved.line for proved in lines), 0)
     return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), line)
 
 
 def _titles(named: Sequence[Diagnosed]) -> list[str]:
-    """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
+    """Return the titles, each with those of the misconceptions that give the same numbers.
+
+    None is said twice.
+    """
     said = {diagnosed.title for diagnosed in named}
-    return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
+    return [
+        " Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)])
+        for d in named
+    ]
 
 
 OUTCOMES: dict[Outcome, str] = {
@@ -184,7 +224,8 @@ OUTCOMES: dict[Outcome, str] = {
     "missing": "not handed in",
 }
 MARKS = dict(zip(OUTCOMES, "✓✗e∞!·–", strict=True))
-DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
+# beside a score that a date or a human changed; in place of one that counts for nothing
+DECIDED, EXCUSED = "*", "ex"
 NOT_GRADED = "?"  # in place of a score that there is not
 
 
@@ -192,10 +233,11 @@ NOT_GRADED = "?"  # in place of a score that there is not
 class AttemptWords:
     """The report on one attempt, function by function.
 
-    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
+    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else
+        ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
-    folded: a line for the failed checks that wait for what is not written, or for another function, with these; and one for
-    those that pass. hint: to get started, where nothing is written.
+    folded: a line for the failed checks that wait for what is not written, or for another function,
+    with these; and one for those that pass. hint: to get started, where nothing is written.
     """
 
     mark: str
@@ -211,24 +253,41 @@ class AttemptWords:
 
     @property
     def next(self) -> str:
-        """The command that shows more of that; "" where a function has a hint that belongs to its mistake."""
-        return "" if not self.first or any(function.hint for function in self.functions) else self.first.next
+        """The command that shows more of that; "" where a function has a hint that belongs to its
+        mistake.
+        """
+        return (
+            ""
+            if not self.first or any(function.hint for function in self.functions)
+            else self.first.next
+        )
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """Return the report on an attempt."""
     if not result.is_graded:
-        return AttemptWords(NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),))
+        return AttemptWords(
+            NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),)
+        )
     functions = tuple(function_reports(result))
     wrong = any(function.mark == WRONG for function in functions)
     passed = [check for check in result.checks if check.outcome == "passed"]
     asked = {function.name for function in result.functions if function.state == "wrong"}
-    others = [check for check in result.checks if check.outcome != "passed" and check.function not in asked]
+    others = [
+        check
+        for check in result.checks
+        if check.outcome != "passed" and check.function not in asked
+    ]
     waiting = others if result.functions else []
-    wait = f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or written yet"
+    wait = (
+        f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or "
+        "written yet"
+    )
     folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
-    hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
+    hint = next(
+        (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), ""
+    )
     return AttemptWords(mark, result.is_done, functions, folded, hint)
 
 
@@ -237,9 +296,15 @@ def said_of_not_graded(result: ExerciseResult) -> str:
     if result.not_readable:
         names, reason = names_and_reason(result.not_readable)
         cannot = "cannot be read" if reason == "not readable" else "cannot be graded as it is"
-        why = f"what you handed in {cannot}: {names}. Next: hand in the file itself, or ask your instructor"
+        why = (
+            f"what you handed in {cannot}: {names}. Next: hand in the file itself, or ask "
+            "your instructor"
+        )
     else:
-        why = "the grader itself failed here. That is not your fault. Your instructor can have it graded again."
+        why = (
+            "the grader itself failed here. That is not your fault. Your instructor can have "
+            "it graded again."
+        )
     return f"Not graded: {why}"
 
 
@@ -264,7 +329,11 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
         return out_of_all([scored])
     if isinstance(scored, CheckResult) and was_not_run(scored):
         return "not run"
-    return "not graded" if scored.score is None else f"{points(scored.score)} / {points(scored.max_score)}"
+    return (
+        "not graded"
+        if scored.score is None
+        else f"{points(scored.score)} / {points(scored.max_score)}"
+    )
 
 
 def out_of_all(results: Sequence[Result]) -> str:
@@ -272,24 +341,38 @@ def out_of_all(results: Sequence[Result]) -> str:
     score = total_of(result.score for result in results)
     if score is not None:
         return f"{points(score)} / {points(sum(result.max_score for result in results))}"
-    counting = [exercise for result in results for exercise in result.exercises if not exercise.excused]
+    counting = [
+        exercise for result in results for exercise in result.exercises if not exercise.excused
+    ]
     return f"not graded: {sum(not exercise.is_graded for exercise in counting)} of {len(counting)}"
 
 
 def was_not_run(check: CheckResult) -> bool:
-    """Return whether the grader itself could not run this check, and nobody has given its points since."""
+    """Return whether the grader itself could not run this check, and nobody has given its points
+    since.
+    """
     return check.outcome == "skipped" and not check.score
 
 
-ASK = "Send this line to your instructor, who can have this grading alone repeated on the same inputs:"
+ASK = (
+    "Send this line to your instructor, who can have this grading alone repeated on the same "
+    "inputs:"
+)
 
 
 def question_about(result: Result, exercise: ExerciseResult) -> str:
-    """Return the line by which an instructor finds a result again; "" where there is nothing to ask about."""
-    failed = next((check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), "")
+    """Return the line by which an instructor finds a result again; "" where there is nothing to ask
+    about.
+    """
+    failed = next(
+        (check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), ""
+    )
     if not failed or not exercise.digest:
         return ""
-    return f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file {exercise.digest}"
+    return (
+        f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file "
+        f"{exercise.digest}"
+    )
 
 
 def told(adjustment: Adjustment) -> str:
@@ -299,13 +382,17 @@ def told(adjustment: Adjustment) -> str:
 
 
 def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
-    """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
+    """Return the adjustments of an exercise that are not the whole assignment's, as being late
+    is.
+    """
     said = {adjustment.words for adjustment in result.adjustments}
     return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
 
 
 class Problem(NamedTuple):
-    """What is said of a function or of the whole file, at a line of the attempt: its first and its last column, from 1 on."""
+    """What is said of a function or of the whole file, at a line of the attempt: its first and its
+    last column, from 1 on.
+    """
 
     report: FunctionReport
     line: int
@@ -318,12 +405,16 @@ class Problem(NamedTuple):
         report = self.report
         head = ": ".join(filter(None, (report.name, report.says or report.check)))
         seen = report.evidence[:1].upper() + report.evidence[1:]
-        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part)
+        ended = (
+            part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part
+        )
         return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
 
 
 def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
-    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at that of the function's `def`."""
+    """Yield what is wrong, at the line that the report tells: proved, or of an exception; else at
+    that of the function's `def`.
+    """
     for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
         named = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named or defined_on(source.source, report.name) or 1
@@ -332,7 +423,9 @@ def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]
 
 
 def defined_on(source: str, path: str) -> int:
-    """Return the line on which this function, class, or Class.method begins, the last of several; 0 where none does."""
+    """Return the line on which this function, class, or Class.method begins, the last of several; 0
+    where none does.
+    """
     line, parts = 0, statements_of(source)
     for name in path.split("."):
         defined = [part for part in parts if isinstance(part, DEFINITIONS) and part.name == name]
@@ -347,7 +440,9 @@ def without_edits(result: ExerciseResult) -> ExerciseResult:
 
 
 def without_ids(result: ExerciseResult) -> ExerciseResult:
-    """Return the same for a student's programs: also without misconceptions' ids, and hints with their misconceptions alone."""
+    """Return the same for a student's programs: also without misconceptions' ids, and hints with
+    their misconceptions alone.
+    """
 
     def told(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
         return tuple(each.model_copy(update={"id": "", "alternatives": ()}) for each in named)
@@ -358,7 +453,8 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
 
 
 def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
-    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1.
+    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error:
+    sentence. Of a notebook, line 1.
 
     results: None where there is no file.
     """
@@ -372,7 +468,9 @@ def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> I
 
 
 def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
-    """Return the results as one JSON object; of what was not checked there are no checks, and a note says why."""
+    """Return the results as one JSON object; of what was not checked there are no checks, and a
+    note says why.
+    """
     told = []
     for own, result in zip(owns, results, strict=True):
         id_, most, why = own.exercise.id, own.exercise.points, own.source.problem or "not started"

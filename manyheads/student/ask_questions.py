@@ -1,6 +1,8 @@
 """Ask a student about the own running code: what a line makes, and what an edit of it would change.
 
-The attempt answers recorded calls of its exercise in the box, and four templates make questions of what was seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of the reference is shown.
+The attempt answers recorded calls of its exercise in the box, and four templates make questions of
+what was seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of
+the reference is shown.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def questions_about(
     seed: int,
     count: int = ASKED,
 ) -> list[Question]:
-    """Return so many questions, of as many templates as there are; fewer where the attempt gives no more.
+    """Return so many questions, of as many templates as there are; fewer where the attempt gives no
+    more.
 
     The same code and seed give the same questions.
     """
@@ -58,11 +61,17 @@ def questions_about(
         once = [each for each in examples(exercise, recording) if not each.call.then]
         smalls = [small for each in once if (small := small_call(runs, each))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
-            made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]
+            made = [
+                q
+                for small in smalls
+                for q in template(_About(source, small, runs, rng))
+                if q is not None
+            ]
             rng.shuffle(made)
             found.append(made)
     in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
-    first = {each.code: each for each in reversed(in_turn.values())}.values()  # one a line: the next could give it away
+    # one a line: the next could give it away
+    first = {each.code: each for each in reversed(in_turn.values())}.values()
     return sorted(in_turn.values(), key=lambda each: each not in first)[:count]
 
 
@@ -74,23 +83,36 @@ class _ChangedLine:
 
 
 def _nodes_of(text: str) -> list[ast.AST]:
-    return [node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
+    return [
+        node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)
+    ]
 
 
 def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
-    """Return the lines that are one whole statement, of which a reader can say what its result is."""
+    """Return the lines that are one whole statement, of which a reader can say what its result
+    is.
+    """
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
-    own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
+    own = (
+        {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+        | set(dir(builtins))
+        | {"append"}
+    )
     return frozenset(
         node.lineno
         for node in statements
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
         and node.lineno == node.end_lineno
         and starts.count(node.lineno) == 1
-        and all(isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ()))
+        and all(
+            isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ())
+        )
         and not isinstance(getattr(node, "target", None), ast.Subscript)
-        and isinstance(node.value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare)
+        and isinstance(
+            node.value,
+            ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare,
+        )
         and not (isinstance(node.value, ast.Call) and name_of(node.value) in own)
         and not any(isinstance(part, ast.Lambda) for part in ast.walk(node))
     )
@@ -100,11 +122,15 @@ def _changed_line(edit: Edit) -> _ChangedLine | None:
     before, after = edit.before.split("\n"), edit.after.split("\n")
     if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
         return None
-    places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    places = [
+        place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new
+    ]
     if len(places) != 1:
         return None
     old, new = shown_code(before[places[0]]), shown_code(after[places[0]])
-    return _ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
+    return (
+        _ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
+    )
 
 
 def shown_code(line: str) -> str:
@@ -133,13 +159,20 @@ class _About:
         plain = _plain_lines(_nodes_of(self.source.source))
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
-    def ask(self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]) -> Question | None:
-        code = f"{self.where(number).capitalize()}: {shown_code(lines_of(self.source.source)[number - 1])}"
+    def ask(
+        self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]
+    ) -> Question | None:
+        code = (
+            f"{self.where(number).capitalize()}: "
+            f"{shown_code(lines_of(self.source.source)[number - 1])}"
+        )
         return question(self.rng, f"{self.small.runs} {text}", code, right, wrong)
 
 
 def _with_clue(text: str, cause: str) -> Option:
-    """Return an option whose cause speaks of this option alone, so that it may be told before a second try."""
+    """Return an option whose cause speaks of this option alone, so that it may be told before a
+    second try.
+    """
     return Option(text, cause, clue=cause)
 
 
@@ -147,11 +180,14 @@ Template = Callable[[_About], Iterator[Question | None]]
 
 
 def _visited_lines(traced: Traced) -> dict[int, Step]:
-    """Return the last operation of each line whose result is one tensor with axes, of the same shape in every visit."""
+    """Return the last operation of each line whose result is one tensor with axes, of the same
+    shape in every visit.
+    """
     last: dict[int, Step] = {}
     for place, after in zip_longest(traced.order, traced.order[1:]):
         step = traced.steps[place]
-        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:  # nor a line that it calls
+        # nor a line that it calls
+        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:
             last[step.lines[-1]] = step
     sites = {_site(step) for step in last.values()}
     there = [step for step in traced.steps if _site(step) in sites]
@@ -160,7 +196,11 @@ def _visited_lines(traced: Traced) -> dict[int, Step]:
     return {
         number: step
         for number, step in last.items()
-        if visits[number] == 1 and step.output_count == 1 and step.outputs and step.outputs[0].shape and not step.raised
+        if visits[number] == 1
+        and step.output_count == 1
+        and step.outputs
+        and step.outputs[0].shape
+        and not step.raised
     }
 
 
@@ -175,15 +215,27 @@ def shape_at_line(about: _About) -> Iterator[Question | None]:
     for number, shape in shapes.items():
         where = about.where(number)
         last = f"That shape goes into the last operation of {where}."
-        likely = [_with_clue(str(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
+        likely = [
+            _with_clue(str(each.shape), last)
+            for each in lines[number].inputs
+            if len(each.shape) > 1
+        ]
         likely += _reordered(shape)
         near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
-        likely += [_with_clue(str(o), f"That is the result of {about.where(n)}.") for n, o in near.items()]
+        likely += [
+            _with_clue(str(o), f"That is the result of {about.where(n)}.") for n, o in near.items()
+        ]
         about.rng.shuffle(likely)
         names = about.small.names(lines[number])
-        named = f"({', '.join(names)})" if not any(map(str.isdigit, names)) else "what it has when your code runs"
+        named = (
+            f"({', '.join(names)})"
+            if not any(map(str.isdigit, names))
+            else "what it has when your code runs"
+        )
         text = f"Which shape does the result of {where} have?"
-        yield about.ask(number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)])
+        yield about.ask(
+            number, text, Option(str(shape), f"That is {named}."), [*likely, *_joined(shape)]
+        )
 
 
 def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
@@ -212,10 +264,19 @@ def axis_at_line(about: _About) -> Iterator[Question | None]:
             if name not in sizes or len(axes) < 2:
                 continue
             others = [o for o in sizes if o != name and (o in axes or sizes[o] not in shape)]
-            told = [f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself" for o in others]
-            wrong = [_with_clue(_counted(small, o), f"{said} there.") for o, said in zip(others, told, strict=True)]
+            told = [
+                f"{o} is axis {axes.index(o)}" if o in axes else f"No axis is {o} by itself"
+                for o in others
+            ]
+            wrong = [
+                _with_clue(_counted(small, o), f"{said} there.")
+                for o, said in zip(others, told, strict=True)
+            ]
             about.rng.shuffle(wrong)
-            none = Option(f"nothing with a name: its size is {shape[place] + 1}", f"Its size is {shape[place]}.")
+            none = Option(
+                f"nothing with a name: its size is {shape[place] + 1}",
+                f"Its size is {shape[place]}.",
+            )
             cause = f"The result of {where} has the shape ({', '.join(axes)})."
             text = f"What does axis {place} of the result of {where} count?"
             yield about.ask(number, text, Option(_counted(small, name), cause), [*wrong, none])
@@ -227,27 +288,47 @@ def _counted(small: Small, name: str) -> str:
 
 def origin_at_line(about: _About) -> Iterator[Question | None]:
     """Ask which number of a counted input stands at a place, after lines that only move numbers."""
-    tables = ((n, v) for n, v in about.small.example.arguments.items() if isinstance(v, Tensor) and v.dim() > 1)
+    tables = (
+        (n, v)
+        for n, v in about.small.example.arguments.items()
+        if isinstance(v, Tensor) and v.dim() > 1
+    )
     name, value = next(((n, v) for n, v in tables if v.is_floating_point()), ("", None))
     counted = map_call(about.small.example.call, _counting)
-    traced = about.runs.traced(counted) if value is not None and isinstance(counted.subject, str) else None
+    traced = (
+        about.runs.traced(counted)
+        if value is not None and isinstance(counted.subject, str)
+        else None
+    )
     if value is None or traced is None:
         return
     sites = [_site(traced.steps[place]) for place in traced.order]
     for number, step in about.lines(traced).items():
         table = step.crops[0] if step.crops and sites.count(_site(step)) == 1 else None
-        if table is None or not table.shape == step.outputs[0].shape != value.shape or table.dim() < 2:
+        if (
+            table is None
+            or not table.shape == step.outputs[0].shape != value.shape
+            or table.dim() < 2
+        ):
             continue
-        if torch.equal(table.flatten().double().sort().values, torch.arange(value.numel(), dtype=torch.double)):
+        if torch.equal(
+            table.flatten().double().sort().values, torch.arange(value.numel(), dtype=torch.double)
+        ):
             yield _origin(about, number, name, value.shape, table)
 
 
 def _counting(tensor: Tensor) -> Tensor:
     is_counted = tensor.is_floating_point() and tensor.dim()
-    return torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape) if is_counted else tensor
+    return (
+        torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape)
+        if is_counted
+        else tensor
+    )
 
 
-def _origin(about: _About, number: int, name: str, given: torch.Size, table: Tensor) -> Question | None:
+def _origin(
+    about: _About, number: int, name: str, given: torch.Size, table: Tensor
+) -> Question | None:
     where, sizes = about.where(number), table.shape
     index = tuple(  # not 0 along most axes
         about.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
@@ -258,8 +339,17 @@ def _origin(about: _About, number: int, name: str, given: torch.Size, table: Ten
     others = [(place, f"at {list(place)}") for place in permutations(index)]
     axis = table.dim() - 2
     for step, why in ((1, "further"), (-1, "back")):
-        others.append(((*index[:axis], index[axis] + step, *index[axis + 1 :]), f"one {why} along axis {axis}"))
-    inside = ((place, why) for place, why in others if all(0 <= i < n for i, n in zip(place, sizes, strict=True)))
+        others.append(
+            (
+                (*index[:axis], index[axis] + step, *index[axis + 1 :]),
+                f"one {why} along axis {axis}",
+            )
+        )
+    inside = (
+        (place, why)
+        for place, why in others
+        if all(0 <= i < n for i, n in zip(place, sizes, strict=True))
+    )
     wrong = [_with_clue(str(int(flat[index])), viewed)]
     wrong += [_with_clue(str(int(table[place])), f"That stands {why}.") for place, why in inside]
     text = (
@@ -272,23 +362,33 @@ def _origin(about: _About, number: int, name: str, given: torch.Size, table: Ten
 
 _WHY_NOT = {
     "an exception": "It would raise if sizes met that do not fit.",
-    "a result of another shape": "The shape would change if the result had other axes, or one of another size.",
-    "the same shape with other numbers": "Numbers would change if others were computed, or the same stood elsewhere.",
+    "a result of another shape": (
+        "The shape would change if the result had other axes, or one of another size."
+    ),
+    "the same shape with other numbers": (
+        "Numbers would change if others were computed, or the same stood elsewhere."
+    ),
     "the same result as before": "It would stay the same if the line did not matter for this call.",
 }
 RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
 # No tensor is needed to see these.
 _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
-SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
+# the largest difference of numbers that count as the same, relative to the largest of them
+SAME_TO = 1e-5
 
 
 def edit_outcome(about: _About) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
     source, small = about.source.source, about.small
-    every = [line for edit in candidates(source, [target_of(small.example.call)]) if (line := _changed_line(edit))]
+    every = [
+        line
+        for edit in candidates(source, [target_of(small.example.call)])
+        if (line := _changed_line(edit))
+    ]
     changed = about.rng.sample(every, min(EDITS, len(every)))
     called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
-    is_unset = any("empty" in name for name in called)  # an edit may leave memory unset, whose numbers are chance
+    # an edit may leave memory unset, whose numbers are chance
+    is_unset = any("empty" in name for name in called)
     unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
     known: Counter[str] = Counter()
@@ -299,18 +399,27 @@ def edit_outcome(about: _About) -> Iterator[Question | None]:
         if seen not in unseen and known[seen] <= ALIKE:
             wrong = [_with_clue(other, why) for other, why in _WHY_NOT.items() if other != seen]
             right = Option(seen, "That was seen when your code was run with that edit.")
-            text = f"In your code {about.where(line.number)} becomes `{line.line}`. What comes of it?{first}"
+            text = (
+                f"In your code {about.where(line.number)} becomes `{line.line}`. What comes "
+                f"of it?{first}"
+            )
             yield about.ask(line.number, text, right, wrong)
 
 
 def outcome(reply: Reply | None, own: Reply) -> str:
-    """Return what becomes of the first result beside the student's own; "" where it is nothing of these."""
+    """Return what becomes of the first result beside the student's own; "" where it is nothing of
+    these.
+    """
     if reply is None:
         return ""
     if reply.raised is not None:
         return "" if reply.raised.type in _TRIVIAL else RAISES
-    mine, theirs = own.outputs[0].tensor, reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None
-    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):  # no tensor: a list, or a number
+    mine, theirs = (
+        own.outputs[0].tensor,
+        reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None,
+    )
+    # no tensor: a list, or a number
+    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):
         return ""
     if mine.shape != theirs.shape:
         return SHAPE

@@ -1,4 +1,6 @@
-"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box, with the line that is wrong."""
+"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box,
+with the line that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.cures import are_the_cause, as_note, cure, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
-from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results, with_start
+from ..judge.public_checks import (
+    Attempt,
+    answer_public_calls,
+    check_result,
+    see,
+    visible_results,
+    with_start,
+)
 from ..lines.find_lines import Bounds, OutOfTime
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
@@ -44,9 +53,13 @@ _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
 def check_attempt(
-    recording: Recording, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
+    recording: Recording,
+    attempt: Attempt,
+    source: str | None = None,
+    exercise: Exercise | None = None,
 ) -> ExerciseResult:
-    """Return the result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
+    """Return the result of an attempt's visible checks, with the misconceptions that its answers
+    show, or that its text is empty.
 
     source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
@@ -56,7 +69,10 @@ def check_attempt(
 
 
 def check_and_diagnose(
-    recording: Recording, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
+    recording: Recording,
+    attempt: Attempt,
+    source: str | None = None,
+    exercise: Exercise | None = None,
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, before `told_of` makes it whole, and what it names."""
     told = answer_public_calls(recording, attempt, source, exercise)
@@ -72,19 +88,28 @@ def check_and_diagnose(
     return result, told.diagnosis
 
 
-def told_of(recording: Recording, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
-    """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start.
+def told_of(
+    recording: Recording, result: ExerciseResult, exercise: Exercise | None = None
+) -> ExerciseResult:
+    """Return the result out of all the points of the exercise, with what only grading sees, and the
+    exercise's hint for a start.
 
     A visible check that was not asked, because one before it failed, waits with its points.
     """
     checks = recording.checks
     asked = {check.id for check in result.checks}
-    waiting = (check_result(check, "skipped", "") for check in recording.visible if check.id not in asked)
+    waiting = (
+        check_result(check, "skipped", "") for check in recording.visible if check.id not in asked
+    )
     every = (*result.checks, *waiting)
     shown = {check.id for check in every}
     visible = sum(check.max_score for check in every)
-    whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
-    unseen = (c for c in checks if c.id not in shown and not _is_seen_otherwise(recording, c.id, result))
+    whole = max(
+        visible, sum(check.points for check in checks) if exercise is None else exercise.points
+    )
+    unseen = (
+        c for c in checks if c.id not in shown and not _is_seen_otherwise(recording, c.id, result)
+    )
     return result.model_copy(
         update={
             "checks": every,
@@ -98,20 +123,29 @@ def told_of(recording: Recording, result: ExerciseResult, exercise: Exercise | N
 
 
 def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult) -> bool:
-    """Return whether a named misconception fails this check, whichever mutant of it is meant: then it is no news to a student."""
+    """Return whether a named misconception fails this check, whichever mutant of it is meant: then
+    it is no news to a student.
+    """
     if check not in recording.hidden:
         return False
     place = recording.hidden.index(check)
     rows = list(zip(recording.mutants, recording.kills, strict=True))
-    fails = ({row[place] for mutant, row in rows if mutant.id == diagnosed.id} for diagnosed in result.diagnosis)
+    fails = (
+        {row[place] for mutant, row in rows if mutant.id == diagnosed.id}
+        for diagnosed in result.diagnosis
+    )
     return any(ends and "0" not in ends for ends in fails)
 
 
-def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
+def unloadable(
+    recording: Recording, outcome: Outcome, sentence: str, misconception: str = ""
+) -> ExerciseResult:
     """Return the result of an attempt that cannot be imported, before `told_of` makes it whole."""
     checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
     diagnosis = (named(recording.words, misconception),) if misconception else ()
-    return ExerciseResult(id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
+    return ExerciseResult(
+        id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis
+    )
 
 
 def prove_own_lines(
@@ -124,7 +158,9 @@ def prove_own_lines(
         if id(call) not in places:
             return None
         index, right = places[id(call)], recording.right(places[id(call)])
-        return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
+        return lambda reply: (
+            not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
+        )
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
         seen: dict[int, Observed] = {}
@@ -134,7 +170,9 @@ def prove_own_lines(
             if check.outcome != "passed":
                 return False
         # One edit is all that is needed only where what decides no visible check is right, too.
-        others = () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
+        others = (
+            () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
+        )
         return not any(differs(recording, i, see(recording, i, edited).found) for i in others)
 
     edits = EditedAttempts(own, checks, is_right, do_pass).mended(bounds)
@@ -142,17 +180,26 @@ def prove_own_lines(
 
 
 def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
-    """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
+    """Return the result; where a call did not come back, the evidence names the line of its loop,
+    as far as it can be found.
 
-    The call is made once more, with an alarm in the attempt's own process: on a student's own machine alone, where nothing is
-    hidden from the attempt and no points depend on it.
+    The call is made once more, with an alarm in the attempt's own process: on a student's own
+    machine alone, where nothing is hidden from the attempt and no points depend on it.
     """
-    late = [check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended]
+    late = [
+        check for check in result.checks if check.outcome == "timeout" and check.id in attempt.ended
+    ]
     if not late or not (line := _line(attempt, attempt.ended[late[0].id])):
         return result
     said = dict.fromkeys((check.evidence for check in late), _sentence(attempt.source.source, line))
-    checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
-    functions = tuple(f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)}) for f in result.functions)
+    checks = tuple(
+        c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c
+        for c in result.checks
+    )
+    functions = tuple(
+        f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)})
+        for f in result.functions
+    )
     return result.model_copy(update={"checks": checks, "functions": functions})
 
 
@@ -175,11 +222,18 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
 
 def _sentence(source: str, line: int) -> str:
     nodes = (node for part in tree_of(source) for node in ast.walk(part))
-    loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
+    loops = [
+        n
+        for n in nodes
+        if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)
+    ]
     if not loops:
         return f"It did not come back from line {line}."
     # A slow loop may have an end.
-    return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"
+    return (
+        f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time "
+        "was up: does it end?"
+    )
 
 
 def check_source(
@@ -197,13 +251,19 @@ def check_source(
 
     def checked() -> ExerciseResult:
         if source.missing:
-            return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
+            return unloadable(
+                recording,
+                "missing",
+                source.problem.partition("\n")[0] or f"{source.name} is not here.",
+            )
         if source.problem:
             return unloadable(recording, "error", source.problem, "load_error")
         attempt = AttemptRunner(box, source, limits)
         try:
             if (raised := attempt.load()) is not None:
-                sentence = f"It {describe_exception(raised, cure(source.source, raised) or ' ')}".rstrip()
+                sentence = (
+                    f"It {describe_exception(raised, cure(source.source, raised) or ' ')}".rstrip()
+                )
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
             result, diagnosis = check_and_diagnose(recording, attempt, loaded.source, exercise)
@@ -214,7 +274,9 @@ def check_source(
             lines = prove_own_lines(recording, attempt, result.checks, bounds)
             told = diagnosis.of_one_mistake() if lines else diagnosis
             note = " ".join(filter(None, (as_note(note), result.note)))
-            return result.model_copy(update={"lines": lines, "diagnosis": told.named, "also": told.also, "note": note})
+            return result.model_copy(
+                update={"lines": lines, "diagnosis": told.named, "also": told.also, "note": note}
+            )
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return unloadable(recording, outcome, f"While the file was imported: {ended}")

@@ -1,4 +1,6 @@
-"""Choose examples among the recorded calls: for each function the call that is easiest to understand."""
+"""Choose examples among the recorded calls: for each function the call that is easiest to
+understand.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +34,28 @@ def returns_several(call: Call) -> bool:
 
 
 def ambiguity_of(axes: Axes) -> int:
-    """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
+    """Return how many sizes could be two different axes.
+
+    The fewer, the better a call serves as an example.
+    """
     sizes = list(axes.sizes.values())
-    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]  # this is C itself
+    # this is C itself
+    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]
     several += [*sizes, *((3,) if axes.packed else ())]  # the size of an axis over q, k and v
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
 def examples(exercise: Exercise, recording: Recording) -> list[Example]:
-    """Return an example for each function and each setting of a module, in the order of course.yaml."""
+    """Return an example for each function and each setting of a module, in the order of
+    course.yaml.
+    """
     found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
-        rank, best = _rank(example, layers), found.setdefault((example.target, _setting(example.call)), {})
+        rank, best = (
+            _rank(example, layers),
+            found.setdefault((example.target, _setting(example.call)), {}),
+        )
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in found]
@@ -55,8 +66,12 @@ def examples(exercise: Exercise, recording: Recording) -> list[Example]:
     return chosen
 
 
-def examples_named(exercise: Exercise, recording: Recording, function: str | None, command: str) -> list[Example]:
-    """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
+def examples_named(
+    exercise: Exercise, recording: Recording, function: str | None, command: str
+) -> list[Example]:
+    """Return the examples of this function, or of all if it is None.
+
+    Raises CourseFault if there are none.
 
     command: what needs them, such as "course trace".
     """
@@ -64,18 +79,31 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
     chosen = [example for example in every if function in (None, example.target)]
     if not every:
         following = f"tell your instructor, whose next command is: course verify {exercise.id}"
-        raise CourseFault(f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {following}")
-    if not chosen:
-        what, known = command.removeprefix("course "), ", ".join(dict.fromkeys(e.target for e in every))
         raise CourseFault(
-            f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
+            f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {following}"
+        )
+    if not chosen:
+        what, known = (
+            command.removeprefix("course "),
+            ", ".join(dict.fromkeys(e.target for e in every)),
+        )
+        raise CourseFault(
+            f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} "
+            f"{exercise.id}"
         )
     return chosen
 
 
-def with_twin(example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]) -> Example:
-    """Return the example with its twin: of these calls the one of the same names whose sizes differ most, in float32."""
-    sizes, every = example.axes.sizes, [each for other in others for each in (other, other.uncut) if each is not None]
+def with_twin(
+    example: Example, others: Sequence[Example], trace: Callable[[Call], Traced | None]
+) -> Example:
+    """Return the example with its twin: of these calls the one of the same names whose sizes differ
+    most, in float32.
+    """
+    sizes, every = (
+        example.axes.sizes,
+        [each for other in others for each in (other, other.uncut) if each is not None],
+    )
     every = [each for each in every if each.axes.sizes.keys() == sizes.keys()]
     apart = [sum(size != sizes[name] for name, size in each.axes.sizes.items()) for each in every]
     twin = every[apart.index(max(apart))] if any(apart) else None
@@ -84,24 +112,42 @@ def with_twin(example: Example, others: Sequence[Example], trace: Callable[[Call
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
-    """Return the rank of an example: lower is better. Calls with zeros and the like are for checks, not for display."""
+    """Return the rank of an example: lower is better.
+
+    Calls with zeros and the like are for checks, not for display.
+    """
     tensors = [value for value in example.call.given if isinstance(value, Tensor)]
     longest = max((size for each in tensors for size in each.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
-    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)  # all in one block
-    named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
-    left_out = sum(example.arguments.get(name) is None for name in named)  # what is done with those cannot be seen
-    first = (not example.compares_values, _is_made_up(example.call), is_dull, ambiguity_of(example.axes))
+    # all in one block
+    is_dull |= any(type(value) is int and value > longest > 0 for value in example.call.given)
+    named = (
+        [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    )
+    # what is done with those cannot be seen
+    left_out = sum(example.arguments.get(name) is None for name in named)
+    first = (
+        not example.compares_values,
+        _is_made_up(example.call),
+        is_dull,
+        ambiguity_of(example.axes),
+    )
     return (*first, Layer.VALUES not in layers, left_out, sum(each.numel() for each in tensors))
 
 
 def _is_made_up(call: Call) -> bool:
-    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number: nothing is seen in such a call."""
+    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number:
+    nothing is seen in such a call.
+    """
     state = call.subject.state if isinstance(call.subject, Build) else None
-    inputs = [value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()]
+    inputs = [
+        value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()
+    ]
     every = [*inputs, *(each for each in (state or {}).values() if isinstance(each, Tensor))]
     is_empty = any(2 * int((each == 0).sum()) >= each.numel() > 0 for each in every)
-    tables = (each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1)
+    tables = (
+        each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1
+    )
     return is_empty or any(bool((table == table[0]).all(0).any()) for table in tables)
 
 
@@ -109,15 +155,24 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
-        plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
+        plain = (
+            call.runs == 1
+            and call.cotangent is None
+            and not call.only_build
+            and not (build and build.training)
+        )
         later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-        goes_on = any(isinstance(value, Returned) for value in later)  # else the same instance is asked to compare
+        # else the same instance is asked to compare
+        goes_on = any(isinstance(value, Returned) for value in later)
         plain = plain and (goes_on or not call.then)
         first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or recording.right(index).raised is not None:
             continue
-        compares_values = not call.random and any(index in check.calls for check in recording.checks)
-        compares_values |= bool(call.around) and not first.dim()  # a planted difference is more than rounding
+        compares_values = not call.random and any(
+            index in check.calls for check in recording.checks
+        )
+        # a planted difference is more than rounding
+        compares_values |= bool(call.around) and not first.dim()
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
@@ -129,10 +184,20 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
                 yield index, example if returns_several(call) else _smaller(example)
 
 
-def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
+def _example(
+    call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes
+) -> Example:
     several = returns_several(call)
     found = [
-        Example(call, each, compares_values, signature, axes, place=answer.place, label=answer.label if several else "")
+        Example(
+            call,
+            each,
+            compares_values,
+            signature,
+            axes,
+            place=answer.place,
+            label=answer.label if several else "",
+        )
         for each, answer in zip(expected, answers_of(call, Reply()), strict=False)
         if each is not None
     ]
@@ -140,7 +205,9 @@ def _example(call: Call, expected: Expected, compares_values: bool, signature: S
 
 
 def _smaller(example: Example) -> Example:
-    """Return the example with the fewest sequences of its batch, two at least, that are easy to tell from its other sizes."""
+    """Return the example with the fewest sequences of its batch, two at least, that are easy to
+    tell from its other sizes.
+    """
     signature, batch = example.signature, Axis(("B",))
     if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:
         return example  # what has no batch may be of all sequences
@@ -154,13 +221,21 @@ def _smaller(example: Example) -> Example:
             return value
         return value.narrow(shapes[name].index(batch), 0, count)
 
-    args = tuple(cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False))
-    call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
+    args = tuple(
+        cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False)
+    )
+    call = replace(
+        example.call,
+        args=args,
+        kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()},
+    )
     expected = example.expected.narrow(signature.returns.index(batch), 0, count)
     return replace(example, call=call, expected=expected, axes=every[count], uncut=example)
 
 
 def _setting(call: Call) -> str:
-    """Return the attributes that the call sets on its module, for example flash=True, and whether it asks one instance again."""
+    """Return the attributes that the call sets on its module, for example flash=True, and whether
+    it asks one instance again.
+    """
     attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
     return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])

@@ -1,4 +1,6 @@
-"""Show a recorded call as an example: what it asks, what the reference answers, and what its sizes are called."""
+"""Show a recorded call as an example: what it asks, what the reference answers, and what its sizes
+are called.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ SHOWN = 3  # how many calls of a sequence a title names
 class Example:
     """A recorded call, the reference's answer, and the names of its sizes.
 
-    compares_values: whether an attempt must have these values; otherwise only the shape is compared.
+    compares_values: whether an attempt must have these values; otherwise only the shape is
+        compared.
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
     instead: other calls of the same function and setting, the next easiest first.
     uncut: the call with all sequences of its batch, where some were left out.
-    twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds in both is no chance.
-    tokens: what the tokens of the input are called, if they are words. of: what the call is about, if it has a name.
+    twin: the axes of such a call of other sizes, and the attempt's steps in it: a name that holds
+        in both is no chance.
+    tokens: what the tokens of the input are called, if they are words. of: what the call is about,
+        if it has a name.
     shares: the attention weights of each head of the reference, (nh, T_q, T_k), if they are known.
     """
 
@@ -55,7 +60,11 @@ class Example:
     def returns(self) -> tuple[Axis, ...]:
         """The named axes of this output; empty where none are known."""
         paths = [path for path, _ in self.call.form.leaves()]
-        return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+        return (
+            ()
+            if self.signature is None
+            else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+        )
 
     @property
     def names(self) -> list[str]:
@@ -73,9 +82,11 @@ class Example:
         return target_of(self.call)
 
     def beside(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
-        """Return for each step of the attempt the same step of the twin, and its axes; itself where there is no twin.
+        """Return for each step of the attempt the same step of the twin, and its axes; itself where
+        there is no twin.
 
-        A step may take another number of tensors in the twin, as `cat` does after a loop. None where the twin has no such step.
+        A step may take another number of tensors in the twin, as `cat` does after a loop. None
+        where the twin has no such step.
         """
         if self.twin is None:
             return [(self.axes, step) for step in steps]
@@ -87,7 +98,9 @@ class Example:
 
     @property
     def title(self) -> str:
-        """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        """The call as a student would write it: CausalAttention(d_in=8, d_out=4,
+        context_length=9)(x).
+        """
         if self.of:
             return self.of
         build = self.call.subject if isinstance(self.call.subject, Build) else None
@@ -110,14 +123,20 @@ def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Has
         seen[site] += 1
 
 
-def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of a call by the names of its parameters; those that have none are left out."""
+def by_name(
+    names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the arguments of a call by the names of its parameters; those that have none are left
+    out.
+    """
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
     named = by_name(names, args, kwargs)
-    ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+    ordered = sorted(
+        named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names)
+    )
     unnamed = [_argument("", value) for value in args[len(names) :]]
     return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
 

@@ -28,7 +28,10 @@ LONGEST = 60  # the most steps of one round
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: its first round and the number of rounds. `alike`: whether every round is exactly like the first."""
+    """A loop: its first round and the number of rounds.
+
+    `alike`: whether every round is exactly like the first.
+    """
 
     body: tuple[Item, ...]
     times: int
@@ -36,14 +39,21 @@ class Loop:
 
     def steps(self) -> list[int]:
         """Return the steps of the first round, inner loops unrolled once."""
-        return [step for item in self.body for step in (item.steps() if isinstance(item, Loop) else [item])]
+        return [
+            step
+            for item in self.body
+            for step in (item.steps() if isinstance(item, Loop) else [item])
+        ]
 
 
 Item = int | Loop
 
 
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    """Fold the loops in a sequence, shortest rounds first. Steps with the same key count as the same."""
+    """Fold the loops in a sequence, shortest rounds first.
+
+    Steps with the same key count as the same.
+    """
     items: list[Item] = list(order)
     length = 1
     while length <= min(LONGEST, len(items) // 2):
@@ -55,7 +65,9 @@ def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ..
 
 
 def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
-    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first run is a single step."""
+    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first
+    run is a single step.
+    """
     if isinstance(item, int):
         return key(item)
     body = tuple(_loosely(node, key) for node in item.body)
@@ -85,8 +97,8 @@ _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split
 def view_warning(step: Step, axes: Axes) -> str:
     """Return the warning, or "".
 
-    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis, that axis no longer
-    holds tokens.
+    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
+    that axis no longer holds tokens.
     """
     if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
         return ""
@@ -96,7 +108,9 @@ def view_warning(step: Step, axes: Axes) -> str:
         now = [_stride(after, at) for at, other in enumerate(after) if other == size]
         if name[0] == "T" and size > 1 and was and now and not set(was) & set(now):
             then, here = axes.name(was[0]), axes.name(now[0])
-            return f"{name} is no longer {name}: a step along it was {then} numbers, here it is {here}"
+            return (
+                f"{name} is no longer {name}: a step along it was {then} numbers, here it is {here}"
+            )
     return ""
 
 
@@ -110,7 +124,10 @@ _PLAIN = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a line. `data`: how its output's memory relates to the inputs. `warning`: a probable mistake."""
+    """One operation of a line.
+
+    `data`: how its output's memory relates to the inputs. `warning`: a probable mistake.
+    """
 
     name: str
     takes: str
@@ -124,7 +141,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class TraceLine:
-    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it.
+    """A line of the student's code, and the operations that it ran.
+
+    `depth`: how many lines called it.
 
     proved: whether one small change of it is known to make every check pass.
     """
@@ -166,51 +185,88 @@ class Explained:
     tables: tuple[OriginTable, ...] = ()
 
 
-def explained(example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None) -> Explained:
-    """Explain a traced example, with what was kept of its outputs. last: what the last check of the attempt found."""
+def explained(
+    example: Example, traced: Traced, source: AttemptSource, last: ExerciseResult | None = None
+) -> Explained:
+    """Explain a traced example, with what was kept of its outputs.
+
+    last: what the last check of the attempt found.
+    """
     axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
-    waits = next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
+    waits = (
+        next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
+    )
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
-    operations = [_operation(*both, axes) for both in zip(traced.steps, example.beside(traced.steps), strict=True)]
+    operations = [
+        _operation(*both, axes)
+        for both in zip(traced.steps, example.beside(traced.steps), strict=True)
+    ]
     entries = tuple(_entries(items, traced, operations, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
     later = f", which waits for {waits}" if waits else ""
-    found = Explained(example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits)
+    found = Explained(
+        example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits
+    )
     raised = traced.reply.raised
     if raised is not None:
         said = joined(f"It {describe_exception(raised)}", cure(source.source, raised))
-        return replace(found, raised=in_cells(said if said.endswith(("?", ".")) else f"{said}.", source))
+        return replace(
+            found, raised=in_cells(said if said.endswith(("?", ".")) else f"{said}.", source)
+        )
     try:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:
         return replace(found, returned=f"returns something else: {failed}")
     told = [returned(part, traced.reply.outputs[part.place]) for part in example.every]
-    said = "; ".join(f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True))
+    said = "; ".join(
+        f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True)
+    )
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
-    has_tables = first is not None and first.shape == example.expected.shape and example.compares_values
+    has_tables = (
+        first is not None and first.shape == example.expected.shape and example.compares_values
+    )
     tables = origins(example, first) if first is not None and has_tables else ()
     title = example.title if right else found.title
     return replace(found, title=title, returned=f"returns {said}", right=right, tables=tables)
 
 
 def shortened(call: Explained, before: int) -> Explained:
-    """Return the lines that are marked, with so many before each, or else the last; of the others the last operation alone.
+    """Return the lines that are marked, with so many before each, or else the last; of the others
+    the last operation alone.
 
     Of the tables three rows that are wrong.
     """
     lines = {place: line for place, line in enumerate(call.entries) if isinstance(line, TraceLine)}
-    marked = [at for at, each in lines.items() if each.proved or any(o.warning or o.raised for o in each.operations)]
+    marked = [
+        at
+        for at, each in lines.items()
+        if each.proved or any(o.warning or o.raised for o in each.operations)
+    ]
     near = {place - back for place in marked or [len(call.entries)] for back in range(before + 1)}
     first = min(near & lines.keys(), default=0)  # what is repeated before it would repeat nothing
-    brief = {at: replace(each, operations=each.operations[-1:]) for at, each in lines.items() if at not in marked}
-    shown = tuple(brief.get(at, each) for at, each in enumerate(call.entries) if at in near and at >= first)
+    brief = {
+        at: replace(each, operations=each.operations[-1:])
+        for at, each in lines.items()
+        if at not in marked
+    }
+    shown = tuple(
+        brief.get(at, each) for at, each in enumerate(call.entries) if at in near and at >= first
+    )
     wrong = next((table for table in call.tables if table.wrong), None)
-    tables = call.tables if wrong is None else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
+    tables = (
+        call.tables
+        if wrong is None
+        else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
+    )
     return replace(call, entries=shown, tables=tables)
 
 
 def _entries(
-    items: Sequence[Item], traced: Traced, told: Sequence[Operation], source: AttemptSource, proved: Collection[int]
+    items: Sequence[Item],
+    traced: Traced,
+    told: Sequence[Operation],
+    source: AttemptSource,
+    proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
     last, texts = tuple[int, ...](), lines_of(source.source)
 
@@ -235,11 +291,14 @@ def _entries(
         yield line_of(len(lines) - 1, lines[-1], done)
         last = lines
     raised = traced.reply.raised
-    if raised and raised.line and raised.line not in last[-1:]:  # it stopped before any operation of that line
+    # it stopped before any operation of that line
+    if raised and raised.line and raised.line not in last[-1:]:
         yield line_of(0, raised.line)
 
 
-def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
+def _lines(
+    items: Sequence[Item], steps: Sequence[Step]
+) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
     waiting: list[int] = []
     for item in items:
         if waiting and (isinstance(item, Loop) or steps[item].lines != steps[waiting[0]].lines):
@@ -260,31 +319,46 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
 def _operation(step: Step, beside: tuple[Axes, Step | None], axes: Axes) -> Operation:
     other, twin = beside
     taken = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
-    given = zip(step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True)
+    given = zip(
+        step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True
+    )
     number_there = twin.numbers[0] if twin and twin.numbers else None
     takes = _joined([_tensor(axes, here, other, there) for here, there in taken], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0], other, number_there)}"
+        takes = (
+            f"{takes} {_SIGNS[step.name]} "
+            f"{number_in_words(axes, step.numbers[0], other, number_there)}"
+        )
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
     gives = _joined([_tensor(axes, here, other, there) for here, there in given], step.output_count)
-    data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
+    data = {"same": "the same tensor"}.get(
+        step.storage, "" if step.storage == "new" else step.storage
+    )
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
     crop = step.crops[0] if step.crops else None
     whole = step.outputs[0].shape if step.outputs else ()
-    return Operation(printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole)
+    return Operation(
+        printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole
+    )
 
 
-def _counterparts(here: Sequence[TensorInfo], there: Sequence[TensorInfo]) -> list[TensorInfo | None]:
-    """Return for each tensor the one in its place in the twin, or the last one there; None where there is none."""
+def _counterparts(
+    here: Sequence[TensorInfo], there: Sequence[TensorInfo]
+) -> list[TensorInfo | None]:
+    """Return for each tensor the one in its place in the twin, or the last one there; None where
+    there is none.
+    """
     return [there[min(place, len(there) - 1)] if there else None for place in range(len(here))]
 
 
 def _tensor(axes: Axes, seen: TensorInfo, other: Axes, twin: TensorInfo | None) -> str:
     value_there = twin.value if twin else None
-    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value, other, value_there)):
+    if seen.value is not None and "(" in (
+        number := number_in_words(axes, seen.value, other, value_there)
+    ):
         return number
     if twin is None or len(twin.shape) != len(seen.shape):  # a name would be a coincidence
         shape = f"({', '.join(map(str, seen.shape))})"
@@ -300,10 +374,19 @@ def _joined(shapes: Sequence[str], count: int) -> str:
 
 
 def number_in_words(axes: Axes, value: float, other: Axes, twin: float | None) -> str:
-    """Return a number among the arguments, with its name if it has one: 2.646 (√hd). twin: the same one with other axes."""
-    names = {name: n for name, n in _numbers(axes).items() if n != 1 and math.isclose(value, n, rel_tol=1e-5)}
+    """Return a number among the arguments, with its name if it has one: 2.646 (√hd).
+
+    twin: the same one with other axes.
+    """
+    names = {
+        name: n
+        for name, n in _numbers(axes).items()
+        if n != 1 and math.isclose(value, n, rel_tol=1e-5)
+    }
     there = _numbers(other)
-    title = next((n for n in names if twin is not None and math.isclose(twin, there[n], rel_tol=1e-5)), "")
+    title = next(
+        (n for n in names if twin is not None and math.isclose(twin, there[n], rel_tol=1e-5)), ""
+    )
     return f"{value:.4g} ({title})" if title else f"{value:.4g}"
 
 

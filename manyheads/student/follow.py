@@ -30,10 +30,11 @@ from .example import Example
 from .own_attempt import Own
 from .sentence import sentence_examples
 
-# How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
-# the other. 41: the characters of the lesson's sentence.
+# How much of each operation's output a picture needs: all heads of the first sequence, also if they
+# are computed one after the other. 41: the characters of the lesson's sentence.
 TABLES, TIMES = (8, 41, 41), 8
-FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})  # which a trace takes for one another
+# which a trace takes for one another
+FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 
 
 def is_right(example: Example, reply: Reply) -> bool:
@@ -58,11 +59,17 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
     what = shape if output.tensor.dim() else _number(output.tensor)
     if not example.compares_values:
         return what, True
-    kind, due = (str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected))
+    kind, due = (
+        str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected)
+    )
     if kind != due and not {kind, due} <= FLOATS:
         return f"{what} of {kind}; {due} is asked", False
     right = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    other = "the right shape, other numbers" if output.tensor.dim() else f"{_number(example.expected)} is asked"
+    other = (
+        "the right shape, other numbers"
+        if output.tensor.dim()
+        else f"{_number(example.expected)} is asked"
+    )
     return f"{what}: {'the right numbers' if right else other}", right
 
 
@@ -77,13 +84,20 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
     """
     if not example.instead:
         return example
-    wrong = (other for other in (example, *example.instead) if not is_right(other, ask(cast(other.call, "float32"))))
+    wrong = (
+        other
+        for other in (example, *example.instead)
+        if not is_right(other, ask(cast(other.call, "float32")))
+    )
     return next(wrong, example)
 
 
 @dataclass(frozen=True)
 class Followed:
-    """The traced calls, in their order, with the examples that were shown. `ended`: why the attempt ended early, if it did."""
+    """The traced calls, in their order, with the examples that were shown.
+
+    `ended`: why the attempt ended early, if it did.
+    """
 
     shown: tuple[tuple[Example, Traced], ...]
     ended: str = ""
@@ -98,7 +112,10 @@ def follow(
     times: int = 1,
     names_sizes: bool = True,
 ) -> Followed:
-    """Trace each example in float32, or one in its place that is wrong. crop, times: of TraceCall. names_sizes: its twin, too."""
+    """Trace each example in float32, or one in its place that is wrong.
+
+    crop, times: of TraceCall. names_sizes: its twin, too.
+    """
     shown: list[tuple[Example, Traced]] = []
     at, connection = "while it was imported", None
 
@@ -108,10 +125,18 @@ def follow(
         trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
         if loaded.raised is not None:
             own = sanitize(loaded.raised.message)
-            return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
+            return Followed(
+                (),
+                (
+                    f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: "
+                    f"{own}"
+                ),
+            )
         for example in wanted:
             at = f"in {example.target}"
-            telling = most_telling(example, lambda call: loaded.connection.ask(call, limits.seconds_per_call))
+            telling = most_telling(
+                example, lambda call: loaded.connection.ask(call, limits.seconds_per_call)
+            )
             traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):
@@ -119,7 +144,12 @@ def follow(
                 return Followed(tuple(shown), in_cells(said, source))
             shown.append((telling, traced))
             if names_sizes:
-                shown[-1] = with_twin(telling, (example, *example.instead), lambda call: trace(TraceCall(call))), traced
+                shown[-1] = (
+                    with_twin(
+                        telling, (example, *example.instead), lambda call: trace(TraceCall(call))
+                    ),
+                    traced,
+                )
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:
@@ -129,19 +159,34 @@ def follow(
 
 
 def follow_own(
-    own: Own, function: str | None, command: str, crop: tuple[int, ...] | None = None, box: Box | None = None
+    own: Own,
+    function: str | None,
+    command: str,
+    crop: tuple[int, ...] | None = None,
+    box: Box | None = None,
 ) -> Followed:
-    """Trace what a student has written on its recorded calls, of this function alone, or of all. Raises CourseFault.
+    """Trace what a student has written on its recorded calls, of this function alone, or of all.
 
-    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence of the lesson is traced, too.
+    Raises CourseFault.
+
+    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence
+        of the lesson is traced, too.
     box: one that is open; None: one of its own.
     """
     own.must_run(command)
     from ..box.forked import open_own_box
 
-    with nullcontext(box) if box else open_own_box() as opened:  # which may fork this process, so before any operation
+    # which may fork this process, so before any operation
+    with nullcontext(box) if box else open_own_box() as opened:
         chosen = examples_named(own.exercise, own.recording, function, f"course {command}")
         if crop is None and function is None:
             chosen += sentence_examples(own.exercise)
         kept = (TABLES, TIMES) if crop is None else (crop, 1)
-        return follow(opened, own.course.limits.for_worker(), own.source, chosen, *kept, names_sizes=crop is not None)
+        return follow(
+            opened,
+            own.course.limits.for_worker(),
+            own.source,
+            chosen,
+            *kept,
+            names_sizes=crop is not None,
+        )

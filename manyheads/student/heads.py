@@ -1,8 +1,10 @@
-"""Find the attention weights of each head of a student's module among the operations of a traced call.
+"""Find the attention weights of each head of a student's module among the operations of a traced
+call.
 
-Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with non-negative rows that sum to one,
-including later changes of it. If there is no such table, the output of a softmax is used. In a sequence of calls the table
-grows to the right: new queries × all keys so far.
+Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with
+non-negative rows that sum to one, including later changes of it. If there is no such table, the
+output of a softmax is used. In a sequence of calls the table grows to the right: new queries × all
+keys so far.
 """
 
 from __future__ import annotations
@@ -23,13 +25,17 @@ _TOKENS = Axis(("T",))
 
 
 def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
-    """Return the weights that each call computed, (nh, new queries, keys so far) of the first sequence; None where none were found."""
+    """Return the weights that each call computed, (nh, new queries, keys so far) of the first
+    sequence; None where none were found.
+    """
     sides = sides_of(example)
     return [_of_call(example, traced, sides, number) for number in range(len(sides))]
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
-    """Return (new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
+    """Return (new queries, all keys so far) of each call; empty if the signature does not say which
+    argument holds the tokens.
+    """
     tokens = example.axes.sizes.get("T", 0)
     if not example.call.then:
         return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
@@ -38,34 +44,53 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     sides: list[tuple[int, int]] = []
     for step in example.call.steps:
         given = by_name(example.names, step.args, step.kwargs)
-        counts = (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor))
+        counts = (
+            v.shape[shapes[k].index(_TOKENS)]
+            for k, v in given.items()
+            if k in shapes and isinstance(v, Tensor)
+        )
         if not (new := next(counts, 0)):
             return []
-        past = max((sides[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
+        past = max(
+            (sides[value.step][1] for value in given.values() if isinstance(value, Returned)),
+            default=0,
+        )
         sides.append((new, past + new))
     return sides
 
 
 def shows_a_triangle(example: Example) -> bool:
-    """Return whether a later call has several new tokens, whose first ones must not see the last."""
+    """Return whether a later call has several new tokens, whose first ones must not see the
+    last.
+    """
     return any(1 < new < keys for new, keys in sides_of(example))
 
 
-def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Tensor | None:
-    """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
+def _of_call(
+    example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
+) -> Tensor | None:
+    """Return the weights of one call.
+
+    Who keeps the tokens in place of keys may compute all rows again: the last ones are new.
+    """
     new, keys = sides[number]
-    if keys < 2 or keys == example.axes.sizes.get("hd"):  # another table may be the same: a single key has the weight 1
+    # another table may be the same: a single key has the weight 1
+    if keys < 2 or keys == example.axes.sizes.get("hd"):
         return None
     found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
     if found is not None or (keys, keys) in sides:
         return found
-    whole = _weights_at(traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number]))
+    whole = _weights_at(
+        traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number])
+    )
     return None if whole is None else whole[:, -new:]
 
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
     tables = list(_tables(traced, axes, sides, earlier))
-    found = next((t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None)
+    found = next(
+        (t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None
+    )
     if found is None:
         found = next((table for step, table in tables if step.name.lower() == "softmax"), None)
     if found is None:
@@ -73,7 +98,9 @@ def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
     return next(table for _, table in reversed(tables) if table.shape == found.shape)
 
 
-def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Iterator[tuple[Step, Tensor]]:
+def _tables(
+    traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
+) -> Iterator[tuple[Step, Tensor]]:
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
         whole = step.outputs[0].shape if step.outputs else ()
@@ -86,7 +113,9 @@ def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) ->
             yield step, table
 
 
-def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: int) -> Tensor | None:
+def _of_first_sequence(
+    step: Step, whole: tuple[int, ...], axes: Axes, earlier: int
+) -> Tensor | None:
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(whole) == 4:
         return step.crops[earlier] if whole[1] == heads and earlier < len(step.crops) else None
@@ -96,4 +125,5 @@ def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: 
         return step.crops[0][:heads]
     if len(whole) == 3 and whole[0] == batch:  # a loop over heads
         return torch.stack([crop[0] for crop in step.crops[:heads]])
-    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None  # a loop over sequences and heads
+    # a loop over sequences and heads
+    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None

@@ -1,4 +1,7 @@
-"""Choose the next hint: one step closer to the answer each time. Each mistake has steps of its own."""
+"""Choose the next hint: one step closer to the answer each time.
+
+Each mistake has steps of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.diagnosis import AllWords
     from .own_attempt import Own
 
-NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake of a function were shown
+# in FOLDER: by exercise, how many hints to each mistake of a function were shown
+NOTE = "hints.json"
 _ENDED = ("timeout", "crashed")  # no check could examine the attempt
 _RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
 _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?)\b")
@@ -29,7 +33,10 @@ _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?
 
 @dataclass(frozen=True)
 class Hint:
-    """title: the misconception or the failing check. sentence: with its number before it. next: the command that helps next."""
+    """title: the misconception or the failing check.
+
+    sentence: with its number before it. next: the command that helps next.
+    """
 
     title: str
     sentence: str
@@ -48,17 +55,29 @@ def next_hint(own: Own, result: ExerciseResult) -> Hint:
         step = next_step(root, id_, about, last)
     except OSError as error:
         step = 1
-        forgets = f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written ({error.strerror})."
-    given, before = min(step, last), "That was the last hint. Here it is again.\n" if step > last else ""
+        forgets = (
+            f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written "
+            f"({error.strerror})."
+        )
+    given, before = (
+        min(step, last),
+        "That was the last hint. Here it is again.\n" if step > last else "",
+    )
     traces = step > last or (step == last and "course trace" in steps[-1])
     command = "trace" if traces else "check" if step == last else "hint"
-    return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", f"course {command} {id_}")
+    return Hint(
+        title,
+        f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
+        f"course {command} {id_}",
+    )
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
-    """Record which hints a check has shown: the first one to the first misconception, if none was shown before.
+    """Record which hints a check has shown: the first one to the first misconception, if none was
+    shown before.
 
-    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the first hint.
+    After a ✓ the exercise's record is deleted: whoever breaks the attempt again begins with the
+    first hint.
     """
     shown = _noted(root)
     if result.is_done:
@@ -76,7 +95,8 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
 
 
 def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
-    """Return the key under which shown hints are counted: what was shown is one text about one function.
+    """Return the key under which shown hints are counted: what was shown is one text about one
+    function.
 
     A misconception has other texts where it shows itself in another way, so its id is not enough.
     """
@@ -84,17 +104,30 @@ def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
 
 
 def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
-    """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start.
+    """Return what the mistake is known by, its title and its steps: of a misconception, of what has
+    no name, or of a start.
 
     words: of the misconceptions. start: the exercise's own hint.
     """
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
     to_begin = words[UNTOUCHED].hints
     gone = next((f for f in result.functions if f.state == "undefined"), None)
-    if result.functions and len(result.unwritten) == len(result.functions) and not begun and not gone:
+    if (
+        result.functions
+        and len(result.unwritten) == len(result.functions)
+        and not begun
+        and not gone
+    ):
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
-    first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
+    first = next(
+        (
+            c
+            for c in result.checks
+            if c.outcome != "passed" and (not wrong or c.function == wrong.name)
+        ),
+        None,
+    )
     known = [each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED]
     named = next((each for each in known if not gone or each.function != gone.name), None)
     # No mistake that has a name lets a function run on for ever.
@@ -106,7 +139,8 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         steps = _row(named, result).get("hints") or words[named.id].hints
         return _ladder(named, result), f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
-        if wrong and not (first and result.lines and first.title != wrong.check):  # which refute why that was chosen
+        # which refute why that was chosen
+        if wrong and not (first and result.lines and first.title != wrong.check):
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
         return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:
@@ -122,41 +156,68 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         meant = f"; is {gone.near} meant?" if gone.near else "."
         steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
         return f"undefined {gone.name}", f"{gone.name}: the file has no such name{meant}", steps
-    name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
+    name = next(
+        (function.name for function in result.functions if function.state == "unwritten"),
+        result.unwritten[0],
+    )
     return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
 
 
 def _unexplained(
     result: ExerciseResult, wrong: FunctionResult | None, check: str, seen: str
 ) -> tuple[str, str, Sequence[str]]:
-    """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
+    """Return the steps to a mistake that has no name.
+
+    Another exception is another mistake, wherever it stands.
+    """
     raised = seen.startswith("raised ")
     kind = "raised" if _RAISED.search(seen) else "raised_nowhere"
-    kind = kind if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0]) else "unexplained"
+    kind = (
+        kind
+        if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0])
+        else "unexplained"
+    )
     name = wrong.name if wrong and len(result.functions) > 1 else ""
-    steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
+    steps = tuple(
+        step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind)
+    )
     known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
     said = f"{name}: it {seen}" if name else f"It {seen}"
-    return f"{name}: {known}", said if raised else f"{name or 'It'} does not do this yet: {check}", steps
+    return (
+        f"{name}: {known}",
+        said if raised else f"{name or 'It'} does not do this yet: {check}",
+        steps,
+    )
 
 
 def _where(result: ExerciseResult, seen: str) -> str:
-    """Return a sentence about the line to look at: one that is proved, or that raised; else how to find it."""
+    """Return a sentence about the line to look at: one that is proved, or that raised; else how to
+    find it.
+    """
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
     if raised := _RAISED.search(seen):
         return f"Python stopped on {raised[1]}. Look at what goes into it. "
-    return f"course trace {result.id} shows what each line makes. Find the first line that surprises you. "
+    return (
+        f"course trace {result.id} shows what each line makes. Find the first line that "
+        "surprises you. "
+    )
 
 
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
-    """Return the misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
+    """Return the misconceptions in the order in which `course check` shows them: of the whole file,
+    then function by function.
+    """
     names = [function.name for function in result.functions]
-    return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
+    return sorted(
+        result.diagnosis,
+        key=lambda named: names.index(named.function) if named.function in names else -1,
+    )
 
 
 def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
-    """Return the number of the step to show, which is noted; one more than there are where all were shown.
+    """Return the number of the step to show, which is noted; one more than there are where all were
+    shown.
 
     The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
     """
@@ -176,21 +237,33 @@ def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
 def _noted(root: Path) -> dict[str, dict[str, int]]:
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
-        return {e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()}
+        return {
+            e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()
+        }
     except (OSError, ValueError, AttributeError):
         return {}
 
 
 def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
-    """Return a misconception in the words of its kind, where what was seen in its function says more than its title."""
+    """Return a misconception in the words of its kind, where what was seen in its function says
+    more than its title.
+    """
     row = _row(named, result)
-    return named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
+    return (
+        named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
+    )
 
 
 def _row(named: Diagnosed, result: ExerciseResult) -> Any:
-    own = [f.evidence for f in result.functions if named.function and named.function in (f.name, f.waits_for)]
+    own = [
+        f.evidence
+        for f in result.functions
+        if named.function and named.function in (f.name, f.waits_for)
+    ]
     seen = " ".join(own or [check.evidence for check in result.checks])
-    return next((row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {})
+    return next(
+        (row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {}
+    )
 
 
 def steps_to(what: str) -> tuple[str, ...]:

@@ -38,7 +38,11 @@ class Rung(NamedTuple):
     @property
     def checklist(self) -> list[tuple[str, bool]]:
         """The title of each visible check, and whether the attempt passes it."""
-        passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
+        passed = (
+            {check.id for check in self.result.checks if check.outcome == "passed"}
+            if self.result
+            else set()
+        )
         return [(title, id_ in passed) for id_, title in self.asked]
 
 
@@ -47,9 +51,18 @@ def welcome(course: Course) -> list[str]:
     count, first = len(course.exercises), from_here(course.exercises[0].script)
     exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
     return [
-        f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
-        f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
-        f"Next: check it as soon as one function is written, then: course check {course.exercises[0].id}",
+        (
+            f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing "
+            "to check."
+        ),
+        (
+            f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR "
+            "CODE HERE."
+        ),
+        (
+            "Next: check it as soon as one function is written, then: course check "
+            f"{course.exercises[0].id}"
+        ),
     ]
 
 
@@ -66,10 +79,14 @@ def after_done(exercise: Exercise) -> list[str]:
 
 
 def next_exercise(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
-    """Return the first exercise after this one that is not done, else the first at all; None where all are done."""
+    """Return the first exercise after this one that is not done, else the first at all; None where
+    all are done.
+    """
     every = course.exercises
     place = every.index(after) + 1
-    return next((exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None)
+    return next(
+        (exercise for exercise in (*every[place:], *every[:place]) if exercise not in done), None
+    )
 
 
 def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:

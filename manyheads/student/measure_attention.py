@@ -1,7 +1,8 @@
-"""Measure written-out attention against SDPA on this machine, as a table: times in ms, peak memory in bytes.
+"""Measure written-out attention against SDPA on this machine, as a table: times in ms, peak memory
+in bytes.
 
-Only the arithmetic is written out, on q, k, v that are already split into heads. So this file reveals no more than
-the documentation of SDPA does.
+Only the arithmetic is written out, on q, k, v that are already split into heads. So this file
+reveals no more than the documentation of SDPA does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class BenchSetting(NamedTuple):
-    """The setting of one comparison. backward: whether the gradients of q, k and v are computed too."""
+    """The setting of one comparison.
+
+    backward: whether the gradients of q, k and v are computed too.
+    """
 
     T: int
     dtype: str
@@ -48,7 +52,9 @@ class BenchSetting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be measured."""
+    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be
+    measured.
+    """
 
     time: float
     peak: int | None = None
@@ -77,9 +83,11 @@ class Bench:
     apart: Mapping[str, float]
 
 
-FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)  # lengths, and seconds to spend on each path, or one run
-# The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
-# 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
+# lengths, and seconds to spend on each path, or one run
+FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)
+# The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients
+# were computed. One sequence, 12 heads, float32 and forward alone are our guess, and nobody here
+# has reproduced the times.
 LESSON_DEVICE = "A100"
 LESSON = {
     BenchSetting(T, "float32", backward=False): (Measured(by_hand), Measured(sdpa))
@@ -89,11 +97,17 @@ LESSON = {
 
 def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
     """Return every comparison, in the order of the table."""
-    return [BenchSetting(T, dtype, backward) for dtype in ITEM_SIZES for backward in (False, True) for T in lengths]
+    return [
+        BenchSetting(T, dtype, backward)
+        for dtype in ITEM_SIZES
+        for backward in (False, True)
+        for T in lengths
+    ]
 
 
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
-    """Return the result of the run, and its peak: of the device's allocator, or of this process on the CPU.
+    """Return the result of the run, and its peak: of the device's allocator, or of this process on
+    the CPU.
 
     The peak is None if the system does not report it (on the CPU only Linux does).
     """
@@ -105,8 +119,10 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
         torch.cuda.synchronize()
         return found, torch.cuda.max_memory_allocated() - before
     held = None
-    with suppress(OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
-        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps would be reused without being counted
+    # macOS has no malloc_trim, Windows no library without a name
+    with suppress(OSError, AttributeError, TypeError):
+        # else memory that malloc keeps would be reused without being counted
+        ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # proc(5): VmHWM becomes VmRSS
         held = _bytes("VmRSS", "self/status")
     found, most = run(), _bytes("VmHWM", "self/status")
@@ -120,20 +136,31 @@ def _bytes(name: str, file: str) -> int | None:
     return None
 
 
-def measure(wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str], None], enough: float) -> Bench:
+def measure(
+    wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str], None], enough: float
+) -> Bench:
     """Measure these settings. Raises CourseFault if there is no such device.
 
     on_start: called with each in words. enough: seconds to spend on each path, or one run.
     """
     if device == "cuda" and not torch.cuda.is_available():
-        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --quick")
+        raise CourseFault(
+            "this machine has no CUDA device that torch can use. Next: course bench --quick"
+        )
     rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
         on_start(f"measuring T = {setting.T}, {title_of(setting)}")
         needed = SQUARES * setting.matrix
-        free = torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo")
+        free = (
+            torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo")
+        )
         if free is not None and needed > free:
-            rows.append(BenchRow(setting, instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"))
+            rows.append(
+                BenchRow(
+                    setting,
+                    instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free",
+                )
+            )
             continue
         row, difference = _row(setting, device, enough)
         rows.append(row)
@@ -146,9 +173,14 @@ def measure(wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
     generator = torch.Generator().manual_seed(0)
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
-    q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
+    q, k, v, upstream = (
+        torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4)
+    )
     hand = _by_hand(setting.T, device)
-    measured = [_measured(_run(path, (q, k, v), upstream, setting.backward), device, enough) for path in (hand, _sdpa)]
+    measured = [
+        _measured(_run(path, (q, k, v), upstream, setting.backward), device, enough)
+        for path in (hand, _sdpa)
+    ]
     (out, by_hand), (other, sdpa) = measured
     return BenchRow(setting, by_hand, sdpa), float((out.float() - other.float()).abs().max())
 
@@ -173,7 +205,9 @@ def _by_hand(T: int, device: str) -> Attention:
 _sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
 
 
-def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool) -> Callable[[], Tensor]:
+def _run(
+    path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool
+) -> Callable[[], Tensor]:
     inputs = tuple(each.detach().requires_grad_(backward) for each in inputs)
 
     def run() -> Tensor:
@@ -188,16 +222,29 @@ def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward
 
 def _processor() -> str:
     with suppress(OSError):
-        if found := re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+        if found := re.search(
+            r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+        ):
             return found[1].strip()
     return platform.processor() or platform.machine()
 
 
-_HEADERS = ("", "T", "by hand\nms", "SDPA\nms", "faster", "matrix\nMB", "peak by\nhand, MB", "SDPA\nMB")
+_HEADERS = (
+    "",
+    "T",
+    "by hand\nms",
+    "SDPA\nms",
+    "faster",
+    "matrix\nMB",
+    "peak by\nhand, MB",
+    "SDPA\nMB",
+)
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """Return a table with the lesson's figures in its last rows, and an explanation of the columns."""
+    """Return a table with the lesson's figures in its last rows, and an explanation of the
+    columns.
+    """
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -207,7 +254,10 @@ def bench_report(bench: Bench) -> RenderableType:
         lesson = BenchRow(setting, *LESSON[setting])
         table.add_row(*_cells(f"{LESSON_DEVICE}, in the lesson", lesson)[:5], style="bright_black")
     return Group(
-        Text(f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}", style="bold"),
+        Text(
+            f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}",
+            style="bold",
+        ),
         Text(bench.where, style="bold"),
         table,
         *(Text(line, style="bright_black") for line in remarks(bench)),
@@ -223,7 +273,9 @@ def remarks(bench: Bench) -> Iterator[str]:
     """Yield the explanation of the columns."""
     yield "Times are medians. Peak: what a run holds beyond q, k and v."
     yield f"Matrix: (B, nh, T, T), which SDPA does not need. {LESSON_DEVICE}: not reproduced."
-    if agree := ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items()):
+    if agree := ", ".join(
+        f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items()
+    ):
         yield f"The outputs of the two differ by at most {agree}."
     for row in (row for row in bench.rows if row.instead):
         yield f"T = {row.setting.T}, {title_of(row.setting)}, is left out: it {row.instead}."

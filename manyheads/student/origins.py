@@ -1,7 +1,7 @@
 """Show where each number of an output came from, which makes a wrong view visible.
 
-This works for functions that move numbers without changing them: the recorded output contains each number of the input
-once. As in the lesson, an address is 10000·batch + 100·token + channel.
+This works for functions that move numbers without changing them: the recorded output contains each
+number of the input once. As in the lesson, an address is 10000·batch + 100·token + channel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _WORDS = {"T": "token", "nh": "head"}
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument has no such number."""
+    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument
+    has no such number.
+    """
 
     argument: str
     places: Tensor
@@ -27,13 +29,19 @@ class Addresses:
 
     def at(self, table: int) -> Addresses:
         """Return those of one table."""
-        places, heads = (each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads))
+        places, heads = (
+            each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads)
+        )
         return Addresses(self.argument, places, heads)
 
 
 def addresses(example: Example, values: Tensor) -> Addresses | None:
-    """Return the addresses of the numbers of an answer; None if the call does more than move numbers."""
-    tensors = [(name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)]
+    """Return the addresses of the numbers of an answer; None if the call does more than move
+    numbers.
+    """
+    tensors = [
+        (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
+    ]
     if len(tensors) != 1 or example.signature is None or values.dim() < 2:
         return None
     argument, given = tensors[0]
@@ -56,13 +64,16 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     asked = values.flatten().float()
     at = torch.searchsorted(ordered.values, asked).clamp(max=given.numel() - 1)
     is_there = ordered.values[at] == asked
-    found = (torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads))
+    found = (
+        torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads)
+    )
     return Addresses(argument, *(each.reshape(values.shape) for each in found))
 
 
 @dataclass(frozen=True)
 class OriginTable:
-    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected ones, −1 for none.
+    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected
+    ones, −1 for none.
 
     title: of the head. legend: above it, "" behind the first. more: how many heads are not shown.
     """
@@ -79,12 +90,19 @@ class OriginTable:
 
 
 def origins(example: Example, found: Tensor) -> tuple[OriginTable, ...]:
-    """Return the first sequence of an answer of the right shape, head by head; nothing if the call does more than move numbers."""
+    """Return the first sequence of an answer of the right shape, head by head; nothing if the call
+    does more than move numbers.
+    """
     mine, wanted = addresses(example, found), addresses(example, example.expected)
     if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
         return ()
-    both = [each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist() for each in (mine, wanted)]
-    names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns]
+    both = [
+        each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist()
+        for each in (mine, wanted)
+    ]
+    names = [
+        _WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns
+    ]
     heads = example.expected.shape[1] if len(names) == 4 else 1
     legend = f"each number of sequence 0 by its address in {mine.argument}, 100·token + channel"
     return tuple(

@@ -1,8 +1,10 @@
-"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what is kept of that.
+"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what
+is kept of that.
 
-What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds good while all that a result
-depends on is the same: the attempt's text, the recorded answers, course.yaml, the engine and the version of torch. Where it can
-be used, torch is not imported, which alone takes a second. A file that cannot be read or written is as good as none.
+What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds
+good while all that a result depends on is the same: the attempt's text, the recorded answers,
+course.yaml, the engine and the version of torch. Where it can be used, torch is not imported, which
+alone takes a second. A file that cannot be read or written is as good as none.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ from ..course.load import FOLDER
 from ..course.model import exercises_called
 from ..errors import restore
 from ..result import ExerciseResult
-from ..submission import ENDINGS, AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission import (
+    ENDINGS,
+    AttemptSource,
+    Unreadable,
+    code_digest,
+    largest,
+    read_attempt,
+    read_bytes,
+    read_file,
+)
 from ..submission.unwritten import is_unwritten
 from ..submission.which_exercise import Exercises, NotPlaced
 from ..whole import write_whole
@@ -37,7 +48,8 @@ if TYPE_CHECKING:
     from ..diagnosis.recording import Recording
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
-PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
+# how many times the limits of grading: a laptop may be slow, and no points depend on it
+PATIENCE = 2
 
 
 class _Kept(BaseModel):
@@ -47,7 +59,10 @@ class _Kept(BaseModel):
 
 @dataclass(frozen=True)
 class Own:
-    """A student's own attempt at an exercise. is_started: whether it differs from the untouched stub."""
+    """A student's own attempt at an exercise.
+
+    is_started: whether it differs from the untouched stub.
+    """
 
     course: Course
     exercise: Exercise
@@ -57,7 +72,9 @@ class Own:
     @property
     def is_begun(self) -> bool:
         """Whether something is written, be it under another name."""
-        return self.is_started or (self.source.missing and self.source.name != self.exercise.script.name)
+        return self.is_started or (
+            self.source.missing and self.source.name != self.exercise.script.name
+        )
 
     @property
     def path(self) -> Path:
@@ -84,20 +101,28 @@ class Own:
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def judged_instead(self, names: Collection[str]) -> str:
-        """Return why not the file that was named is judged, but the one beside it; "" where nothing needs to be said."""
+        """Return why not the file that was named is judged, but the one beside it; "" where nothing
+        needs to be said.
+        """
         named = {basename(name) for name in names} - {self.source.name}
         if self.source.missing:  # what it lacks is told in place of a result
             return ""
-        for other in (path for path in (self.exercise.script, self.exercise.notebook) if path.name in named):
+        for other in (
+            path for path in (self.exercise.script, self.exercise.notebook) if path.name in named
+        ):
             if not self.source.note:  # a note is told with the result
                 why = "is as it was handed out" if other.exists() else "is not here"
                 return f"{self.source.name} is judged, for {other.name} {why}."
         return next(filter(None, map(self._said_of_a_copy, sorted(named))), "")
 
     def _said_of_a_copy(self, name: str) -> str:
-        """Return why a file is not judged whose name says more than the exercise's; "" where it is no such file."""
+        """Return why a file is not judged whose name says more than the exercise's; "" where it is
+        no such file.
+        """
         is_there = self.exercise.script.with_name(name).exists()
-        is_of_this = name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+        is_of_this = (
+            name.lower().endswith(ENDINGS) and Exercises(self.course).named(name) is self.exercise
+        )
         if not is_of_this or (exercises_called(self.course.exercises, name) and not is_there):
             return ""  # 4_reshape_dance.py is a short way to name 04_reshape_dance.py
         why = "is not called as an attempt is" if is_there else "is not here"
@@ -111,7 +136,9 @@ class Own:
         return read(self.exercise.fingerprints)
 
     def must_run(self, command: str) -> None:
-        """Raise CourseError, with what comes next, where nothing of the student's can run for this command."""
+        """Raise CourseError, with what comes next, where nothing of the student's can run for this
+        command.
+        """
         problem, exercise = self.source.problem, self.exercise
         if self.source.missing:
             raise CourseError(problem)
@@ -122,9 +149,11 @@ class Own:
 
 
 def read_own(course: Course, exercise: Exercise) -> Own:
-    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
+    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on,
+    or there.
 
-    Missing, with a problem that says why and what comes next, where there is neither, or what is written has another name.
+    Missing, with a problem that says why and what comes next, where there is neither, or what is
+    written has another name.
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
@@ -133,8 +162,15 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     if other := _other_name(course, exercise):
         right = script.with_suffix(Path(other).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
-        next_ = f"put it in the place of {right.name}" if right.exists() else f"rename it to {right.name}"
-        said = f"{script.name} {is_here}, and {other} is not read.\nNext: {next_}, then: course check {exercise.id}"
+        next_ = (
+            f"put it in the place of {right.name}"
+            if right.exists()
+            else f"rename it to {right.name}"
+        )
+        said = (
+            f"{script.name} {is_here}, and {other} is not read.\n"
+            f"Next: {next_}, then: course check {exercise.id}"
+        )
         source = AttemptSource(other, missing=True, problem=said)
     elif source.missing:
         said = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
@@ -145,38 +181,56 @@ def read_own(course: Course, exercise: Exercise) -> Own:
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
-    """Return a file beside the exercise's own that has nearly its name and is read for no exercise; "" where there is none.
+    """Return a file beside the exercise's own that has nearly its name and is read for no exercise;
+    "" where there is none.
 
-    Beside an untouched script, only one in which something is written; without a script, also one that defines what is asked for.
+    Beside an untouched script, only one in which something is written; without a script, also one
+    that defines what is asked for.
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     own = {path for other in course.exercises for path in (other.script, other.notebook)}
-    names = sorted(p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own)
-    near = [name for name in names if exercise.id in name] or get_close_matches(script.name, names, n=1, cutoff=0.85)
+    names = sorted(
+        p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own
+    )
+    near = [name for name in names if exercise.id in name] or get_close_matches(
+        script.name, names, n=1, cutoff=0.85
+    )
     if script.exists():
-        near = [name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)]
+        near = [
+            name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)
+        ]
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
-            if exercises.of(name, read_bytes(script.with_name(name), largest(name, kib))) == exercise:
+            if (
+                exercises.of(name, read_bytes(script.with_name(name), largest(name, kib)))
+                == exercise
+            ):
                 return name
     return near[0] if near else ""
 
 
 def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
-    """Return the code_digest of the untouched stub, and id and title of each check, by layers. Raises CourseError."""
+    """Return the code_digest of the untouched stub, and id and title of each check, by layers.
+
+    Raises CourseError.
+    """
     path = exercise.fingerprints
     try:
         with path.open("rb") as file:  # its head is enough, and needs no torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         told = json.loads(head["__metadata__"]["body"])
-        return told["stub"], [(c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])]
+        return told["stub"], [
+            (c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])
+        ]
     except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise CourseError(f"{path} cannot be read ({why}). {restore(path)}") from error
 
 
 def checked_last(course: Course) -> Exercise | None:
-    """Return the exercise that was checked last, of those that are not done if there are any; None where none was checked."""
+    """Return the exercise that was checked last, of those that are not done if there are any; None
+    where none was checked.
+    """
     checked = {exercise: kept.result for exercise in course.exercises if (kept := _kept(exercise))}
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
     return max(open_ones or checked, key=checked_at, default=None)
@@ -191,7 +245,8 @@ def done_exercises(course: Course) -> set[Exercise]:
     """Return the exercises that the last check of their present text found done. Nothing is run."""
     done = set()
     for exercise in course.exercises:
-        with suppress(CourseError):  # a recorded file is missing: whoever checks that exercise is told
+        # a recorded file is missing: whoever checks that exercise is told
+        with suppress(CourseError):
             if (last := read_own(course, exercise).last) is not None and last.is_done:
                 done.add(exercise)
     return done
@@ -210,9 +265,13 @@ def kept_path(exercise: Exercise) -> Path:
 
 @cache
 def versions() -> tuple[str, ...]:
-    """Return the versions of the packages, and the state of each file of the engine: a checkout changes without its version."""
+    """Return the versions of the packages, and the state of each file of the engine: a checkout
+    changes without its version.
+    """
     named = ("manyheads", "torch", "numpy", "einops")
-    every = [f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)]
+    every = [
+        f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)
+    ]
     return (*dict.fromkeys(every), *map(state_of, sorted(ENGINE.rglob("*.py"))))
 
 
@@ -230,9 +289,11 @@ def from_here(path: Path) -> Path:
 
 
 def _says_more(kept: ExerciseResult, result: ExerciseResult) -> bool:
-    """Return whether an earlier check of the same text found the same, and proved a line that this one has not.
+    """Return whether an earlier check of the same text found the same, and proved a line that this
+    one has not.
 
-    The search for the line ends after some seconds, so a busy machine may find none. What was proved stays true.
+    The search for the line ends after some seconds, so a busy machine may find none. What was
+    proved stays true.
     """
     outcomes = [(check.id, check.outcome) for check in kept.checks]
     is_same = outcomes == [(check.id, check.outcome) for check in result.checks]
@@ -240,23 +301,31 @@ def _says_more(kept: ExerciseResult, result: ExerciseResult) -> bool:
 
 
 class Checks(ExitStack):
-    """The checks of a student's own attempts. A box is opened for the first that has to be run, and closed at the end.
+    """The checks of a student's own attempts.
+
+    A box is opened for the first that has to be run, and closed at the end.
 
     course: of these attempts. ran: the exercises that were run.
     """
 
-    def __init__(self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False) -> None:
+    def __init__(
+        self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False
+    ) -> None:
         """`fresh`: runs also what has not changed.
 
-        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy machine may have caused that.
+        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy
+            machine may have caused that.
         """
         super().__init__()
         self.course, self.ran = course, set[Exercise]()
-        self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext  # shown meanwhile
+        # shown meanwhile
+        self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext
         self._box, self._fresh, self._looks = box, fresh, looks
 
     def box(self) -> Box:
-        """Return the box, for whoever computes or has threads afterwards: it may fork this process."""
+        """Return the box, for whoever computes or has threads afterwards: it may fork this
+        process.
+        """
         if self._box is None:
             from ..box.forked import open_own_box
 
@@ -264,7 +333,8 @@ class Checks(ExitStack):
         return self._box
 
     def result(self, own: Own) -> ExerciseResult:
-        """Return what the visible checks find, or found where nothing has changed since; it is kept.
+        """Return what the visible checks find, or found where nothing has changed since; it is
+        kept.
 
         Raises CourseError where there is no file.
         """
@@ -287,7 +357,14 @@ class Checks(ExitStack):
         from .check_attempt import check_source
 
         recording, limits = own.recording, self.course.limits.for_worker()
-        longer = {key: PATIENCE * getattr(limits, key) for key in ("seconds_per_call", "seconds_per_attempt")}
+        longer = {
+            key: PATIENCE * getattr(limits, key)
+            for key in ("seconds_per_call", "seconds_per_attempt")
+        }
         with self.waiting(own.exercise):  # an endless loop takes until its limit
-            result = check_source(recording, own.source, box, replace(limits, **longer), exercise=own.exercise)
-        return result.model_copy(update={"note": " ".join(filter(None, (own.source.note, result.note)))})
+            result = check_source(
+                recording, own.source, box, replace(limits, **longer), exercise=own.exercise
+            )
+        return result.model_copy(
+            update={"note": " ".join(filter(None, (own.source.note, result.note)))}
+        )

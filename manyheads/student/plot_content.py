@@ -1,7 +1,9 @@
-"""The content of `course plot`: an answer beside the expected one, and the attention weights of the student's heads.
+"""The content of `course plot`: an answer beside the expected one, and the attention weights of the
+student's heads.
 
-A picture is a few tables side by side, with what they show in words, for readers who cannot see it. For a class's pages
-wrong attempts are run again, in the box, on the calls that `course plot` shows a student: nothing hidden is asked or shown.
+A picture is a few tables side by side, with what they show in words, for readers who cannot see it.
+For a class's pages wrong attempts are run again, in the box, on the calls that `course plot` shows
+a student: nothing hidden is asked or shown.
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ class Panel:
 class Picture:
     """Panels side by side. Panels of one kind share a scale.
 
-    words: what they show. differs: whether the student's numbers are not the expected ones. first: the row and the
-    column that the tables begin with. tokens: what rows and columns are called, if they have names.
+    words: what they show. differs: whether the student's numbers are not the expected ones. first:
+    the row and the column that the tables begin with. tokens: what rows and columns are called, if
+    they have names.
     """
 
     title: str
@@ -81,9 +84,14 @@ def pictures(shown: Sequence[tuple[Example, Traced]]) -> list[Picture]:
 
 
 def pictures_of(example: Example, traced: Traced) -> list[Picture]:
-    """Return the pictures of one example: of a module its heads, then its answers; for a sentence its heads alone."""
+    """Return the pictures of one example: of a module its heads, then its answers; for a sentence
+    its heads alone.
+    """
     parts = () if example.tokens else example.every
-    return [*_heads(example, traced), *(_of_output(part, traced) for part in parts if part.expected.dim())]
+    return [
+        *_heads(example, traced),
+        *(_of_output(part, traced) for part in parts if part.expected.dim()),
+    ]
 
 
 def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
@@ -97,13 +105,22 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
     every = example.axes.sizes.get("nh", 1)
     for number, found in enumerate(weights_by_call(example, traced), 1):
         if example.call.then:
-            title, sides = f"your weights in {example.target}, call {number}", ("new query", "key so far")
+            title, sides = (
+                f"your weights in {example.target}, call {number}",
+                ("new query", "key so far"),
+            )
         if found is not None:
             if strayed := _strayed(found, example.shares):
                 yield _heads_beside(title, found, example, strayed)
                 continue
-            panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS]))
-            shown = "1 head" if every == 1 else f"{len(panels)} {'' if len(panels) == every else f'of {every} '}heads"
+            panels = tuple(
+                Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS])
+            )
+            shown = (
+                "1 head"
+                if every == 1
+                else f"{len(panels)} {'' if len(panels) == every else f'of {every} '}heads"
+            )
             yield Picture(title, shown + said, panels, *sides, tokens=example.tokens)
 
 
@@ -129,26 +146,43 @@ def _heads_beside(title: str, found: Tensor, example: Example, strayed: Sequence
 def _of_output(example: Example, traced: Traced) -> Picture:
     raised, outputs, wanted = traced.reply.raised, traced.reply.outputs, example.expected
     title = example.title + (f": {example.label}" if example.label else "")
-    found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
+    found = (
+        None
+        if raised is not None or len(outputs) <= example.place
+        else outputs[example.place].tensor
+    )
     asked, sides = addresses(example, wanted), _names(example)
     if found is None or found.shape != wanted.shape:
-        note = "yours is no tensor" if found is None else f"yours has the shape {example.axes.shape(found.shape)}"
+        note = (
+            "yours is no tensor"
+            if found is None
+            else f"yours has the shape {example.axes.shape(found.shape)}"
+        )
         note = note if raised is None else _stopped(raised)
         if asked is not None:
             return _moved(title, asked.at(0), asked.at(0), *sides, note)
         return Picture(title, note, (Panel("expected", _tables(wanted)[0], _kind(wanted)),), *sides)
-    each = [not _is_none(mine, right) for mine, right in zip(_tables(found), _tables(wanted), strict=True)]
+    each = [
+        not _is_none(mine, right)
+        for mine, right in zip(_tables(found), _tables(wanted), strict=True)
+    ]
     at = each.index(True) if any(each) else 0
     sequence, head = divmod(at, wanted.shape[1] if wanted.dim() == 4 else 1)
-    title += (f", sequence {sequence}" if sequence else "") + (f", head {head}" if wanted.dim() == 4 else "")
+    title += (f", sequence {sequence}" if sequence else "") + (
+        f", head {head}" if wanted.dim() == 4 else ""
+    )
     own = addresses(example, found if any(each) else wanted)
     if own is None or asked is None:
         return compared(title, _tables(wanted)[at], _tables(found)[at], *sides, kind=_kind(wanted))
     return _moved(title, asked.at(at), own.at(at), *sides)
 
 
-def compared(title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, kind: Kind = "numbers") -> Picture:
-    """Return the picture of a table: expected, the student's and the difference; the student's alone if it is right."""
+def compared(
+    title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, kind: Kind = "numbers"
+) -> Picture:
+    """Return the picture of a table: expected, the student's and the difference; the student's
+    alone if it is right.
+    """
     if _is_none(mine, wanted):
         return Picture(title, "as expected", (Panel("yours", mine, kind),), rows, columns)
     apart, hidden = difference(mine, wanted), (mine < HIDDEN) != (wanted < HIDDEN)
@@ -160,12 +194,19 @@ def compared(title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, 
         words = f"{int(mine.isnan().sum())} of {mine.numel()} numbers are NaN"
     else:
         words = f"the largest difference is {float(apart.abs().max()):.2g}"
-    panels = Panel("expected", wanted, kind), Panel("yours", mine, kind), Panel("yours − expected", apart, "difference")
+    panels = (
+        Panel("expected", wanted, kind),
+        Panel("yours", mine, kind),
+        Panel("yours − expected", apart, "difference"),
+    )
     return Picture(title, words, panels, rows, columns, differs=True)
 
 
-def _moved(title: str, wanted: Addresses, mine: Addresses, rows: str, columns: str, note: str = "") -> Picture:
-    """Return the picture of numbers that should only be moved: where each comes from, its head as a colour.
+def _moved(
+    title: str, wanted: Addresses, mine: Addresses, rows: str, columns: str, note: str = ""
+) -> Picture:
+    """Return the picture of numbers that should only be moved: where each comes from, its head as a
+    colour.
 
     note: why there is nothing of the student's; `mine` is then what is expected.
     """
@@ -179,7 +220,10 @@ def _moved(title: str, wanted: Addresses, mine: Addresses, rows: str, columns: s
     row, column = (max(0, min(at - 2, size - MOST)) for at, size in zip(start, shape, strict=True))
     cut = slice(row, row + MOST), slice(column, column + MOST)
     part = f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
-    panels = tuple(Panel(who + part, each.places[cut], "addresses", each.heads[cut]) for who, each in shown.items())
+    panels = tuple(
+        Panel(who + part, each.places[cut], "addresses", each.heads[cut])
+        for who, each in shown.items()
+    )
     return Picture(title, words, panels, rows, columns, bool(strayed.any()), (row, column))
 
 
@@ -191,7 +235,9 @@ def difference(found: Tensor, expected: Tensor) -> Tensor:
 
 
 def _is_none(found: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
-    return found.shape == expected.shape and bool((difference(found, expected).abs() <= rounding).all())
+    return found.shape == expected.shape and bool(
+        (difference(found, expected).abs() <= rounding).all()
+    )
 
 
 def _stopped(raised: Raised) -> str:
@@ -208,7 +254,11 @@ def _tables(values: Tensor) -> Tensor:
 
 def _names(example: Example) -> tuple[str, str]:
     row, column = (["", "", *(str(axis.factors[0]) for axis in example.returns)])[-2:]
-    return _SIDES if row == column != "" else (_AXES.get(row, row and "row"), _AXES.get(column, "channel"))
+    return (
+        _SIDES
+        if row == column != ""
+        else (_AXES.get(row, row and "row"), _AXES.get(column, "channel"))
+    )
 
 
 def _kind(values: Tensor) -> Kind:
@@ -228,8 +278,13 @@ class Drawable:
     exercise: Exercise
 
 
-def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[str, str], Path]) -> list[Drawable]:
-    """Return the attempts that failed a check without crashing or running out of time. folders: by student and assignment."""
+def drawable(
+    course: Course, results: Sequence[Result], folders: Mapping[tuple[str, str], Path]
+) -> list[Drawable]:
+    """Return the attempts that failed a check without crashing or running out of time.
+
+    folders: by student and assignment.
+    """
     named = {(e.assignment.id, e.id): e for e in course.exercises}
     return [
         Drawable((result.student, result.assignment, other.id), folder, exercise)
@@ -242,8 +297,12 @@ def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[s
     ]
 
 
-def draw_wrong(course: Course, box: Box, wanted: Sequence[Drawable]) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
-    """Yield the pictures of each attempt that differ on public inputs. Attempts with the same code are drawn once.
+def draw_wrong(
+    course: Course, box: Box, wanted: Sequence[Drawable]
+) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
+    """Yield the pictures of each attempt that differ on public inputs.
+
+    Attempts with the same code are drawn once.
 
     Nothing that a student does raises. box: one that has been proved.
     """
@@ -263,7 +322,9 @@ def draw_wrong(course: Course, box: Box, wanted: Sequence[Drawable]) -> Iterator
         yield each.key, drawn[id_, source.digest]
 
 
-def _draw(box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Picture, ...]:
+def _draw(
+    box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]
+) -> tuple[Picture, ...]:
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
         return tuple([picture for picture in pictures(followed.shown) if picture.differs][:DRAWN])

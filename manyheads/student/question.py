@@ -1,4 +1,6 @@
-"""A question about a student's own running code: one option is what the code does, each other one has a reason why it is wrong."""
+"""A question about a student's own running code: one option is what the code does, each other one
+has a reason why it is wrong.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Option:
 
     Attributes:
         cause: Why it is wrong; of the right one, why it is right. It is told with the right answer.
-        clue: What it would be the answer to, for a second try. It compares nothing with the right answer.
+        clue: What it would be the answer to, for a second try. It compares nothing with the right
+            answer.
     """
 
     text: str
@@ -33,7 +36,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """right: the place of the right option. code: the line of the student's code that it is about."""
+    """right: the place of the right option.
+
+    code: the line of the student's code that it is about.
+    """
 
     text: str
     code: str
@@ -41,8 +47,12 @@ class Question:
     right: int
 
 
-def question(rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]) -> Question | None:
-    """Return the question with the first three wrong options that differ, in any order; None where there are fewer."""
+def question(
+    rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]
+) -> Question | None:
+    """Return the question with the first three wrong options that differ, in any order; None where
+    there are fewer.
+    """
     every = {right.text: right}
     for option in wrong:
         every.setdefault(option.text, option)
@@ -54,14 +64,18 @@ def question(rng: random.Random, text: str, code: str, right: Option, wrong: Ite
 
 
 def read_letters(said: str, count: int, asked: str) -> str:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault.
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given.
+
+    Raises CourseFault.
 
     asked: the command that they were given to.
     """
     given = re.sub(r"[\s,]", "", said).upper()
     if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", given):
         following = f"{asked} {'A' * count}"
-        raise CourseFault(f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}")
+        raise CourseFault(
+            f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}"
+        )
     return given
 
 
@@ -70,11 +84,15 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
     yield Text(f"Question {number} of {count}", "bold")
     yield Text(f"  {question.code}", "cyan")
     yield Text(question.text)
-    yield from (Text(f"  {letter}  {option.text}") for letter, option in zip(LETTERS, question.options, strict=True))
+    yield from (
+        Text(f"  {letter}  {option.text}")
+        for letter, option in zip(LETTERS, question.options, strict=True)
+    )
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
-    """Yield why an answer is right; or why not, with the right one; or before a second try only a clue.
+    """Yield why an answer is right; or why not, with the right one; or before a second try only a
+    clue.
 
     letter: another than A to D is none.
     """

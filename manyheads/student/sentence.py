@@ -1,4 +1,6 @@
-"""The attention weights of a student's module for a sentence, with the weights of a trained model (`course train`)."""
+"""The attention weights of a student's module for a sentence, with the weights of a trained model
+(`course train`).
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,17 @@ _TAKEN, _GIVEN, _SHARES, _WEIGHT = (
     "weight ",
 )  # before a block's number; of a weight its name follows
 _MIDDLES = {(word.start() + word.end() - 1) // 2: word[0] for word in re.finditer(r"\S+", SENTENCE)}
-_WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))  # at the middle character of each word
+# at the middle character of each word
+_WORDS = tuple(_MIDDLES.get(at, "") for at in range(len(SENTENCE)))
 
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each, and its weights.
+    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each,
+    and its weights.
 
-    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was not seen.
+    shares: how each head of the reference shares out its attention, (nh, T, T); None where that was
+        not seen.
     """
 
     taken: Tensor
@@ -43,14 +48,19 @@ class TrainedBlock:
 
 
 def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
-    """Return the bytes of the file, which are the same for the same content. Weights are stored in half precision."""
+    """Return the bytes of the file, which are the same for the same content.
+
+    Weights are stored in half precision.
+    """
     tensors: dict[str, Tensor] = {}
     for i, block in enumerate(blocks):
         tensors |= {f"{_TAKEN}{i}": block.taken, f"{_GIVEN}{i}": block.given}
         if block.shares is not None:
             tensors[f"{_SHARES}{i}"] = block.shares.half()
         tensors |= {f"{_WEIGHT}{i} {name}": weight.half() for name, weight in block.weights.items()}
-    return bytes(safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()}))
+    return bytes(
+        safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()})
+    )
 
 
 def read_blocks(path: Path) -> list[TrainedBlock]:
@@ -60,27 +70,60 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
         blocks = []
         for i in range(sum(name.startswith(_TAKEN) for name in tensors)):
             before = f"{_WEIGHT}{i} "
-            weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
+            weights = {
+                name.removeprefix(before): t.float()
+                for name, t in tensors.items()
+                if name.startswith(before)
+            }
             shares = tensors.get(f"{_SHARES}{i}")
             shares = None if shares is None else shares.float()
-            blocks.append(TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights, shares))
+            blocks.append(
+                TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights, shares)
+            )
         return blocks
     except (OSError, ValueError, LookupError, SafetensorError) as error:
-        problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
+        problem = (
+            "is missing"
+            if isinstance(error, FileNotFoundError)
+            else f"cannot be read ({type(error).__name__})"
+        )
         raise CourseError(f"{path} {problem}. {restore(path)}") from error
 
 
 def sentence_examples(exercise: Exercise) -> list[Example]:
-    """Return an example for each block; none if the exercise has no module to train. Raises CourseError."""
+    """Return an example for each block; none if the exercise has no module to train.
+
+    Raises CourseError.
+    """
     if (train := exercise.train) is None:
         return []
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     found = []
     for number, block in enumerate(read_blocks(exercise.trained), 1):
-        build = replace(attention_of(train), state=block.weights, training=False, attributes=train.shown_with)
+        build = replace(
+            attention_of(train), state=block.weights, training=False, attributes=train.shown_with
+        )
         call = Call(build, args=(block.taken,), dtype="float32")
-        of, known = f"“{SENTENCE}”, block {number} of a trained model", signatures.get(train.module, ())
-        fits = [(each, axes) for each in known if (axes := axes_of(each, call, block.given.shape, signatures))]
+        of, known = (
+            f"“{SENTENCE}”, block {number} of a trained model",
+            signatures.get(train.module, ()),
+        )
+        fits = [
+            (each, axes)
+            for each in known
+            if (axes := axes_of(each, call, block.given.shape, signatures))
+        ]
         for signature, axes in fits[:1]:
-            found.append(Example(call, block.given, True, signature, axes, tokens=_WORDS, of=of, shares=block.shares))
+            found.append(
+                Example(
+                    call,
+                    block.given,
+                    True,
+                    signature,
+                    axes,
+                    tokens=_WORDS,
+                    of=of,
+                    shares=block.shares,
+                )
+            )
     return found

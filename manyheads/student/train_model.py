@@ -30,12 +30,18 @@ REMARK = "#"  # starts a line about the text
 SECONDS = 3600.0  # for the whole training; each message has the course's limit for a call
 _TRIAL = (2, 5, C)  # the shape of a trial call
 _ROUNDING = 1e-4  # of the largest number: float32 computes one position in another order
-FUTURE = "Your module sees the future: another last token changes what it answers at the positions before it."
+FUTURE = (
+    "Your module sees the future: another last token changes what it answers at the positions "
+    "before it."
+)
 LARGEST_LOSS = 20.0  # above it, "as unsure as among so many characters" is no number to read
 
 
 class TrainingStopped(CourseFault):
-    """The training cannot continue. The text is one sentence for the student, and the command to run next."""
+    """The training cannot continue.
+
+    The text is one sentence for the student, and the command to run next.
+    """
 
     def __init__(self, said: str) -> None:
         super().__init__(f"{said}\nNext: course check")
@@ -79,7 +85,9 @@ class TrainingRun:
 
     def build(self, attention: Build) -> None:
         """Build the model, with this module in each of its blocks."""
-        self.told(InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made")
+        self.told(
+            InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made"
+        )
 
     def step(self, number: int) -> float:
         """Take one step. Returns the loss before it."""
@@ -92,7 +100,9 @@ class TrainingRun:
 
     def write(self, prompt: str, count: int) -> str:
         """Return the text that the model writes after the prompt."""
-        ids = self._asked(Write(self.numbers(prompt), count), "while it generated text", (count,)).long()
+        ids = self._asked(
+            Write(self.numbers(prompt), count), "while it generated text", (count,)
+        ).long()
         if not ((ids >= 0) & (ids < len(self.vocabulary))).all():
             raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
         return "".join(self.vocabulary[i] for i in ids.tolist())
@@ -105,7 +115,10 @@ class TrainingRun:
         return found
 
     def told(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
-        """Return the reply, which has no exception. undefined: in place of that of a name that the file does not define."""
+        """Return the reply, which has no exception.
+
+        undefined: in place of that of a name that the file does not define.
+        """
         with _told_at(at):
             reply = self.ask(message)
         if reply.raised is not None:
@@ -123,10 +136,15 @@ def _told_at(at: str) -> Iterator[None]:
 
 
 @contextmanager
-def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention: Build) -> Iterator[TrainingRun]:
-    """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped.
+def own_training_run(
+    box: Box, limits: Limits, source: AttemptSource, attention: Build
+) -> Iterator[TrainingRun]:
+    """Open a model that is ready to train, with the attempt's module in each block.
 
-    The module is called once before, so that a wrong shape is reported as such, not as an error of the model around it.
+    Raises TrainingStopped.
+
+    The module is called once before, so that a wrong shape is reported as such, not as an error of
+    the model around it.
     """
     imported, name = f"while {sanitize(source.name)} was imported", attention.target
     with _told_at(imported):
@@ -134,8 +152,13 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
     try:
         if loaded.raised is not None:
             raise TrainingStopped(_exception_sentence(loaded.raised, imported))
-        undefined = next((_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised), "")
-        run = TrainingRun(lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text())
+        undefined = next(
+            (_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised),
+            "",
+        )
+        run = TrainingRun(
+            lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text()
+        )
         x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
         later = x.clone()
         later[:, -1] *= -2  # the last token alone is another
@@ -144,9 +167,13 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
         outputs = run.told(trial, f"in {name}", undefined).outputs
         output = next(iter(outputs), Output("nothing"))
         if output.tensor is None:
-            raise TrainingStopped(f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
+            raise TrainingStopped(
+                f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked."
+            )
         if (shape := tuple(output.tensor.shape)) != _TRIAL:
-            raise TrainingStopped(f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
+            raise TrainingStopped(
+                f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked."
+            )
         run = replace(run, sees_future=_sees_future([output.tensor for output in outputs]))
         run.build(attention)
         yield run
@@ -157,8 +184,9 @@ def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention:
 def _sees_future(answers: Sequence[Tensor | None]) -> bool:
     """Return whether another last token changes what is answered before it.
 
-    answers: to an input, to the same with another last token, and to the first once more. Where the first and the third
-    differ, the module answers at random, or keeps something from call to call, and nothing is known.
+    answers: to an input, to the same with another last token, and to the first once more. Where the
+    first and the third differ, the module answers at random, or keeps something from call to call,
+    and nothing is known.
     """
     if len(answers) != 3 or any(answer is None or answer.shape != _TRIAL for answer in answers):
         return False
@@ -175,7 +203,10 @@ def loss_words(first: float, last: float, *, sees_future: bool) -> str:
     start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first, last))
     if sees_future:
         why = "because the character to predict is in what it reads"
-        return f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no future to read."
+        return (
+            f"A loss of {last:.2f} says nothing here, {why}. When it writes, there is no "
+            "future to read."
+        )
     means = f"means being as unsure as among {end:.1f} equally likely characters"
     return f"A loss of {last:.2f} {means}; at first it was {start:.1f}."
 

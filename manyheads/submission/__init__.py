@@ -1,4 +1,6 @@
-"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs student code."""
+"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs
+student code.
+"""
 
 from .find import (
     ENDINGS,
@@ -17,8 +19,26 @@ from .source_text import AttemptSource, Unreadable, code_digest, lines_of
 from .standing import proved_line
 
 __all__ = [
-    "ENDINGS", "AttemptSource", "NotGraded", "Submission", "Unreadable", "code_digest", "find_submissions",
-    "is_archive", "is_reserved", "is_student", "largest", "lines_of", "proved_line", "read_attempt",
-    "read_bytes", "read_exercise", "read_file", "read_not_graded", "read_text", "shown", "too_large",
+    "ENDINGS",
+    "AttemptSource",
+    "NotGraded",
+    "Submission",
+    "Unreadable",
+    "code_digest",
+    "find_submissions",
+    "is_archive",
+    "is_reserved",
+    "is_student",
+    "largest",
+    "lines_of",
+    "proved_line",
+    "read_attempt",
+    "read_bytes",
+    "read_exercise",
+    "read_file",
+    "read_not_graded",
+    "read_text",
+    "shown",
+    "too_large",
     "write_not_graded",
-]  # fmt: skip
+]

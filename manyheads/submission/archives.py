@@ -1,6 +1,9 @@
-"""Read folders, zip and tar archives, file by file, within what one person may take. Nothing is unpacked to disk.
+"""Read folders, zip and tar archives, file by file, within what one person may take.
 
-Students make archives: nothing that one claims is believed, and nothing within one says whose it is.
+Nothing is unpacked to disk.
+
+Students make archives: nothing that one claims is believed, and nothing within one says whose it
+is.
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
 _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
-# What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
+# What browsers and mail programs put behind an ending that they do not know, and platforms
+# before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
-    r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)", re.DOTALL | re.IGNORECASE
+    r"(.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -78,9 +83,13 @@ class Reader:
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
-            raise CourseFault(f"{download} does not exist. Next: course collect DOWNLOAD --out submitted") from None
+            raise CourseFault(
+                f"{download} does not exist. Next: course collect DOWNLOAD --out submitted"
+            ) from None
         except OSError as error:
-            raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
+            raise CourseFault(
+                f"{download} cannot be read ({error.strerror}). Next: download it again"
+            ) from None
 
     def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
         """Return a file with its content; of an archive all files, or none and why.
@@ -150,9 +159,13 @@ class Reader:
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
         status, (parts, why) = file.lstat(), _parts("/".join(path))
         if why := why or _kind(status.st_mode):
-            yield Member(path, refused=f"{why}. Next: put the file itself there, under another name")
+            yield Member(
+                path, refused=f"{why}. Next: put the file itself there, under another name"
+            )
         else:
-            yield Member(parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None)
+            yield Member(
+                parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None
+            )
 
     def _open(self, file: Path) -> IO[bytes]:
         try:
@@ -170,14 +183,23 @@ class Reader:
             file: the archive.
             above: what stands before the paths of its files.
             budget: what every entry is counted against.
-            is_download: whether it may be of a whole class. Then a person's large files end nothing for the others.
+            is_download: whether it may be of a whole class. Then a person's large files end nothing
+                for the others.
         """
-        found, refused, around = dict[tuple[str, ...], Member](), list[Member](), set[tuple[str, ...]]()
+        found, refused, around = (
+            dict[tuple[str, ...], Member](),
+            list[Member](),
+            set[tuple[str, ...]](),
+        )
         is_zip = zipfile.is_zipfile(file)
-        for each in _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download):
+        for each in (
+            _zip(file, budget) if is_zip else self._tar(file, budget, is_download=is_download)
+        ):
             own = each.name
             names = own.replace("\\", "/").split("/")
-            if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
+            if (
+                noise := next((place for place, name in enumerate(names) if is_noise(name)), None)
+            ) is not None:
                 top = (*above, *names[: noise > 0])
                 budget.take(members=top not in around)
                 around.add(top)
@@ -186,24 +208,37 @@ class Reader:
             parts, why = _parts(own)
             inner, ask = (*above, *parts), f", and is not taken. {_ASK}"
             if why:
-                short = own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
+                short = (
+                    own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
+                )
                 refused.append(Member((*above, short), refused=why + ask))
                 continue
             if inner in found:
                 again = f"stands in the archive once more, and the last one counts. {_ASK}"
                 refused.append(Member(inner, refused=again))
             start = each.start if is_wanted(inner[-1]) and not each.closed else None
-            found[inner] = replace(each, path=inner, start=start, closed=each.closed and each.closed + ask)
+            found[inner] = replace(
+                each, path=inner, start=start, closed=each.closed and each.closed + ask
+            )
         others = around - {above, *(path[: len(above) + 1] for path in found)}
         if not found:
-            why = f"a file in it {refused[0].refused.partition(',')[0]}" if refused else "there are no files in it"
+            why = (
+                f"a file in it {refused[0].refused.partition(',')[0]}"
+                if refused
+                else "there are no files in it"
+            )
             raise unopened(why)
-        return [*found.values(), *refused, *(Member(path, refused=_NOISE) for path in sorted(others))]
+        return [
+            *found.values(),
+            *refused,
+            *(Member(path, refused=_NOISE) for path in sorted(others)),
+        ]
 
     def _tar(self, file: IO[bytes], budget: Limits, *, is_download: bool) -> Iterator[Member]:
         """Read a tar from its beginning to its end, and keep what is looked at on the disk.
 
-        In a person's archive all bytes count. In a download only those that are kept do, and a file beyond them is closed by
+        In a person's archive all bytes count. In a download only those that are kept do, and a file
+        beyond them is closed by
         itself: it must not end the reading for everybody.
         """
         left = budget.size
@@ -212,7 +247,10 @@ class Reader:
             for entry in stream.members():
                 if entry.is_folder:
                     continue
-                most, is_kept = self._most(entry.name), not entry.refused and is_wanted(entry.name.rpartition("/")[2])
+                most, is_kept = (
+                    self._most(entry.name),
+                    not entry.refused and is_wanted(entry.name.rpartition("/")[2]),
+                )
                 bytes_read = min(entry.size, most + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
                 start, closed = None, entry.refused
@@ -228,12 +266,15 @@ class Reader:
                 yield Member((entry.name,), entry.modified, start, closed)
         except (Closed, CourseFault):
             raise
-        except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
+        # the library's parsers of hostile bytes may raise anything, MemoryError among it
+        except Exception:
             raise unopened("it is damaged, or neither zip nor tar") from None
 
 
 def own_name(name: str) -> str:
-    """Return the name of a script or a notebook without what was put behind its ending; any other name as it is."""
+    """Return the name of a script or a notebook without what was put behind its ending; any other
+    name as it is.
+    """
     match = _WRAPPED.fullmatch(name)
     return match[1] if match else name
 
@@ -249,14 +290,18 @@ def _parts(name: str) -> tuple[tuple[str, ...], str]:
     rules = {
         "has an absolute path": text.startswith("/") or (text[1:2] == ":" and text[0].isalpha()),
         "has a path that leads out of the archive": ".." in parts,
-        "has a path that is too long or empty": not 0 < len(parts) <= DEEPEST or max(map(len, parts)) > LONGEST,
+        "has a path that is too long or empty": not 0 < len(parts) <= DEEPEST
+        or max(map(len, parts)) > LONGEST,
         "has a name that cannot be shown": not all(map(str.isprintable, parts)),
     }
     return parts, next((why for why, holds in rules.items() if holds), "")
 
 
 def content_of(member: Member, most: int) -> bytes:
-    """Return a file's whole content, read piece by piece. Raises Closed if there is more than that."""
+    """Return a file's whole content, read piece by piece.
+
+    Raises Closed if there is more than that.
+    """
     content = bytearray()
     try:
         with member.start() if member.start else io.BytesIO() as file:
@@ -266,7 +311,8 @@ def content_of(member: Member, most: int) -> bytes:
                     raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken. {_ASK}")
     except (Closed, CourseFault):
         raise
-    except Exception:  # the library's parsers of hostile bytes may raise anything, MemoryError among it
+    # the library's parsers of hostile bytes may raise anything, MemoryError among it
+    except Exception:
         raise Closed(f"is damaged, and is not taken. {_ASK}") from None
     return bytes(content)
 
@@ -278,8 +324,10 @@ def _without_rights(path: Path) -> str:
 
 _ENTRY = 400  # bytes of a member in a zip's list, with a long name
 _ENTRY_MARK = b"PK\1\2"  # with which each member in a zip's list begins
-_LIST_SIZE, _LIST_END = 5, 9  # what zipfile makes of a zip's end: how long the list is, and where that end stands
-_BEHIND_LIST = 76  # bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
+# what zipfile makes of a zip's end: how long the list is, and where that end stands
+_LIST_SIZE, _LIST_END = 5, 9
+# bytes between the list and that end, in a zip of more than 4 GiB or 65,535 members
+_BEHIND_LIST = 76
 _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
@@ -289,25 +337,31 @@ def _zip(file: IO[bytes], budget: Limits) -> Iterator[Member]:
         archive = zipfile.ZipFile(file)
     except Closed:
         raise
-    except Exception:  # the library's parser of hostile bytes may raise anything, MemoryError among it
+    # the library's parser of hostile bytes may raise anything, MemoryError among it
+    except Exception:
         raise unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         budget.take(entries=1)
         name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
         if info.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
-        with suppress(UnicodeError):  # macOS writes UTF-8 without saying so, and zipfile takes that for cp437
+        # macOS writes UTF-8 without saying so, and zipfile takes that for cp437
+        with suppress(UnicodeError):
             name = name if info.flag_bits & _UTF8 else name.encode("cp437").decode("utf-8")
         with suppress(ValueError, OverflowError):
             modified = datetime(*info.date_time, tzinfo=UTC).timestamp()
         is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (info.flag_bits & _ENCRYPTED)
+        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (
+            info.flag_bits & _ENCRYPTED
+        )
         closed = closed or "is compressed in a way that is not read here" * (not is_known)
         yield Member((name,), modified, partial(archive.open, info), closed)
 
 
 def _refuse_long_list(file: IO[bytes], most: int) -> None:
-    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and makes an object for each."""
+    """Raise Closed where a zip lists more members than that: zipfile reads the list at once, and
+    makes an object for each.
+    """
     end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
     if not end:
         return

@@ -1,7 +1,8 @@
 """From downloads to submitted/<student>/<assignment>/NN_name.py.
 
-A clone may be a student's own, and its configuration can name programs for git to start. So git works in an empty repository of
-ours, and is told to look for objects in the clone. The time is what the student's git wrote: it can be set at will.
+A clone may be a student's own, and its configuration can name programs for git to start. So git
+works in an empty repository of ours, and is told to look for objects in the clone. The time is what
+the student's git wrote: it can be set at will.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ SECONDS = 20  # for the times of one clone, however many folders it has
 
 @dataclass
 class Collected:
-    """What became of everything, in sentences with what to do next; told: to a student, by file. platforms: by download."""
+    """What became of everything, in sentences with what to do next; told: to a student, by file.
+
+    platforms: by download.
+    """
 
     laid: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
@@ -71,7 +75,10 @@ class Collected:
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
-        """Say why something is not taken. refused: its path in the download, and what follows it."""
+        """Say why something is not taken.
+
+        refused: its path in the download, and what follows it.
+        """
         told = [("/".join(map(shown, path)), reason) for path, reason in refused]
         self.told += told
         self.not_taken += [f"{shown(download.name)}: {path} {reason}" for path, reason in told]
@@ -89,21 +96,27 @@ def collect(
     only: Assignment | None = None,
     whose: str = "",
 ) -> Collected:
-    """Lay out the downloads. Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+    """Lay out the downloads.
 
-    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one student of whom all of it is;
-    "": who it is has to be found out.
+    Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+
+    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one
+    student of whom all of it is; "": who it is has to be found out.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
-            raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
+            raise CourseFault(
+                f"{out} is in {download}, which is read. Next: give --out a folder elsewhere"
+            )
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
     taken = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
     with held(out / LOCK, taken), KeptContents(out) as contents, ExitStack() as files:
         reader = Reader(limits or Limits(), contents, files)
         memory = read_memory(out)
-        run = _Run(Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader)
+        run = _Run(
+            Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader
+        )
         for path, listed in run.listed(downloads, whose):
             run.read(path, listed, is_known=bool(whose))
         return run.written()
@@ -111,7 +124,10 @@ def collect(
 
 @dataclass
 class _Run:
-    """What one run has found. claims: of each student, who claims to be that one. unread: names, by student and assignment."""
+    """What one run has found.
+
+    claims: of each student, who claims to be that one. unread: names, by student and assignment.
+    """
 
     exercises: Exercises
     only: Assignment | None
@@ -120,17 +136,24 @@ class _Run:
     people: People
     reader: Reader
     done: Collected = field(default_factory=Collected)
-    claims: dict[str, _Claims] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    claims: dict[str, _Claims] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
     unread: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     elsewhere: int = 0  # files of other assignments
     handed_out: int = 0  # files that came with the exercises
 
     def listed(self, downloads: Sequence[Path], whose: str) -> list[tuple[Path, Download]]:
-        """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+        """List all downloads before any is understood: an archive may be one of several students'.
+
+        Raises CourseFault.
+        """
         found = []
         for path in downloads:
             members = self.reader.listed(path)
-            alone = members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
+            alone = (
+                members[0] if path.is_dir() and len(members) == 1 == len(members[0].path) else None
+            )
             if alone and is_archive(alone.name) and not alone.refused:
                 path /= alone.name  # a folder around a download
                 members = self.reader.listed(path)
@@ -139,35 +162,52 @@ class _Run:
             taken = tuple(each for each in members if not each.refused)
             found.append((path, Download(name, taken, bool(whose), self.people.is_known)))
         archives = [each for path, each in found if is_archive(path.name)]
-        opened = [each for each in archives if not all(member.closed for member in each.members)]  # others say nothing
+        # others say nothing
+        opened = [each for each in archives if not all(member.closed for member in each.members)]
         if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
             return found
         return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
 
     def _is_of_a_class(self, download: Download) -> bool:
-        """Return whether an archive looks like a platform's download, or has folders of several students, or an assignment's name."""
+        """Return whether an archive looks like a platform's download, or has folders of several
+        students, or an assignment's name.
+        """
         name, course = unwrapped(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
             return plain(name) in all_ids(course)
         depth = depth_of(download.members, course)
         several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
-        return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
+        return len(several) > 1 or any(
+            each != FOLDERS for each in understood(download, course).platforms
+        )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
         """Read what each person has handed in, person by person, and note whose it would be."""
         done, closed, beside = self.done, list[tuple[str, HandIn]](), set[Assignment]()
-        whole = [(m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)]
-        is_ones = self.people.is_known(unwrapped(path.name)) or (download.is_of_one and self.people.roster is None)
+        whole = [
+            (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
+        ]
+        is_ones = self.people.is_known(unwrapped(path.name)) or (
+            download.is_of_one and self.people.roster is None
+        )
         if whole and not is_ones:  # it may be of a whole class
             done.tell(path, whole)
             return
         not_placed = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
-        made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
+        made, persons = (
+            understood(download, self.exercises.course),
+            defaultdict[Person, list[HandIn]](list),
+        )
         if made.platforms:
-            done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
+            done.platforms[path.name] = [
+                *dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])
+            ]
         done.tell(path, made.others)
-        done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in made.left_out.items()]
+        done.said += [
+            f"{shown(path.name)}: left out as {kind}: {count}"
+            for kind, count in made.left_out.items()
+        ]
         for hand_in in made.handed_in:
             persons[hand_in.person].append(hand_in)
         for person, files in persons.items():
@@ -184,7 +224,9 @@ class _Run:
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, done)
             beside |= {each.assignment for each in candidates}
-            group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+            group, claimant = (
+                ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+            )
             for student in students if candidates else ():
                 own = [replace(each, student=student) for each in candidates]
                 self.claims[student][group, person.platform][claimant] = own
@@ -193,7 +235,9 @@ class _Run:
         self._note_unread(closed, shown(path.name), likely)
         self._note_unplaced(not_placed, likely)
 
-    def _note_unplaced(self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]) -> None:
+    def _note_unplaced(
+        self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]
+    ) -> None:
         """Note what is of no exercise, each name with whose it is. likely: as in `_note_unread`."""
         for student, name in files:
             if not self.exercises.may_be_work(name):
@@ -202,7 +246,9 @@ class _Run:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
     def _keep_unread(self, path: Path, source: Memory | None) -> None:
-        """Note what an earlier run could not read: of that nothing but its names lies in the folder."""
+        """Note what an earlier run could not read: of that nothing but its names lies in the
+        folder.
+        """
         if source is None:
             return
         for name, by_assignment in source.not_readable.items():
@@ -210,12 +256,18 @@ class _Run:
                 students = self.people.of(person_called(name))
                 for assignment in self.exercises.course.assignments:
                     names = by_assignment.get(assignment.id, [])
-                    is_wanted = self.only in (None, assignment) and not is_opened(path, name, assignment.id, source)
+                    is_wanted = self.only in (None, assignment) and not is_opened(
+                        path, name, assignment.id, source
+                    )
                     for student in students if is_wanted and names else ():
                         self.unread[student, assignment.id] += names
 
-    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn], list[str]]:
-        """Return what may be laid out of one person's files, what cannot be read, and the names of what is of no exercise."""
+    def _of_person(
+        self, path: Path, files: Sequence[HandIn]
+    ) -> tuple[list[Candidate], list[HandIn], list[str]]:
+        """Return what may be laid out of one person's files, what cannot be read, and the names of
+        what is of no exercise.
+        """
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
         unplaced = list[str]()
         until = time.monotonic() + SECONDS
@@ -224,7 +276,8 @@ class _Run:
         archives = [each for each in files if is_archive(each.member.name)]
         plain_files.sort(key=lambda each: (each.origin.order, each.member.modified), reverse=True)
         left_out = list[HandIn]()  # of too many files the newest are read
-        for hand_in in [*plain_files, *archives]:  # plain files come first, and take nothing of what archives have left
+        # plain files come first, and take nothing of what archives have left
+        for hand_in in [*plain_files, *archives]:
             if budget.is_used_up and not is_archive(hand_in.member.name):
                 left_out.append(hand_in)
                 continue
@@ -250,13 +303,19 @@ class _Run:
             closed.append(replace(first, member=replace(first.member, closed=why)))
         return candidates, closed, unplaced
 
-    def _files_of(self, path: Path, hand_in: HandIn, budget: Limits) -> Iterator[tuple[HandIn, bytes]]:
-        """Yield the file that was handed in, or each file of an archive, with its content, and whether it is closed."""
+    def _files_of(
+        self, path: Path, hand_in: HandIn, budget: Limits
+    ) -> Iterator[tuple[HandIn, bytes]]:
+        """Yield the file that was handed in, or each file of an archive, with its content, and
+        whether it is closed.
+        """
         opened = self.reader.opened(hand_in.member, budget)
         self.done.tell(path, ((each.path, each.refused) for each, _ in opened if each.refused))
         found = [each for each in opened if not each[0].refused]
         if hand_in.person.platform == CLONES:
-            found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
+            found = [
+                each for each in found if self.exercises.is_in_place(each[0].path[:-1])
+            ] or found
         for member, content in found:
             name = hand_in.name if member.path == hand_in.member.path else member.name
             most = largest(own_name(name), self.exercises.course.limits.source_kib)
@@ -265,12 +324,20 @@ class _Run:
             yield replace(hand_in, member=member, name=name), content
 
     def _candidate(
-        self, hand_in: HandIn, content: bytes, download: Path, budget: Limits, committed: Callable[..., str]
+        self,
+        hand_in: HandIn,
+        content: bytes,
+        download: Path,
+        budget: Limits,
+        committed: Callable[..., str],
     ) -> Candidate:
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
         ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
         if ending not in ENDINGS:
-            raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+            raise NotPlaced(
+                "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
+                "graded"
+            )
         assignment, stem = place_of(self.exercises.of(name, content, budget))
         changes: dict[str, object] = {
             "modified": member.modified,
@@ -283,9 +350,16 @@ class _Run:
         rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
         return Candidate("", assignment, stem, ending, origin, rank)
 
-    def _note_unread(self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]) -> None:
-        """Note what cannot be read, each with whose it is, and say so. likely: the assignments that it may be of; none: all."""
-        ids = [each.id for each in self.exercises.course.assignments if each in likely or not likely]
+    def _note_unread(
+        self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]
+    ) -> None:
+        """Note what cannot be read, each with whose it is, and say so.
+
+        likely: the assignments that it may be of; none: all.
+        """
+        ids = [
+            each.id for each in self.exercises.course.assignments if each in likely or not likely
+        ]
         for student, each in files:
             path = "/".join(map(shown, each.member.path))
             for id_ in ids:
@@ -294,11 +368,15 @@ class _Run:
             told = f"{shown(student)}: handed in, not readable: {where}: {path} {why}"
             self.done.told.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
-                instead = f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                instead = (
+                    f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                )
                 self.done.said.append(f"{told}; {instead}")
             else:
                 into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
-                next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                next_ = (
+                    f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                )
                 self.done.not_taken.append(f"{told}. {next_}")
 
     def written(self) -> Collected:
@@ -307,8 +385,12 @@ class _Run:
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
         if people.roster is not None and students and not people.is_found:
             said = "Next: give --roster a file that has their ids, e-mails or names"
-            raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
-        memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
+            raise CourseFault(
+                f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}"
+            )
+        memory.note(
+            *(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key)
+        )
         taken, laying = set[tuple[str, str]](), LayingOut(self.out, memory, self.reader.contents)
         for student in sorted(self.claims):
             own = _of_one_claimant(self.claims[student], done)
@@ -318,32 +400,50 @@ class _Run:
         for where, files, target in laying.unclear:
             next_ = f"Next: copy that one to {target}, then the same command again"
             done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
-            done.told.append((files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"))
+            done.told.append(
+                (files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name")
+            )
         for student, id_ in sorted(taken - self.unread.keys()):
             if before := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
-                said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
+                said = (
+                    f"{', '.join(before)} could not be read, and counts no more: there are "
+                    f"other files of {id_} now"
+                )
                 done.said.append(f"{shown(student)}: {said}")
         for (student, id_), names in self.unread.items():
-            cut = [*sorted(names)[:MOST_NAMES], *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)]
+            cut = [
+                *sorted(names)[:MOST_NAMES],
+                *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES),
+            ]
             refuse_links(self.out, self.out / student / id_)
             if memory.not_readable.get(student, {}).get(id_) != cut:
                 memory.note(["not readable", student, id_, cut])
             (self.out / student / id_).mkdir(parents=True, exist_ok=True)
-        done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
-        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(self.handed_out)
-        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(self.elsewhere)
+        done.said += [
+            f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())
+        ]
+        done.said += [f"left out as what came with the exercises: {self.handed_out}"] * bool(
+            self.handed_out
+        )
+        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(
+            self.elsewhere
+        )
         return done
 
 
 def _source_memory(download: Path) -> Memory | None:
-    """Return what `course collect` remembers of a folder; None where that is none that it has filled or may have."""
+    """Return what `course collect` remembers of a folder; None where that is none that it has
+    filled or may have.
+    """
     with suppress(CourseFault):
         return read_memory(download) if download.is_dir() else None
     return None
 
 
-def _with_times(candidates: Sequence[Candidate], download: Path, source: Memory | None) -> list[Candidate]:
+def _with_times(
+    candidates: Sequence[Candidate], download: Path, source: Memory | None
+) -> list[Candidate]:
     """Return the candidates with what the folder that is read says of their times."""
     if source is None:
         return [*candidates]
@@ -353,7 +453,8 @@ def _with_times(candidates: Sequence[Candidate], download: Path, source: Memory 
 def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
     """Return the candidate's origin with what the folder that is read says of its time.
 
-    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of this very file.
+    That is nbgrader's timestamp.txt, nearest to the top; else what an earlier run has remembered of
+    this very file.
     """
     origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
@@ -371,7 +472,8 @@ def _with_time(candidate: Candidate, download: Path, source: Memory) -> Origin:
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
     """Return those of a download's only student that are surely of one, and say what is not.
 
-    Files of one exercise that lie in one folder may be of several students: other words in their names may be those.
+    Files of one exercise that lie in one folder may be of several students: other words in their
+    names may be those.
     """
     groups, sure = defaultdict[tuple[str, ...], list[Candidate]](list), list[Candidate]()
     for each in candidates:
@@ -380,13 +482,18 @@ def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Can
         if len(group) < 2 or all(each.rank for each in group):
             sure += group
         else:
-            said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
+            said = (
+                "are of the same exercise, and may be of several students. Next: give each "
+                "student a folder, there"
+            )
             done.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {said}")
     return sure
 
 
 def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
-    """Return what may be laid out of who claims to be one student: nothing of two persons of a platform, or of two archives."""
+    """Return what may be laid out of who claims to be one student: nothing of two persons of a
+    platform, or of two archives.
+    """
     found = []
     for (group, _), persons in claims.items():
         firsts = [candidates[0] for candidates in persons.values()]
@@ -394,14 +501,22 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
             found += next(iter(persons.values()))
             continue
         files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
-        said = f"{files} are of {len(firsts)} persons, and each of them would be {firsts[0].student!a}: none is taken"
-        apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
+        said = (
+            f"{files} are of {len(firsts)} persons, and each of them would be "
+            f"{firsts[0].student!a}: none is taken"
+        )
+        apart = (
+            "Next: the same without what is not that student's, or with --roster and a file "
+            "that tells them apart"
+        )
         done.not_taken.append(f"{firsts[0].origin.download}: {said}. {apart}")
     return found
 
 
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
-    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no clone says it until then."""
+    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no
+    clone says it until then.
+    """
     for i in reversed(range(len(folders) + 1)):
         clone = download.joinpath(*folders[:i])
         if (git := clone / ".git").is_dir() and not clone.is_symlink():
@@ -425,9 +540,19 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 
 
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
-    """Return what git says, with no configuration but that of the repository in `variables`; "" where it says nothing."""
-    variables |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1", "NO_LAZY_FETCH": "1", "NO_REPLACE_OBJECTS": "1"}
-    environment = {"PATH": os.environ.get("PATH", os.defpath), **{f"GIT_{k}": v for k, v in variables.items()}}
+    """Return what git says, with no configuration but that of the repository in `variables`; ""
+    where it says nothing.
+    """
+    variables |= {
+        "CONFIG_GLOBAL": os.devnull,
+        "CONFIG_NOSYSTEM": "1",
+        "NO_LAZY_FETCH": "1",
+        "NO_REPLACE_OBJECTS": "1",
+    }
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        **{f"GIT_{k}": v for k, v in variables.items()},
+    }
     with suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
         run = partial(subprocess.run, env=environment, capture_output=True, text=True, check=True)
         return run(["git", *arguments], timeout=until - time.monotonic()).stdout.strip()

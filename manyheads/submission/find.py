@@ -1,4 +1,6 @@
-"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else there why it is not graded."""
+"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else
+there why it is not graded.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,48 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".r
 MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 # What systems, editors and nbgrader leave beside what is handed in: nothing is said of it.
 _NOISE = (
-    ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
-    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
-    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
-    ".course", "model-solutions",  # what our own commands remember, and what a release hands over
-    ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
-    ".collected.json*", ".collecting",  # what `course collect` remembers
-    "timestamp.txt", "submission_secret.txt",  # nbgrader's
-)  # fmt: skip
+    ".DS_Store",
+    "._*",
+    "__MACOSX",
+    "desktop.ini",
+    "Thumbs.db",
+    ".*.swp",
+    "__pycache__",
+    "*.pyc",
+    ".ipynb_checkpoints",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    # a virtual environment, of whatever name
+    ".venv",
+    "site-packages",
+    "dist-packages",
+    "node_modules",
+    ".tox",
+    ".nox",
+    ".course",
+    "model-solutions",  # what our own commands remember, and what a release hands over
+    ".git",
+    ".gitignore",
+    ".gitattributes",
+    ".gitkeep",
+    ".vscode",
+    ".idea",
+    ".collected.json*",
+    ".collecting",  # what `course collect` remembers
+    "timestamp.txt",
+    "submission_secret.txt",  # nbgrader's
+)
 _COLLECT = "Next: course collect {submitted} --out collected, then course grade collected"
 _LINK = "is a link, and links are not followed. Next: put the files themselves there"
 _ARCHIVE = f"is an archive, and `course grade` opens none. {_COLLECT}"
-_CLOSED = "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
+_CLOSED = (
+    "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
+)
 _EMPTY = "is empty. Next: remove it, or put there what was handed in"
 _REFUSED = (
-    "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
+    "is not graded, for its name begins with a dot, or could break a page or a log. Next: "
+    "rename it to the student's id"
 )
 _OTHER = f"is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). {_COLLECT}"
 _MORE = f"holds {{more}} more that are not graded. {_COLLECT}"
@@ -57,8 +86,8 @@ class NotGraded(BaseModel):
     """A file or folder that is not graded.
 
     reason: a sentence that ends with what to do next.
-    is_work: whether it may hold work that has no points for its name or place alone. An empty folder holds none, and what
-        `closed_in` returns is known to be an attempt.
+    is_work: whether it may hold work that has no points for its name or place alone. An empty
+        folder holds none, and what `closed_in` returns is known to be an attempt.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -88,47 +117,68 @@ def read_not_graded(results: Path) -> list[NotGraded]:
     except FileNotFoundError:
         return []
     except (OSError, ValidationError):
-        raise CourseFault(f"{path} cannot be read. Next: remove it, then course grade again") from None
+        raise CourseFault(
+            f"{path} cannot be read. Next: remove it, then course grade again"
+        ) from None
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
-    """Return all submissions below a folder, ordered by student, and whatever else lies there, with the reason.
+    """Return all submissions below a folder, ordered by student, and whatever else lies there, with
+    the reason.
 
     Raises CourseFault if there is nothing at all.
     """
     if not submitted.is_dir():
         raise CourseFault(
-            f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
+            f"{submitted} is not a folder. Next: course grade FOLDER, with "
+            "FOLDER/<student>/<assignment>/"
         )
     submissions, source = list[Submission](), course.root / "source"
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
     others = [*_not_known(submitted, submitted, {path.name for path in students})]
-    known = {a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))} for a in course.assignments}
+    known = {
+        a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))}
+        for a in course.assignments
+    }
     for folder in students:
         # What is closed may be of any assignment.
-        ids = {each.id for each in course.assignments if not _may_enter(folder) or _is_folder(folder / each.id)}
-        found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
+        ids = {
+            each.id
+            for each in course.assignments
+            if not _may_enter(folder) or _is_folder(folder / each.id)
+        }
+        found = [
+            Submission(folder.name, each, folder / each.id)
+            for each in course.assignments
+            if each.id in ids
+        ]
         submissions += found
         if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
             named = (_said(submitted, path, _CLOSED) for path in closed)
             others += [each.model_copy(update={"is_work": False}) for each in named]
             continue
-        nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
+        nbgraders = {
+            path.name
+            for path in _entries(folder)
+            if _is_folder(path) and (source / path.name).is_dir()
+        }
         others += _not_known(submitted, folder, ids | nbgraders)
         for each in found:
             others += _not_known(submitted, each.folder, known[each.assignment.id])
     if not submissions and not others:
         every = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {every}). "
-            f"Next: course collect DOWNLOAD --out {quote(str(submitted))}"
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an "
+            f"assignment of: {every}). Next: course collect DOWNLOAD --out {quote(str(submitted))}"
         )
     return submissions, others
 
 
 def _not_known(submitted: Path, folder: Path, known: Collection[str]) -> Iterator[NotGraded]:
-    """Name the first entries of a folder that are not known, each with its reason, and count the rest."""
+    """Name the first entries of a folder that are not known, each with its reason, and count the
+    rest.
+    """
     entries = _entries(folder)
     others = [path for path in entries if path.name not in known]
     if not entries and folder != submitted:
@@ -157,7 +207,9 @@ def _said(submitted: Path, path: Path, reason: str, more: int = 0) -> NotGraded:
 
 
 def closed_in(submission: Submission) -> list[Path]:
-    """Return what of it this process may not read: the student's folder, its own, or attempts in it."""
+    """Return what of it this process may not read: the student's folder, its own, or attempts in
+    it.
+    """
     for folder in (submission.folder.parent, submission.folder):
         if not _may_enter(folder):
             return [folder]
@@ -166,7 +218,9 @@ def closed_in(submission: Submission) -> list[Path]:
 
 
 def is_student(name: str) -> bool:
-    """Return whether a folder of this name can be a student's: results are kept under it, and pages show it."""
+    """Return whether a folder of this name can be a student's: results are kept under it, and pages
+    show it.
+    """
     return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
 
@@ -186,7 +240,9 @@ def is_archive(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return the name, or its escaped form where it could change what a terminal, a log or a page shows."""
+    """Return the name, or its escaped form where it could change what a terminal, a log or a page
+    shows.
+    """
     return name if name.isprintable() and "::" not in name else ascii(name)
 
 
@@ -196,7 +252,9 @@ def plain(name: str) -> str:
 
 
 def _names_of(assignment: Assignment) -> set[str]:
-    """Return the names that files of an assignment may have: of its exercises, and of a file with several of them."""
+    """Return the names that files of an assignment may have: of its exercises, and of a file with
+    several of them.
+    """
     stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
     return {stem + ending for stem in stems for ending in ENDINGS}
 
@@ -206,7 +264,8 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_folder(path: Path) -> bool:
-    return not path.is_symlink() and os.path.isdir(path)  # path.is_dir() raises where it leads into what is closed
+    # path.is_dir() raises where it leads into what is closed
+    return not path.is_symlink() and os.path.isdir(path)
 
 
 def _may_enter(folder: Path) -> bool:

@@ -1,4 +1,6 @@
-"""How much is read of what one person has handed in, and the error that says why something is not read."""
+"""How much is read of what one person has handed in, and the error that says why something is not
+read.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,18 @@ ENTRIES_PER_MEMBER = 8  # a virtual environment counts for no limit of files, an
 
 
 class Closed(Exception):
-    """What is not read, or not taken. The text says why, and what comes next; it follows the path."""
+    """What is not read, or not taken.
+
+    The text says why, and what comes next; it follows the path.
+    """
 
 
 def unopened(why: str) -> Closed:
     """Return the error for an archive that is not opened."""
-    return Closed(f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that folder")
+    return Closed(
+        f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that "
+        "folder"
+    )
 
 
 @dataclass
@@ -29,9 +37,11 @@ class Limits:
         size: the bytes of all files.
         members: the files, without what is noise, such as a virtual environment.
         seconds: how long all archives of one person may take.
-        code: the characters that are parsed, in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes.
+        code: the characters that are parsed, in 5 s at most; 640 files in 60 KB of one student's
+            zip took 6 minutes.
         until: the same as seconds, by the monotonic clock.
-        entries: all that archives list: files, folders, noise, and headers about headers. 0: 8 times the members.
+        entries: all that archives list: files, folders, noise, and headers about headers. 0: 8
+            times the members.
     """
 
     attempt: int = 16 * MIB
@@ -71,7 +81,10 @@ class Limits:
         return TOO_SLOW if time.monotonic() > self.until else ""
 
     def take(self, size: int = 0, members: int = 0, entries: int = 0) -> None:
-        """Count what an archive holds, and look at the clock. Raises Closed where it is too much."""
+        """Count what an archive holds, and look at the clock.
+
+        Raises Closed where it is too much.
+        """
         self.size -= size
         self.members -= members
         self.entries -= entries

@@ -1,4 +1,6 @@
-"""Contents of files that one command reads, kept on the disk and not in memory: the files of a whole class are too many."""
+"""Contents of files that one command reads, kept on the disk and not in memory: the files of a
+whole class are too many.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ def digest_of(content: bytes) -> str:
 
 
 class KeptContents:
-    """Keeps each different content once, in one file that has no name and goes with the process. A context manager."""
+    """Keeps each different content once, in one file that has no name and goes with the process.
+
+    A context manager.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Keep contents on the disk of this folder. Raises CourseFault."""
         self._folder = folder
         with told_where(folder, _ROOM):
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115, __exit__ closes it
-        self._places: dict[str, tuple[int, int]] = {}  # by digest: where it begins, and how long it is
+        # by digest: where it begins, and how long it is
+        self._places: dict[str, tuple[int, int]] = {}
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,10 @@
-"""Recognise syntax that is newer than the Python that reads an attempt, and say how to write it in the older way.
+"""Recognise syntax that is newer than the Python that reads an attempt, and say how to write it in
+the older way.
 
-Nothing is guessed. Each kind of newer syntax can be rewritten. A text is called newer only if this Python cannot read it as it
-is, and can read it rewritten: then the newer syntax is all that is wrong. So the rewritten text only has to be Python, and need
-not do the same. For example, `def f[T](x): …` becomes `def f(x): …`.
+Nothing is guessed. Each kind of newer syntax can be rewritten. A text is called newer only if this
+Python cannot read it as it is, and can read it rewritten: then the newer syntax is all that is
+wrong. So the rewritten text only has to be Python, and need not do the same. For example,
+`def f[T](x): …` becomes `def f(x): …`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from .source_text import CODE_LIMIT, read_statements
 class NewerSyntax(NamedTuple):
     """A kind of syntax that came with a later Python.
 
-    since: that Python. what: the subject of a sentence. instead: what to write. rewritten: returns a text without it.
+    since: that Python. what: the subject of a sentence. instead: what to write. rewritten: returns
+        a text without it.
     """
 
     since: str
@@ -28,24 +31,35 @@ class NewerSyntax(NamedTuple):
 
 
 _PARAMETERS = re.compile(
-    r"^([ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+)[ \t]*\[([^\[\]\n]{1,200})\]", re.MULTILINE
+    r"^([ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+)[ \t]*\[([^\[\]\n]{1,200})\]",
+    re.MULTILINE,
 )
-_TYPE_ALIAS = re.compile(r"^([ \t]*)type[ \t]+(?=\w+[ \t]*(?:\[[^\[\]\n]{1,200}\][ \t]*)?=(?!=))", re.MULTILINE)
-_EXCEPT = re.compile(r"^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+,?)[ \t]*:", re.MULTILINE)
+_TYPE_ALIAS = re.compile(
+    r"^([ \t]*)type[ \t]+(?=\w+[ \t]*(?:\[[^\[\]\n]{1,200}\][ \t]*)?=(?!=))", re.MULTILINE
+)
+_EXCEPT = re.compile(
+    r"^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+,?)[ \t]*:", re.MULTILINE
+)
 _T_STRING = re.compile(r"(?<!\w)(?:[tT]([rR]?)|([rR])[tT])(?=[\"'])")
 _LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)\b)", re.MULTILINE)
 _UNPACKED = re.compile(r"([\[({][ \t\n]*)\*{1,2}(?=[\w.]+[ \t\n]+(?:async[ \t]+)?for\b)")
-# A field between braces of an f-string: code without braces, texts, and a format that may have fields of its own. No text can be
-# taken apart in two ways, and every repetition has a limit: whoever wrote the text may have wished to keep the judge busy.
+# A field between braces of an f-string: code without braces, texts, and a format that may have
+# fields of its own. No text can be taken apart in two ways, and every repetition has a limit:
+# whoever wrote the text may have wished to keep the judge busy.
 _TEXT = r"\"(?:\\.|[^\"\\\n]){0,200}\"|'(?:\\.|[^'\\\n]){0,200}'"
-_FIELD = rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,400}}\}}"
+_FIELD = (
+    rf"\{{(?!\{{)(?:[^{{}}\"'#\\]|#[^\n]{{0,200}}\n|{_TEXT}|\{{[^{{}}\"'#\\]{{0,100}}\}}){{1,"
+    rf"400}}\}}"
+)
 _INSIDE = re.compile(rf"(?P<text>[rRbBfFuU]{{0,2}}(?:{_TEXT}))|#[^\n]{{0,200}}\n|\n")
 
 
 def _f_string(quote: str) -> re.Pattern[str]:
     letter = r"[^{}\\\n]" if len(quote) == 1 else r"[^{}\\]"
     piece = rf"(?!{quote})(?:{letter}|\\.|\{{\{{|\}}\}}|{_FIELD})"
-    return re.compile(rf"(?<!\w)(?:[fF][rR]?|[rR][fF]){quote}(?:{piece}){{0,1000}}{quote}", re.DOTALL)
+    return re.compile(
+        rf"(?<!\w)(?:[fF][rR]?|[rR][fF]){quote}(?:{piece}){{0,1000}}{quote}", re.DOTALL
+    )
 
 
 _F_STRINGS = [_f_string(quote) for quote in ('"""', "'''", '"', "'")]
@@ -53,7 +67,9 @@ _FIELDS = re.compile(rf"\{{\{{|{_FIELD}", re.DOTALL)
 
 
 def _without_parameters(text: str) -> str:
-    """Return a text without type parameters, of those that may stand in a list of parameters, too."""
+    """Return a text without type parameters, of those that may stand in a list of parameters,
+    too.
+    """
 
     def rewritten(found: re.Match[str]) -> str:
         return found[1] if read_statements(f"def _({found[2]}): pass") else found[0]
@@ -62,7 +78,9 @@ def _without_parameters(text: str) -> str:
 
 
 def _with_plain_fields(text: str) -> str:
-    """Return a text whose f-strings have a name in place of each text that stands between their braces."""
+    """Return a text whose f-strings have a name in place of each text that stands between their
+    braces.
+    """
 
     def plain_field(found: re.Match[str]) -> str:
         return _INSIDE.sub(lambda inner: "_" if inner["text"] else " ", found[0])
@@ -73,41 +91,64 @@ def _with_plain_fields(text: str) -> str:
 
 
 KINDS = (
-    NewerSyntax("3.12", "Parameters in square brackets behind a name", "leave them out", _without_parameters),
-    NewerSyntax("3.12", "The statement `type`", "leave out the word", lambda text: _TYPE_ALIAS.sub(r"\1", text)),
+    NewerSyntax(
+        "3.12", "Parameters in square brackets behind a name", "leave them out", _without_parameters
+    ),
+    NewerSyntax(
+        "3.12",
+        "The statement `type`",
+        "leave out the word",
+        lambda text: _TYPE_ALIAS.sub(r"\1", text),
+    ),
     NewerSyntax(
         "3.14",
         "`except` with several exceptions and no brackets",
         "put brackets around them",
         lambda text: _EXCEPT.sub(r"\1(\2):", text),
     ),
-    NewerSyntax("3.14", "A t-string", "write an f-string", lambda text: _T_STRING.sub(r"f\1\2", text)),
+    NewerSyntax(
+        "3.14", "A t-string", "write an f-string", lambda text: _T_STRING.sub(r"f\1\2", text)
+    ),
     NewerSyntax(
         "3.12",
         "An f-string with its own quotes, a backslash or a comment between its braces",
         "work that out on a line before, or use the other quotes",
         _with_plain_fields,
     ),
-    NewerSyntax("3.15", "`lazy` before an import", "leave it out", lambda text: _LAZY.sub(r"\1", text)),
     NewerSyntax(
-        "3.15", "A star in front of a comprehension", "write a second `for`", lambda text: _UNPACKED.sub(r"\1", text)
+        "3.15", "`lazy` before an import", "leave it out", lambda text: _LAZY.sub(r"\1", text)
+    ),
+    NewerSyntax(
+        "3.15",
+        "A star in front of a comprehension",
+        "write a second `for`",
+        lambda text: _UNPACKED.sub(r"\1", text),
     ),
 )
 
 
 def newer_syntax(source: str) -> tuple[NewerSyntax, ...]:
-    """Return the kinds of newer syntax that keep this Python from reading a text; none if anything else does, too."""
+    """Return the kinds of newer syntax that keep this Python from reading a text; none if anything
+    else does, too.
+    """
     if len(source) > CODE_LIMIT or read_statements(source):
         return ()
     if not read_statements(_rewritten(source, KINDS)):
         return ()
-    return tuple(kind for kind in KINDS if not read_statements(_rewritten(source, [k for k in KINDS if k is not kind])))
+    return tuple(
+        kind
+        for kind in KINDS
+        if not read_statements(_rewritten(source, [k for k in KINDS if k is not kind]))
+    )
 
 
 def said_of_newer_syntax(source: str) -> str:
     """Return what to write in place of newer syntax; "" if that is not all that is wrong."""
     return " ".join(
-        f"{kind.what} came with Python {kind.since}, and attempts are run with {PYTHON} here: {kind.instead}."
+        (
+            f"{kind.what} came with Python {kind.since}, and attempts are run with {PYTHON} here: "
+            f"{kind.instead}."
+        )
         for kind in newer_syntax(source)
     )
 

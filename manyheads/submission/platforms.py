@@ -1,16 +1,18 @@
-"""The table of platforms: how each names what it lets an instructor download, as one expression over a file's path.
+"""The table of platforms: how each names what it lets an instructor download, as one expression
+over a file's path.
 
-Students name what is within their hand-in, and could name a folder there as a platform names somebody else's. So an
-expression is tried from the top of a path on, no deeper than where the paths of a download part ways, and never within a
-student's archive.
+Students name what is within their hand-in, and could name a folder there as a platform names
+somebody else's. So an expression is tried from the top of a path on, no deeper than where the paths
+of a download part ways, and never within a student's archive.
 
-Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id` and `name` in that;
-`login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as the student named it; `named`, by which the
-platform knows a file again. `typed` stands in what was typed and is no file, `back` in what went back to the student,
-`beside` in what stands beside hand-ins and is nobody's.
+Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id`
+and `name` in that; `login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as
+the student named it; `named`, by which the platform knows a file again. `typed` stands in what was
+typed and is no file, `back` in what went back to the student, `beside` in what stands beside
+hand-ins and is nobody's.
 
-What no expression names comes last: folders of students, however deep; and first an archive that is one student's, and
-Gradescope's list.
+What no expression names comes last: folders of students, however deep; and first an archive that is
+one student's, and Gradescope's list.
 """
 
 from __future__ import annotations
@@ -49,9 +51,11 @@ _GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named
 ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
 _GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
 _LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
-_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # texts alone; libyaml's is faster, and not everywhere
+# texts alone; libyaml's is faster, and not everywhere
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_NAME = (
-    "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
+    "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, "
+    "then: course collect STUDENT"
 )
 _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same command again"
 
@@ -60,8 +64,10 @@ _NO_FOLDER = "is in no student's folder. Next: put it into one, then the same co
 class Person:
     """Somebody, or a group that hands in as one, as a platform knows them.
 
-    key: the platform's own, which nobody else there has. folder: the name of a folder where no roster knows better.
-    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the likeliest first, or end with it.
+    key: the platform's own, which nobody else there has. folder: the name of a folder where no
+        roster knows better.
+    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the
+        likeliest first, or end with it.
     """
 
     platform: str
@@ -84,7 +90,10 @@ class HandIn:
 
 @dataclass
 class Understood:
-    """What is made of a download. others: what is not taken, by its path, with why. left_out: how many files are of a kind."""
+    """What is made of a download.
+
+    others: what is not taken, by its path, with why. left_out: how many files are of a kind.
+    """
 
     platforms: list[str] = field(default_factory=list)
     handed_in: list[HandIn] = field(default_factory=list)
@@ -107,7 +116,9 @@ class Download:
 
     @cached_property
     def parting(self) -> int:
-        """How many folders all files have in common, but for tables beside the folder of all hand-ins."""
+        """How many folders all files have in common, but for tables beside the folder of all
+        hand-ins.
+        """
         tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
         others = [m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))]
         shared = commonprefix(others or tables)  # noqa: RUF071, of folders
@@ -124,10 +135,11 @@ def unwrapped(name: str) -> str:
 class Row:
     """A platform. In its expression ids of assignments stand in place of {ids}.
 
-    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign between the login and what all
-    hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above.
-    repositories: `who` is a repository that is named after an account, which is looked for as a GitHub name alone, and what else
-    lies in its folder is nobody's.
+    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign
+    between the login and what all hand-ins of a download begin with. at_parting: `who` stands where
+    paths part ways, and nowhere above.
+    repositories: `who` is a repository that is named after an account, which is looked for as a
+    GitHub name alone, and what else lies in its folder is nobody's.
     """
 
     platform: str
@@ -138,11 +150,18 @@ class Row:
     at_parting: bool = False
     repositories: bool = False
 
-    def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
-        """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
+    def read(
+        self, download: Download, members: Sequence[Member], course: Course, done: Understood
+    ) -> list[Member]:
+        """Take in what this platform knows of some members of a download, and return those that it
+        knows nothing of.
+        """
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
-        found = [(m, self._groups(expression, (download.name, *m.path), 1 + download.parting)) for m in members]
+        found = [
+            (m, self._groups(expression, (download.name, *m.path), 1 + download.parting))
+            for m in members
+        ]
         have = {each["who"]: each["root"] for _, each in found if each and not each["kind"]}
         roots = {*have.values()} if self.repositories else set()
         whose = [each["who"] for _, each in found if each]
@@ -157,30 +176,49 @@ class Row:
                 kind = "beside"
             is_alone = bool(groups) and groups["who"] not in have
             if kind == "typed" and is_alone:
-                said = f"is text or a link typed into {self.platform}, or a note, and no file. Next: ask for the file"
+                said = (
+                    f"is text or a link typed into {self.platform}, or a note, and no file. "
+                    "Next: ask for the file"
+                )
                 done.others.append((member.path, said))
             elif kind == "beside" and is_alone and have and is_wanted(member.name):
-                said = f"lies where {self.platform} puts tasks and corrections. Next: look whether it was handed in"
+                said = (
+                    f"lies where {self.platform} puts tasks and corrections. Next: look "
+                    "whether it was handed in"
+                )
                 done.others.append((member.path, said))
             elif kind and (have or kind == "back"):
                 done.left_out[_KINDS[kind]] += 1
             elif kind or not groups:
                 left.append(member)
             else:
-                done.handed_in.append(self._hand_in(member, groups, prefixes, course.file.time_zone or ""))
+                done.handed_in.append(
+                    self._hand_in(member, groups, prefixes, course.file.time_zone or "")
+                )
         return left
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
-        """Return what the expression finds, from the top of a path on; nothing where it does not fit. at: no deeper."""
+        """Return what the expression finds, from the top of a path on; nothing where it does not
+        fit. at: no deeper.
+        """
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
                 found = dict.fromkeys(_GROUPS, "")
-                found |= {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
+                found |= {
+                    name.rstrip("0123456789"): text
+                    for name, text in match.groupdict().items()
+                    if text
+                }
                 kind = next((kind for kind in _KINDS if found[kind]), "")
-                return found | {"kind": kind, "root": "/".join(path[: depth + 1 + ("all" in found)])}
+                return found | {
+                    "kind": kind,
+                    "root": "/".join(path[: depth + 1 + ("all" in found)]),
+                }
         return {}
 
-    def _hand_in(self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str) -> HandIn:
+    def _hand_in(
+        self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str
+    ) -> HandIn:
         who, id_, time = unwrapped(found["who"]), found["id"], _clock(found["time"])
         logins = (*(who[length:] for length in prefixes), *filter(None, [found["login"]]))
         short = who[prefixes[-1] :] if prefixes else who
@@ -190,31 +228,51 @@ class Row:
             ids, logins, called = tuple(("github", login) for login in logins), (), ""
         person = Person(self.platform, folder if id_ else who, folder, called, ids, logins)
         name = found["file"].rpartition("/")[2]
-        if not (name and member.name.endswith(name)):  # it is the name of an archive that was unpacked in place
+        # it is the name of an archive that was unpacked in place
+        if not (name and member.name.endswith(name)):
             name = member.name
-        origin = origin_of(self.platform, time, zone, found["order"], late=bool(found["late"]), named=found["named"])
+        origin = origin_of(
+            self.platform,
+            time,
+            zone,
+            found["order"],
+            late=bool(found["late"]),
+            named=found["named"],
+        )
         return HandIn(person, member, name, origin)
 
 
 def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more: Any) -> Origin:
-    """Return what a platform says of a file. order: in digits, its own of attempts; else they are ordered by their times."""
+    """Return what a platform says of a file.
+
+    order: in digits, its own of attempts; else they are ordered by their times.
+    """
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
-    return Origin(platform=platform, order=number, handed_in=when.isoformat() if when else "", **more)
+    return Origin(
+        platform=platform, order=number, handed_in=when.isoformat() if when else "", **more
+    )
 
 
 def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
-    """Return how long what stands before logins may be, the shortest first: all begin with it, up to a sign."""
-    named = [f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"]
+    """Return how long what stands before logins may be, the shortest first: all begin with it, up
+    to a sign.
+    """
+    named = [
+        f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"
+    ]
     folders = (download.name, *(download.members[0].path[: download.parting] if whole else ()))
-    named += [f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")]
+    named += [
+        f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")
+    ]
     for slug in named if whole else ():
         if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in whole):
             return [len(slug)]
     # Also of whom this platform knows nothing.
     beside = {m.path[download.parting] for m in download.members if len(m.path) > download.parting}
     names = {*whole, *(beside if beside.issuperset(whole) else ())}
-    shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
+    # letter by letter is what is meant
+    shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071
     return [0, *(found.end() for found in re.finditer(re.escape(sign), shared))]
 
 
@@ -222,7 +280,8 @@ def _clock(text: str) -> str:
     """Return a time as ISO 8601; as it is where its months are of another language."""
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         return f"{text[:10]} {text[11:].replace('-', ':')}"
-    short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))  # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
+    # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
+    short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))
     short = re.sub(r" (\d{3})(?= |$)", r" 0\1", short)
     for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M") if text else ():
         with suppress(ValueError):
@@ -235,14 +294,23 @@ _SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
 ROWS = (
     Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
         "nbgrader",
-        r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
+        (
+            r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)"
+            r"(?:\+[^+/]*)?/(?P<file>.*)"
+        ),
     ),
-    Row(  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
+    # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands
+    # before a file's name
+    Row(
         "Moodle",
-        r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>feedback)|submission)"
-        r"_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
+        (
+            r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>"
+            r"feedback)|submission)_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)"
+        ),
     ),
-    Row(  # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are the ids
+    # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are
+    # the ids
+    Row(
         "Canvas",
         r"(?P<named>(?:(?P<late>LATE_)?(?P<who>anon_(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
         r"|(?P<name>[^/]*?)_(?P<late2>LATE_)?(?P<who2>(?P<id>\d{1,18})))"
@@ -250,36 +318,52 @@ ROWS = (
         "{name}_{id}",
         ("canvas_id",),
     ),
-    Row(  # what its numbers count is not documented: they are kept whole, and two students of one name stay two
+    # what its numbers count is not documented: they are kept whole, and two students of one name
+    # stay two
+    Row(
         "Brightspace",
-        rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?",
+        (
+            rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})"
+            rf"(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?"
+        ),
         "{name}_{id}",
     ),
     Row(  # of a single name nobody can tell the assignment's from the user's, and it stays whole
         "Blackboard",
-        rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)",
+        (
+            rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|"
+            rf"(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)"
+        ),
         cut="_",
     ),
     Row(
         "Sakai",
-        rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/_](?P<file>.*)"
-        rf"|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|(?P<beside>(?i:comments\.txt|feedbacktext\.html)))",
+        (
+            rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/"
+            rf"_](?P<file>.*)|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|"
+            r"(?P<beside>(?i:comments\.txt|feedbacktext\.html)))"
+        ),
         "{id}",
         ("email", "login", "sis_id"),
     ),
     Row(
         "OpenOLAT",
-        r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_"
-        r"(?:submissions|revisions|(?P<beside>corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)",
+        (
+            r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_(?:submissions|revisions|(?P<beside>"
+            r"corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)"
+        ),
     ),
-    Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+    # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+    Row(
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
         r"(?i:revision (?P<order>\d{1,9})(?: ?- ?(?:(?P<late>late)|[^/]*))?)/(?P<file>.*)",
         "{id}",
         ("sis_id",),
     ),
-    Row(  # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that Classroom put together
+    # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that
+    # Classroom put together
+    Row(
         CLONES,
         rf"(?P<who>[^/]+?)(?:(?:-main|-master)?{_ARCHIVE})?/exercises/(?:{{ids}})/(?P<file>.*)"
         rf"|(?P<who2>[^/]+?)-(?:main|master){_ARCHIVE}"
@@ -287,17 +371,25 @@ ROWS = (
         cut="-",
         repositories=True,
     ),
-    Row(  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
+    # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and
+    # read as folders
+    Row(
         "ILIAS",
-        r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*"
-        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)",
+        (
+            r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*(?:(?P<late>"
+            r"(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>"
+            r"\d{1,4})\))?(?:\.[^./]*)?)"
+        ),
         at_parting=True,
     ),
 )
 
 
 def understood(download: Download, course: Course) -> Understood:
-    """Return what is made of a download. Each way to read takes what is its own from what those before it have left."""
+    """Return what is made of a download.
+
+    Each way to read takes what is its own from what those before it have left.
+    """
     done, left = Understood(), [*download.members]
     ways = (
         (FOLDERS, _one_students),
@@ -312,25 +404,41 @@ def understood(download: Download, course: Course) -> Understood:
     return done
 
 
-def _one_students(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
-    """Take in all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
+def _one_students(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
+    """Take in all of a download that is one student's, whatever it holds: its own name says so, or
+    a folder with all of it.
+    """
     names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
     known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
     if known is None:
         return [*members]
-    done.handed_in += [HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members]
+    done.handed_in += [
+        HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members
+    ]
     return []
 
 
 def person_called(name: str, alone_in: str = "") -> Person:
-    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
-    return Person(FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,))
+    """Return the person of a folder or an archive that people named: it may be any id of the
+    roster, or a name.
+    """
+    return Person(
+        FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,)
+    )
 
 
-def _in_folders(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
-    """Take in files that stand at the same depth below their students' folders; a loose one is nobody's."""
+def _in_folders(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
+    """Take in files that stand at the same depth below their students' folders; a loose one is
+    nobody's.
+    """
     depth, own = depth_of(download.members, course), unwrapped(download.name)
-    names = {folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)}
+    names = {
+        folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
+    }
     whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
     # The one folder of an archive is all that says whose it is.
     is_alone = own != download.name and plain(own) not in all_ids(course) and len(names) == 1
@@ -340,7 +448,9 @@ def _in_folders(download: Download, members: Sequence[Member], course: Course, d
         if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
             done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
         elif folders not in others and (whole or 0 <= depth < len(folders)):
-            person = person_called(own if whole else unwrapped(folders[depth]), download.name * is_alone)
+            person = person_called(
+                own if whole else unwrapped(folders[depth]), download.name * is_alone
+            )
             done.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
         else:
             done.others.append((member.path, _NO_FOLDER))
@@ -350,9 +460,11 @@ def _in_folders(download: Download, members: Sequence[Member], course: Course, d
 def depth_of(members: Sequence[Member], course: Course) -> int:
     """Return at which depth students' folders stand; -1 if the download is itself a student's.
 
-    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
-    an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
-    An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
+    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if
+    no student stands beside another, an assignment's folder or an attempt says that the folder
+    above it is the student's; so does a folder for each exercise. An attempt whose name says more
+    than its exercise's does not: it may be another student's than what stands in a folder beside
+    it.
     """
     ids, known, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
@@ -362,7 +474,9 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
         if ids & names or (names and names <= all_ids(course)):
             # <assignment>/<student>/…
-            is_transposed = depth == 0 and all(len(m.path) + is_archive(m.name) > 2 for m in members)
+            is_transposed = depth == 0 and all(
+                len(m.path) + is_archive(m.name) > 2 for m in members
+            )
             return 1 if is_transposed else depth - 1
         if len(folders) > 1:
             return depth
@@ -378,17 +492,30 @@ def _folders(member: Member) -> tuple[str, ...]:
 
 
 def all_ids(course: Course) -> set[str]:
-    """Return what a folder of an exercise or of an assignment may be called, without what people spell differently."""
-    return {plain(name) for each in course.exercises for name in (each.id, each.stem, each.assignment.id)}
+    """Return what a folder of an exercise or of an assignment may be called, without what people
+    spell differently.
+    """
+    return {
+        plain(name)
+        for each in course.exercises
+        for name in (each.id, each.stem, each.assignment.id)
+    }
 
 
-def _of_gradescope(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
-    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder is the student's.
+def _of_gradescope(
+    download: Download, members: Sequence[Member], course: Course, done: Understood
+) -> list[Member]:
+    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder
+    is the student's.
 
     "Export Submissions" gives folders submission_<number>/, and this list, with Ruby's keys:
     submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.
     """
-    lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
+    lists = [
+        member
+        for member in members
+        if member.name == METADATA and len(member.path) - 1 <= download.parting
+    ]
     if not lists:
         return [*members]
     listed = _read_list(lists[0])
@@ -399,10 +526,17 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
         for each in map(_dict, submitters if isinstance(submitters, list) else ()):
             name, sid, email = (_text(each, key) for key in (":name", ":sid", ":email"))
             if folder := sid or email or name:
-                persons.append(Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email))))
-        done.handed_in += [HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons]
+                persons.append(
+                    Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
+                )
+        done.handed_in += [
+            HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons
+        ]
         if member is not lists[0] and not persons:
-            said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
+            said = (
+                f"is of no submission that {METADATA} lists. Next: look whose it is, or "
+                "export the submissions again"
+            )
             done.others.append((member.path, said))
     return []
 
@@ -412,7 +546,9 @@ def _read_list(member: Member) -> dict[Any, Any]:
     try:
         text, depth = content_of(member, _LIST).decode("utf-8"), 0
         for event in yaml.parse(text, Loader=_Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+                event, yaml.CollectionEndEvent
+            )
             if depth > _DEEPEST:
                 return {}
         return _dict(yaml.load(text, Loader=_Loader))

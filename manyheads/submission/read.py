@@ -1,6 +1,8 @@
-"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not.
+"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says
+why not.
 
-A notebook's code cells are joined into one Python source, without what IPython takes for its own. Nothing is executed.
+A notebook's code cells are joined into one Python source, without what IPython takes for its own.
+Nothing is executed.
 """
 
 from __future__ import annotations
@@ -33,25 +35,34 @@ CELL_LIMIT = 2000
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGE = re.compile(
-    r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|writefile)(?!\S)"
+    r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|"
+    r"writefile)(?!\S)"
 )
 _NOT_CODE = {"markdown": "Markdown", "raw": "Raw"}  # kinds of cells, and what Jupyter calls them
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 # A line of IPython's: its indent, what is assigned to, and lines that a backslash continues.
 _MAGIC = re.compile(
-    r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|[\w.*\[\]]+\?{1,2}[ \t]*$)",
+    (
+        r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|"
+        r"[\w.*\[\]]+\?{1,2}[ \t]*$)"
+    ),
     re.MULTILINE,
 )
-# A string, whether it ends or not, a remark, a line that goes on, and everything else up to what matters.
+# A string, whether it ends or not, a remark, a line that goes on, and everything else up to what
+# matters.
 _PIECE = re.compile(
-    r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
+    r"""\"{3}(?:\\?.)*?(?:\"{3}|\Z)|'{3}(?:\\?.)*?(?:'{3}|\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
     r"""|\#[^\n]*|\\\n|[^"'#\\()\[\]{}\n]+|.""",
     re.DOTALL,
 )
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
-_READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+_READ_ONLY = sum(
+    getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
-NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+# a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+NOTEBOOK_TIMES = 8
 HEAD = 100  # bytes of a file that is too large, by which it may be known
 BOTH = "Both {} and {} were worked on: the .py counts."
 EARLIER = "Graded from {}: this exercise is called {} now."
@@ -59,16 +70,33 @@ WHOLE = "Graded from {}, which holds the whole assignment."
 _TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
 # What is no Python at all: by what it is known, and what is said of it.
 _NO_PYTHON = {
-    r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": "is a web page, saved in place of the file: download the file itself (GitHub: Download raw file).",
-    r"\A\s*\{\\rtf": "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: save it as plain text (TextEdit: Format, Make Plain Text), under the same name.",
-    r"\Aversion https://git-lfs\.": "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what that brings.",
-    r"^<{7} ": "still holds two versions that git could not merge (line {line}): keep one of them, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
+    r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": (
+        "is a web page, saved in place of the file: download the file itself (GitHub: "
+        "Download raw file)."
+    ),
+    r"\A\s*\{\\rtf": (
+        "is a document with fonts and sizes (RTF), as TextEdit or a word processor saves it: "
+        "save it as plain text (TextEdit: Format, Make Plain Text), under the same name."
+    ),
+    r"\Aversion https://git-lfs\.": (
+        "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what "
+        "that brings."
+    ),
+    r"^<{7} ": (
+        "still holds two versions that git could not merge (line {line}): keep one of them, "
+        "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>."
+    ),
 }
 _NO_SCRIPT = {
     r'\A\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:': "is a notebook: rename it to {stem}.ipynb.",
-    r"^[ \t]*```": "has a code fence on line {line}, which is Markdown: keep the code alone, without the lines of ``` and the words around.",
+    r"^[ \t]*```": (
+        "has a code fence on line {line}, which is Markdown: keep the code alone, without the "
+        "lines of ``` and the words around."
+    ),
 }
-_NO_NOTEBOOK = {r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."}
+_NO_NOTEBOOK = {
+    r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."
+}
 
 
 class NotebookError(Unreadable):
@@ -76,7 +104,10 @@ class NotebookError(Unreadable):
 
 
 def without_magics(source: str) -> str:
-    """Return the text, where it is no Python, without lines of IPython's: a magic, a `!` or a `?`. Line numbers stay."""
+    """Return the text, where it is no Python, without lines of IPython's: a magic, a `!` or a `?`.
+
+    Line numbers stay.
+    """
     if not _MAGIC.search(source) or read_statements(source):
         return source
     kept, at, depth, begins = list[str](), 0, 0, True
@@ -86,7 +117,9 @@ def without_magics(source: str) -> str:
         assert piece is not None  # any character is one
         at, text = piece.end(), piece[0]
         if magic is not None:
-            text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count("\n")
+            text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count(
+                "\n"
+            )
         else:
             depth = max(0, depth + (text in "([{") - (text in ")]}"))
         begins = text == "\n"
@@ -97,8 +130,8 @@ def without_magics(source: str) -> str:
 def without_engine(source: str) -> str:
     """Return the source without what needs the engine's package, or Jupyter itself.
 
-    The visible checks, wherever they stand after a notebook was turned into a script or lost its metadata. Such lines
-    become blank, so that line numbers stay.
+    The visible checks, wherever they stand after a notebook was turned into a script or lost its
+    metadata. Such lines become blank, so that line numbers stay.
     """
     if PACKAGE not in source and _IN_JUPYTER not in source:
         return source
@@ -110,7 +143,9 @@ def without_engine(source: str) -> str:
 
 
 def _needs_engine(statement: ast.stmt) -> bool:
-    """Return an import of the engine, a call of its visible checks, a call of Jupyter's shell, or a try around one of them."""
+    """Return an import of the engine, a call of its visible checks, a call of Jupyter's shell, or a
+    try around one of them.
+    """
     match statement:
         case ast.Try(body=body):
             return any(map(_needs_engine, body))
@@ -120,24 +155,35 @@ def _needs_engine(statement: ast.stmt) -> bool:
             return (module or "").split(".")[0] == PACKAGE
         case ast.Expr():
             calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
-            return any(isinstance(f, ast.Name) and f.id in ("check_notebook", _IN_JUPYTER) for f in calls)
+            return any(
+                isinstance(f, ast.Name) and f.id in ("check_notebook", _IN_JUPYTER) for f in calls
+            )
     return False
 
 
 def read_notebook(text: str) -> AttemptSource:
-    """Join the code cells in their order. Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError."""
+    """Join the code cells in their order.
+
+    Magics and `!` lines are passed over, which keeps line numbers. Raises NotebookError.
+    """
     try:
         cells = json.loads(text)["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)]
+        code = [
+            cell for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)
+        ]
         sources = [_text_of(cell) for cell in code]
         not_run = tuple(filter(None, map(_not_run, cells)))
-        if b"\0" in "".join(sources).encode():  # encode() also fails on a lone surrogate, which JSON can contain
+        # encode() also fails on a lone surrogate, which JSON can contain
+        if b"\0" in "".join(sources).encode():
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
+        raise NotebookError(
+            "This is not a notebook that can be read: save it again from Jupyter."
+        ) from None
     if sum(map(len, sources)) > CODE_LIMIT:
         raise NotebookError(
-            f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not yours."
+            f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not "
+            "yours."
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
@@ -150,14 +196,18 @@ def read_notebook(text: str) -> AttemptSource:
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
-    """Return the source of a cell, which is one text, or a list of lines; whatever else stands there as it is."""
+    """Return the source of a cell, which is one text, or a list of lines; whatever else stands
+    there as it is.
+    """
     source = cell["source"]
     text = "".join(map(str, source)) if isinstance(source, list) else source
     return with_newlines(text) if isinstance(text, str) else text
 
 
 def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
-    """Return a cell with a definition that no kernel runs as Python, and why; None for all other cells."""
+    """Return a cell with a definition that no kernel runs as Python, and why; None for all other
+    cells.
+    """
     kind = cell["cell_type"]
     text = _text_of({"source": "", **cell})  # of no code nothing is asked, not even a text
     if not isinstance(text, str) or not _DEFINITION.search(text):
@@ -165,13 +215,18 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
     if kind in _NOT_CODE:
         return CellNotRun(text, f"stands in a {_NOT_CODE[kind]} cell: make it a code cell.")
     if kind == "code" and (magic := _OTHER_LANGUAGE.match(text)):
-        why = f"stands in a cell that begins with %%{magic[1]}, which does not run it: take that line out."
+        why = (
+            f"stands in a cell that begins with %%{magic[1]}, which does not run it: take "
+            "that line out."
+        )
         return CellNotRun(text[magic.end() :].partition("\n")[2], why)
     return None
 
 
 def _cell_as_python(source: str) -> str:
-    """Return a cell without magics, moved to the margin as IPython runs one that was pasted from further in."""
+    """Return a cell without magics, moved to the margin as IPython runs one that was pasted from
+    further in.
+    """
     if _OTHER_LANGUAGE.match(source):
         return "\n" * source.count("\n")
     first = next((line for line in source.split("\n") if line.strip()), "")
@@ -182,7 +237,10 @@ def _cell_as_python(source: str) -> str:
 
 
 def _is_visible_check(cell: Mapping[str, Any]) -> bool:
-    """Return whether this is the cell that calls the visible checks. It is no part of the attempt: the box has no engine."""
+    """Return whether this is the cell that calls the visible checks.
+
+    It is no part of the attempt: the box has no engine.
+    """
     metadata = cell.get("metadata")
     ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
     return isinstance(ours, dict) and ours.get("visible") is True
@@ -195,8 +253,9 @@ if TYPE_CHECKING:
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
     """Read the attempt `stem` in a submission's folder.
 
-    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both were worked on,
-    the note says which one counts. `untouched` is the stub's code_digest, None if it is not known.
+    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both
+    were worked on, the note says which one counts. `untouched` is the stub's code_digest, None if
+    it is not known.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
     present = filter(os.path.lexists, paths)
@@ -208,11 +267,15 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     return (worked_on or attempts[::-1] or [AttemptSource(paths[0].name, missing=True)])[0]
 
 
-def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
-    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the whole assignment.
+def read_exercise(
+    folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
+) -> AttemptSource:
+    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the
+    whole assignment.
 
-    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
-    where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
+    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An
+    exercise's own file counts where it is worked on; the note says where it does not. Of names that
+    two exercises ask for, the last definition is both's.
     """
     own = read_attempt(folder, exercise.stem, untouched, limit_kib)
     if not own.missing and _is_worked_on(own, untouched):
@@ -222,17 +285,27 @@ def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit
         other = read_attempt(folder, stem, None, limit_kib)
         is_of = said == EARLIER or other.problem or defined_in(other.source) & asked_of(exercise)
         if is_of and not other.missing:
-            return replace(other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip())
+            return replace(
+                other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip()
+            )
     return own
 
 
 def defined_in(source: str) -> frozenset[str]:
-    """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
-    return frozenset(part.name for part in statements_of(source) if isinstance(part, ast.FunctionDef | ast.ClassDef))
+    """Return the names of the functions and classes at the top level of a text; none where Python
+    cannot parse it.
+    """
+    return frozenset(
+        part.name
+        for part in statements_of(source)
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+    )
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
-    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where there is none."""
+    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where
+    there is none.
+    """
     try:
         return defined_in(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
     except (OSError, UnicodeDecodeError):
@@ -250,7 +323,11 @@ def largest(name: str, limit_kib: int) -> int:
 
 def too_large(name: str, limit_kib: int) -> str:
     """Return the sentence for the student. limit_kib: of this file."""
-    clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
+    clear = (
+        " Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
+        if name.endswith(".ipynb")
+        else ""
+    )
     return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
@@ -260,11 +337,16 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         text = read_text(path, largest(path.name, limit_kib))
         _refuse_other_files(path, text)
         is_script = path.suffix != ".ipynb"
-        attempt = AttemptSource(path.name, without_engine(without_magics(text))) if is_script else read_notebook(text)
+        attempt = (
+            AttemptSource(path.name, without_engine(without_magics(text)))
+            if is_script
+            else read_notebook(text)
+        )
         if (lines := attempt.source.count("\n") + 1) > LINE_LIMIT:
             raise Unreadable(
-                f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
-                f"which in a longer file could carry out what is hidden. Take out what is not part of the exercise."
+                f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback "
+                "tells the line of a mistake, which in a longer file could carry out what is "
+                "hidden. Take out what is not part of the exercise."
             )
         return replace(attempt, name=path.name)
     except Unreadable as error:
@@ -274,20 +356,30 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 def _refuse_other_files(path: Path, text: str) -> None:
     """Say what is wrong with a file that is no Python at all. Raises Unreadable."""
     code = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
-    for pattern, sentence in (_NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)).items():
+    for pattern, sentence in (
+        _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
+    ).items():
         mark = re.search(pattern, code, re.MULTILINE | re.DOTALL)
-        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression to Python.
-        if mark and (path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))):
+        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression
+        # to Python.
+        if mark and (
+            path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))
+        ):
             line = code.count("\n", 0, mark.end()) + 1
             raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:
-    """Return the content of a regular file. It is opened once, so that what is read is what was checked. Raises Unreadable."""
+    """Return the content of a regular file.
+
+    It is opened once, so that what is read is what was checked. Raises Unreadable.
+    """
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError:
-        raise Unreadable(f"{path.name} is not a file that can be read: hand in the file itself, not a link.") from None
+        raise Unreadable(
+            f"{path.name} is not a file that can be read: hand in the file itself, not a link."
+        ) from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -306,11 +398,15 @@ def read_text(path: Path, limit_kib: int) -> str:
     """Return the text of a regular file. Raises Unreadable."""
     data = read_bytes(path, limit_kib)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Unreadable(f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8.")
+        raise Unreadable(
+            f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8."
+        )
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:
         return with_newlines(decoded(data))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None
+        raise Unreadable(
+            f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8."
+        ) from None

@@ -1,4 +1,6 @@
-"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and which folder it gets."""
+"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and
+which folder it gets.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,18 @@ from .platforms import ALONE, Person, person_called
 _MOST_COLUMNS = 12  # that one sentence names
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
 LARGEST = 8 * 1024 * 1024  # bytes of the file
-FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
+FORM = (
+    "Its first line names its columns: id, and any of name, section, group, email, login, "
+    "sis_id, canvas_id, github"
+)
 
 
 @dataclass(frozen=True)
 class Student:
     """A row of the roster.
 
-    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
-    Moodle's username and ID number. group: those who hand in together.
+    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User
+    ID and ID; the first two are Moodle's username and ID number. group: those who hand in together.
     """
 
     id: str
@@ -45,9 +50,10 @@ class Student:
 
 
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
-_FOLDERS = ("login", "sis_id", "email", "canvas_id")  # the first is a student's id where a platform's list has none
-# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
-# roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
+# the first is a student's id where a platform's list has none
+_FOLDERS = ("login", "sis_id", "email", "canvas_id")
+# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants
+# and grades, Gradescope's roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
 _NAMES = """name student full_name
     sis_id sis_user_id sid id_number student_id orgdefinedid
     login sis_login_id username
@@ -63,7 +69,10 @@ _CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in 
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 _NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
-_OPEN_QUOTE = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
+_OPEN_QUOTE = (
+    "a quote that opens in this line is not closed in it, or something stands behind where it "
+    "is closed"
+)
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -71,7 +80,8 @@ _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 class Roster:
     """The class, in the order of its file.
 
-    unread: the columns of the file that say nothing of a student. read_as: the file, and the columns that do, for a sentence.
+    unread: the columns of the file that say nothing of a student. read_as: the file, and the
+        columns that do, for a sentence.
     """
 
     students: tuple[Student, ...] = ()
@@ -84,18 +94,24 @@ class Roster:
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
     def of(self, person: Person) -> list[Student]:
-        """Return the person's row, where there is one and only one; of a group, those of its members."""
+        """Return the person's row, where there is one and only one; of a group, those of its
+        members.
+        """
         student = self._one_student(person)
         group = self._group_named(person)
         if student is None:
             return group
-        # Canvas writes a group's name with the number of one member. Of a student who took the name of another group, the
-        # number counts.
-        is_a_members_number = student in group and letters(person.name) not in _spellings(student.name)
+        # Canvas writes a group's name with the number of one member. Of a student who took the name
+        # of another group, the number counts.
+        is_a_members_number = student in group and letters(person.name) not in _spellings(
+            student.name
+        )
         return group if is_a_members_number else [student]
 
     def _group_named(self, person: Person) -> list[Student]:
-        """Return the members of the group that has this name; GitHub Classroom has it in the repository's."""
+        """Return the members of the group that has this name; GitHub Classroom has it in the
+        repository's.
+        """
         accounts = [value for column, value in person.ids if column == "github"]
         for name in (person.name, *(accounts if not person.name else ())):
             if members := self._rows.get(("group", letters(name))):
@@ -106,25 +122,37 @@ class Roster:
         """Return the person's row, where there is one and only one."""
         found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         found = found or next(filter(None, map(self._with_login, person.logins)), None)
-        # What ends with a login begins with that student's name, and the longest login is tried first: m_al1 is not al1.
+        # What ends with a login begins with that student's name, and the longest login is
+        # tried first: m_al1 is not al1.
         for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
             for at in (i for i, sign in enumerate(text) if sign == "_" and not found):
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
                     found = student
-        if found is None and len(named := self._rows.get(("name", letters(self._without_group(person.name))), [])) == 1:
+        if (
+            found is None
+            and len(
+                named := self._rows.get(("name", letters(self._without_group(person.name))), [])
+            )
+            == 1
+        ):
             found = named[0]
         if found is None:
-            # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
-            # may choose their names: the rest has to be of the name of whose id it is.
+            # A school's id or a login before the name, as Brightspace writes both: 23304308
+            # Lovelace, al1 Ada Lovelace. Students may choose their names: the rest has to be of the
+            # name of whose id it is.
             word, _, rest = person.name.partition(" ")
-            student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+            student = (
+                self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+            )
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
             found = student if words.issuperset(map(letters, rest.split())) else None
         return found
 
     def _without_group(self, name: str) -> str:
-        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a group; else the name."""
+        """Return the member's name in Red team-Ada Lovelace, as Moodle names the members of a
+        group; else the name.
+        """
         for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
             for member in self._rows.get(("group", letters(name[:hyphen])), []):
                 if letters(name[hyphen + 1 :]) in _spellings(member.name):
@@ -132,8 +160,12 @@ class Roster:
         return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
-        """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
-        found = {row for column, value in ids for row in self._rows.get((column, folded(value)), ())}
+        """Return the one student who has one of these ids, by columns; None if nobody has, or more
+        than one.
+        """
+        found = {
+            row for column, value in ids for row in self._rows.get((column, folded(value)), ())
+        }
         return found.pop() if len(found) == 1 else None
 
     def _with_login(self, login: str) -> Student | None:
@@ -141,11 +173,16 @@ class Roster:
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[Student]]:
-        """By each id, by the letters of the group, and by those of the name, in whichever order its parts stand."""
+        """By each id, by the letters of the group, and by those of the name, in whichever order its
+        parts stand.
+        """
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
-            keys |= {("group", letters(student.group)), *(("name", each) for each in _spellings(student.name))}
+            keys |= {
+                ("group", letters(student.group)),
+                *(("name", each) for each in _spellings(student.name)),
+            }
             for key in keys:
                 rows[key].extend([student] * bool(key[1]))
         return rows
@@ -160,7 +197,8 @@ class People:
     """Gives each person a folder, and no two persons the same."""
 
     roster: Roster | None = None
-    # The person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
+    # The person's key for each folder given, also by earlier runs; by the folder's name as no file
+    # system tells two apart.
     taken: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)  # sentences, by student
     is_found: bool = False  # whether the roster knows anybody
@@ -170,7 +208,10 @@ class People:
         return self.roster is not None and bool(self.roster.of(person_called(name)))
 
     def of(self, person: Person) -> tuple[str, ...]:
-        """Return the folders that get this person's files: one, or one for each member of a group. Raises NoFolder."""
+        """Return the folders that get this person's files: one, or one for each member of a group.
+
+        Raises NoFolder.
+        """
         rows = self.roster.of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
         try:
@@ -185,24 +226,38 @@ class People:
             return folders
         name, key = folders[0], f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
-            said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
+            said = (
+                "is of somebody whose name cannot be a folder's. Next: give --roster a file "
+                "with that person"
+            )
             raise NoFolder(said)
         before = self.taken.setdefault(folded(name), key)
-        if before != key and not before.startswith(f"{key}{ALONE}") and not key.startswith(f"{before}{ALONE}"):
+        if (
+            before != key
+            and not before.startswith(f"{key}{ALONE}")
+            and not key.startswith(f"{before}{ALONE}")
+        ):
             apart = "Next: give --roster a file that tells them apart, or all archives at once"
             raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
         if self.roster is not None:
             nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
-            self.said[name] = f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+            self.said[name] = (
+                f"{nobody}. Next: complete the roster, or rename the folder to the right id"
+            )
         return folders
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it. Raises CourseFault, which names the line."""
+    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it.
+
+    Raises CourseFault, which names the line.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
-        text = data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+        text = data.decode(
+            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        )
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). {_PUT}") from None
     except UnicodeDecodeError:
@@ -214,16 +269,31 @@ def read_roster(path: Path) -> Roster:
     header = [name.strip() for name in next(rows, (1, []))[1]]
     names = [name.casefold().replace(" ", "_") for name in header]
     # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
-    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+    own = (
+        {"id": "canvas_id"}
+        if "student" in names
+        else {"identifier": "id"}
+        if "github_username" in names
+        else {}
+    )
     columns = [(_CALLED | own).get(name, "") for name in names]
-    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+    columns = [
+        column if column not in columns[:place] else "" for place, column in enumerate(columns)
+    ]
     whole_rows = (_without_line_breaks(line, row, columns, delimiter, path) for line, row in rows)
     if not {"id", *_FOLDERS} & {*columns}:
-        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)  # in the letters of their language
-        raise _fault(path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}")
+        # in the letters of their language
+        named = ", ".join(repr(name) for name in header[:_MOST_COLUMNS] if name)
+        raise _fault(
+            path, f"has no column `id`; its columns are {named or 'without names'}. {FORM}"
+        )
     students = tuple(_students(whole_rows, columns, path))
-    said = ", ".join(f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column)
-    unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
+    said = ", ".join(
+        f"{name!r} as {column}" for name, column in zip(header, columns, strict=True) if column
+    )
+    unread = tuple(
+        name for name, column in zip(header, columns, strict=True) if name and not column
+    )
     return Roster(students, unread, f"{path}, of which these columns are read: {said}")
 
 
@@ -237,7 +307,9 @@ def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str
             return
         except csv.Error as error:
             is_about_a_quote = "expected after" in str(error) or "unexpected end" in str(error)
-            raise _fault(path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line) from None
+            raise _fault(
+                path, _OPEN_QUOTE if is_about_a_quote else f"is not CSV ({error})", line
+            ) from None
         yield line, row
         line = rows.line_num + 1
 
@@ -245,9 +317,12 @@ def _rows(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str
 def _without_line_breaks(
     line: int, row: list[str], columns: Sequence[str], delimiter: str, path: Path
 ) -> tuple[int, list[str]]:
-    """Return a row and its line. Raises CourseFault where a cell has swallowed the lines of other students.
+    """Return a row and its line.
 
-    A note may have line breaks, but neither has what is read here, nor has a note lines with as many cells as the table.
+    Raises CourseFault where a cell has swallowed the lines of other students.
+
+    A note may have line breaks, but neither has what is read here, nor has a note lines with as
+    many cells as the table.
     """
     for index, cell in enumerate(row):
         lines = re.split(r"\r\n|[\r\n]", cell)
@@ -258,33 +333,53 @@ def _without_line_breaks(
     return line, row
 
 
-def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
+def _students(
+    rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path
+) -> Iterator[Student]:
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
-        cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
+        cells = {
+            column: text.strip().removeprefix("#")
+            for column, text in zip(columns, row, strict=False)
+            if column
+        }
         # An id is a folder's name, which is taken as it is or refused.
-        cells |= {column: visible_line(text).strip() for column, text in cells.items() if column != "id"}
+        cells |= {
+            column: visible_line(text).strip() for column, text in cells.items() if column != "id"
+        }
         first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
         cells["name"] = f"{first} {last}".strip() or cells.get("name", "")
-        if not any(cells.values()) or cells["name"].casefold() in _MARKED or _STAFF.search(role.casefold()):
+        if (
+            not any(cells.values())
+            or cells["name"].casefold() in _MARKED
+            or _STAFF.search(role.casefold())
+        ):
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
             raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
         for key in ((column, folded(cells.get(column, ""))) for column in _IDS):
             if key[1] and taken.setdefault(key, line) != line:
-                said = f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does not count)"
+                said = (
+                    f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does "
+                    "not count)"
+                )
                 raise _fault(path, said, line)
         yield Student(**cells)
 
 
 def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
-    return CourseFault(f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command again")
+    return CourseFault(
+        f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command "
+        "again"
+    )
 
 
 def folded(text: str) -> str:
-    """Return the text without what file systems and people do not tell apart: case, and the form of accents."""
+    """Return the text without what file systems and people do not tell apart: case, and the form of
+    accents.
+    """
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -295,10 +390,14 @@ def letters(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Return the letters of a name without accents, as ILIAS writes it."""
-    return "".join(letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii())
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii()
+    )
 
 
 def _spellings(name: str) -> set[str]:
-    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
+    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last
+    name first.
+    """
     words = name.replace(",", " ").split()
     return {letters("".join(words[i:] + words[:i])) for i in range(len(words))}

@@ -1,7 +1,8 @@
-"""Tell where lines and names of an attempt stand, as its student sees them: in a file, or in a cell of a notebook.
+"""Tell where lines and names of an attempt stand, as its student sees them: in a file, or in a cell
+of a notebook.
 
-A name that is not there once the attempt has run may stand in a string, in a class, below the main guard, in a cell of text.
-The text is read, never run, and each part of it is looked at once.
+A name that is not there once the attempt has run may stand in a string, in a class, below the main
+guard, in a cell of text. The text is read, never run, and each part of it is looked at once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from .unwritten import has_no_content
 INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
 _HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statements, or is one
 _NAMED = re.compile(
-    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
+    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) "
+    r"on|come back from) line ([1-9]\d{0,6})\b"
 )
 # Also what is said of code that is not seen where it stands, which has its cell from the beginning.
 _OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
@@ -27,7 +29,10 @@ _PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
-    """Return a line of the attempt's text; of a notebook, with its place in its cell. Cells are counted from 1, code cells alone."""
+    """Return a line of the attempt's text; of a notebook, with its place in its cell.
+
+    Cells are counted from 1, code cells alone.
+    """
     if not source.cells:
         return ProvedLine(line=line, edit=edit)
     cell = bisect_right(source.cells, line)
@@ -36,14 +41,18 @@ def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
 
 
 def in_cells(text: str, source: AttemptSource) -> str:
-    """Return a sentence that names a line of a notebook with its cell, for no student sees the cells joined; of a file, as it is."""
+    """Return a sentence that names a line of a notebook with its cell, for no student sees the
+    cells joined; of a file, as it is.
+    """
     if not source.cells:
         return text
     return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
 
 
 def named_line(text: str, source: AttemptSource) -> int:
-    """Return the line of the attempt's text that a sentence names, whether with its cell or without; 0 where it names none."""
+    """Return the line of the attempt's text that a sentence names, whether with its cell or
+    without; 0 where it names none.
+    """
     found = _PLACED.search(text)
     if found is None or int(found[3] or 0) > len(source.cells):
         return 0
@@ -51,17 +60,30 @@ def named_line(text: str, source: AttemptSource) -> int:
 
 
 def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
-    """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
+    """Return the result with the place of each function that is not seen where it stands, and each
+    line with its cell.
+    """
     functions = [_placed(each, source) for each in result.functions]
-    stands = {each.name: each.evidence for each in functions if each.state == "undefined" and each.evidence}
+    stands = {
+        each.name: each.evidence
+        for each in functions
+        if each.state == "undefined" and each.evidence
+    }
     diagnosis = list(result.diagnosis)
     for index, each in enumerate(diagnosis):
         if each.id == INTERFACE and each.function in stands:  # its name differs in nothing
             title = f"{each.function} is not there once the file has run."
-            diagnosis[index] = each.model_copy(update={"title": title, "hint": stands[each.function]})
-    changes: dict[str, object] = {"diagnosis": tuple(diagnosis), "note": in_cells(result.note, source)}
+            diagnosis[index] = each.model_copy(
+                update={"title": title, "hint": stands[each.function]}
+            )
+    changes: dict[str, object] = {
+        "diagnosis": tuple(diagnosis),
+        "note": in_cells(result.note, source),
+    }
     for key, rows in (("functions", functions), ("checks", result.checks)):
-        changes[key] = tuple(r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows)
+        changes[key] = tuple(
+            r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows
+        )
     return result.model_copy(update=changes)
 
 
@@ -78,7 +100,9 @@ def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
 
 
 def where_it_stands(source: AttemptSource, name: str) -> str:
-    """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
+    """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the
+    file has nothing like it.
+    """
     found = _definitions(source, name)
     if not found:
         return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
@@ -92,14 +116,21 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
-    """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
+    """Say where a version stands that has content, of a function whose last definition is a stub;
+    "" where none does.
+    """
     found = _definitions(source, name)[::-1]
     stub = next((node for node, around in found if around is None), None)
-    written = next((node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None)
+    written = next(
+        (node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None
+    )
     if written is None or stub is None:
         return ""
     at, last = _line(source, written), _line(source, stub)
-    return f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the stub's place"
+    return (
+        f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the "
+        "stub's place"
+    )
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
@@ -122,7 +153,9 @@ def texts_of_cells(source: AttemptSource) -> list[tuple[int, str]]:
 
 def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
     found = list[tuple[ast.stmt, ast.stmt | None]]()
-    left: list[tuple[ast.AST, ast.stmt | None]] = [(part, None) for part in reversed(_statements(source))]
+    left: list[tuple[ast.AST, ast.stmt | None]] = [
+        (part, None) for part in reversed(_statements(source))
+    ]
     while left:
         node, around = left.pop()
         if isinstance(node, DEFINITIONS) and node.name == name:
@@ -137,9 +170,16 @@ def _as_text(source: AttemptSource, name: str) -> str:
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.source)
     for node in (node for part in _statements(source) if is_mentioned for node in ast.walk(part)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and header.search(node.value)
+        ):
             at = _line(source, node)
-            return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
+            return (
+                f"stands inside the string that begins on {at}: that is text, not code. Take "
+                "it out of the quotes."
+            )
     for number, (_, text) in enumerate(texts_of_cells(source), 1):
         if header.search(text) and not read_statements(text):
             return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
@@ -151,9 +191,14 @@ def _as_text(source: AttemptSource, name: str) -> str:
 
 
 def _in_a_cell_that_is_not_run(source: AttemptSource, name: str) -> str:
-    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold the definition as an example."""
+    """Say that the name stands in such a cell, if all of that is Python: a lesson's text may hold
+    the definition as an example.
+    """
     for cell in source.not_run:
-        if any(isinstance(part, DEFINITIONS) and part.name == name for part in read_statements(cell.text)):
+        if any(
+            isinstance(part, DEFINITIONS) and part.name == name
+            for part in read_statements(cell.text)
+        ):
             return cell.why
     return ""
 

@@ -1,10 +1,12 @@
 """Read a tar from its beginning to its end, one block of 512 bytes at a time.
 
-Python's tarfile follows what a header claims before it returns a member: it reads maps of sparse files, however long, and
-headers about headers, however many. Here only the form of a header is the library's (`TarInfo.frombuf`, which reads no file).
-Every header counts towards the limits, the clock is looked at before each one, and no map of a sparse file is ever read.
+Python's tarfile follows what a header claims before it returns a member: it reads maps of sparse
+files, however long, and headers about headers, however many. Here only the form of a header is the
+library's (`TarInfo.frombuf`, which reads no file). Every header counts towards the limits, the
+clock is looked at before each one, and no map of a sparse file is ever read.
 
-The format is documented in POSIX.1-2008, pax, and in GNU tar's manual, "Basic Tar Format" and "Storing Sparse Files".
+The format is documented in POSIX.1-2008, pax, and in GNU tar's manual, "Basic Tar Format" and
+"Storing Sparse Files".
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from typing import IO, Any, cast
 from .intake_limits import MIB, Limits, unopened
 
 BLOCK = tarfile.BLOCKSIZE
-LONGEST_HEADER = 64 * 1024  # bytes of all headers about one member: 200,000 names in 424 KB made 15 GB
+# bytes of all headers about one member: 200,000 names in 424 KB made 15 GB
+LONGEST_HEADER = 64 * 1024
 LATEST = 2.0**33  # seconds since 1970: in the year 2242
 _LONG_NAME, _LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
 _OF_NEXT = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)  # pax: about the next member
 _OF_ALL = tarfile.XGLTYPE  # pax: about all members; git archive writes the commit in it
 _ABOUT = (_LONG_NAME, _LONG_LINK, *_OF_NEXT, _OF_ALL)
-_OLD_GOES_ON, _NEXT_GOES_ON = 482, 504  # where a sparse header, and each block behind it, says that another one follows
+# where a sparse header, and each block behind it, says that another one follows
+_OLD_GOES_ON, _NEXT_GOES_ON = 482, 504
 _DIGITS = 20  # of a number in a pax header
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
@@ -34,7 +38,10 @@ _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
 
 @dataclass(frozen=True)
 class TarMember:
-    """A member of a tar. refused: why its content is not read, "" for a regular file. modified: seconds since 1970, or 0."""
+    """A member of a tar.
+
+    refused: why its content is not read, "" for a regular file. modified: seconds since 1970, or 0.
+    """
 
     name: str
     size: int
@@ -56,7 +63,10 @@ class _About:
 
 @dataclass
 class WatchedFile:
-    """A packed file. Each read looks at the clock, for a packed stream may unpack to nothing for minutes."""
+    """A packed file.
+
+    Each read looks at the clock, for a packed stream may unpack to nothing for minutes.
+    """
 
     file: IO[bytes]
     budget: Limits
@@ -114,7 +124,10 @@ class TarStream:
             self.file.read(padding)  # the last one may be missing
 
     def content(self, most: int) -> bytes:
-        """Return the content of the current member, cut at so many bytes. Raises tarfile.TarError where some is missing."""
+        """Return the content of the current member, cut at so many bytes.
+
+        Raises tarfile.TarError where some is missing.
+        """
         content = self._exactly(min(self._left, most))
         self._left -= len(content)
         return content
@@ -122,7 +135,8 @@ class TarStream:
     def _next_header(self, *, must_exist: bool) -> tarfile.TarInfo | None:
         """Return the next header; None at the end.
 
-        As in the library, what is no header ends the archive, too, except at its beginning, or after a header about a header.
+        As in the library, what is no header ends the archive, too, except at its beginning, or
+        after a header about a header.
         """
         self.budget.take(entries=1)
         block = self.file.read(BLOCK)
@@ -140,7 +154,10 @@ class TarStream:
         return header
 
     def _read_about(self, header: tarfile.TarInfo, about: _About) -> None:
-        """Take in a header about the next member. Raises Closed where it is longer than any that is needed."""
+        """Take in a header about the next member.
+
+        Raises Closed where it is longer than any that is needed.
+        """
         about.header_bytes += BLOCK + header.size
         if about.header_bytes > LONGEST_HEADER:
             raise unopened("its headers are longer than any that are needed")
@@ -161,7 +178,9 @@ class TarStream:
                 about.is_sparse = True
 
     def _pass_over_old_map(self, header: tarfile.TarInfo) -> None:
-        """Pass over the blocks behind a header of GNU's old sparse format, each of which counts as a header."""
+        """Pass over the blocks behind a header of GNU's old sparse format, each of which counts as
+        a header.
+        """
         goes_on = self._block[_OLD_GOES_ON]
         while goes_on:
             self.budget.take(entries=1)
@@ -188,11 +207,16 @@ def _member(header: tarfile.TarInfo, about: _About) -> TarMember:
     elif not header.isreg() or header.type == tarfile.GNUTYPE_SPARSE or about.is_sparse:
         refused = "is no regular file"
     is_time = 0 <= modified < LATEST
-    return TarMember(about.name or header.name, size, modified if is_time else 0.0, refused, header.isdir())
+    return TarMember(
+        about.name or header.name, size, modified if is_time else 0.0, refused, header.isdir()
+    )
 
 
 def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the keywords and values of a pax header: lines such as "18 path=some/name". Raises tarfile.ReadError."""
+    """Yield the keywords and values of a pax header: lines such as "18 path=some/name".
+
+    Raises tarfile.ReadError.
+    """
     start = 0
     while start < len(data) and data[start] != 0:
         length, blank, _ = data[start : start + _DIGITS].partition(b" ")

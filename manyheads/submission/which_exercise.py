@@ -1,4 +1,7 @@
-"""Which exercise a file is of: by its name, else by what it defines. It is read as data, never imported."""
+"""Which exercise a file is of: by its name, else by what it defines.
+
+It is read as data, never imported.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,21 @@ from .source_text import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
 _SUFFIX = re.compile(
-    r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
+    r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,"
+    r"3}))$"
 )
-# What is put behind a name is looked for at its end alone, and not without end: a student's archive has up to 5,000 names.
+# What is put behind a name is looked for at its end alone, and not without end: a student's archive
+# has up to 5,000 names.
 _SUFFIX_LENGTH = 40  # characters of one, with blanks and dots before it
 _MOST_SUFFIXES = 8  # behind each other
 _RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
 
 
 class NotPlaced(Exception):
-    """The file is of no exercise, or of several. The text says why, for a sentence that begins with its path."""
+    """The file is of no exercise, or of several.
+
+    The text says why, for a sentence that begins with its path.
+    """
 
 
 @dataclass(frozen=True)
@@ -36,52 +44,75 @@ class Exercises:
     course: Course
 
     def of(self, name: str, content: bytes, budget: Limits | None = None) -> Exercise | Assignment:
-        """Return the exercise that this file is of, or the assignment where it holds several. Raises NotPlaced.
+        """Return the exercise that this file is of, or the assignment where it holds several.
+
+        Raises NotPlaced.
 
         budget: how much of its student's code may still be parsed.
         """
         if found := self.named(name):
             return found
         budget = budget or Limits()
-        is_promising = any(owner.encode() in content for owner in self._owners)  # else it need not be parsed
+        # else it need not be parsed
+        is_promising = any(owner.encode() in content for owner in self._owners)
         if is_promising and budget.code < 0:
-            raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
+            raise NotPlaced(
+                "has no exercise's name, and so much code of one student is not looked into. "
+                f"{_RENAME}"
+            )
         source = _source(name, content) if is_promising else ""
         budget.code -= len(source)
         # By functions and classes that no other exercise has; of several exercises, the assignment.
-        owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
+        owners = {
+            self._owners[each].id: self._owners[each]
+            for each in defined_in(source) & self._owners.keys()
+        }
         assignments = {each.assignment.id: each.assignment for each in owners.values()}
         if len(owners) == 1:
             return next(iter(owners.values()))
         if len(assignments) == 1:
             return next(iter(assignments.values()))
         if owners:
-            raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
-        raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
+            raise NotPlaced(
+                f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. "
+                f"{_RENAME}"
+            )
+        raise NotPlaced(
+            "has no exercise's name, and defines nothing that one exercise alone asks for. "
+            f"{_RENAME}"
+        )
 
     def named(self, name: str) -> Exercise | Assignment | None:
-        """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
+        """Return the exercise, or the whole assignment, that the file is of by this name; None
+        where it does not say.
+        """
         if found := self._by_name(name):
             return found
         stem = f"_{_plain(PurePath(name).stem)}_"
-        within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]  # ada_reshape_dance
+        # ada_reshape_dance
+        within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]
         return within[0] if len(within) == 1 else None
 
     def may_be_work(self, path: str) -> bool:
-        """Return whether a path may be work that nobody reads, so that whoever handed it in has no points instead of 0.
+        """Return whether a path may be work that nobody reads, so that whoever handed it in has no
+        points instead of 0.
 
-        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise is. A note or a picture beside
-        missing exercises is none: with it, who hands in nothing would have no points instead of 0.
+        Such are a script, a notebook, an archive, a folder, and whatever is called as an exercise
+        is. A note or a picture beside missing exercises is none: with it, who hands in nothing
+        would have no points instead of 0.
         """
         name = PurePath(path).name
         if self.is_handed_out(name):
             return False
         is_of_a_kind = "." not in name or name.lower().endswith((*ENDINGS, *ARCHIVES))
-        # Systems that hide the last suffix give another one to what has one: 04_reshape_dance.py.txt.
+        # Systems that hide the last suffix give another one to what has one:
+        # 04_reshape_dance.py.txt.
         return is_of_a_kind or self.named(PurePath(name).stem) is not None
 
     def is_handed_out(self, path: str) -> bool:
-        """Return whether a file has the name of what stands beside an exercise in every student's folder: a figure, or records."""
+        """Return whether a file has the name of what stands beside an exercise in every
+        student's folder: a figure, or records.
+        """
         return PurePath(path).name in self._handed_out
 
     def is_plain(self, name: str) -> bool:
@@ -90,7 +121,9 @@ class Exercises:
 
     def is_in_place(self, folders: Sequence[str]) -> bool:
         """Return whether a file in these folders lies where the course's repository has it."""
-        places = (each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments)
+        places = (
+            each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments
+        )
         return tuple(folders[-2:]) in places
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
@@ -104,19 +137,31 @@ class Exercises:
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
-        """By ids and names of files; an exercise's own come before earlier ones, and these before an assignment's."""
-        known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
-        earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
+        """By ids and names of files; an exercise's own come before earlier ones, and these before
+        an assignment's.
+        """
+        known: dict[str, Exercise | Assignment] = {
+            assignment.id: assignment for assignment in self.course.assignments
+        }
+        earlier = {
+            key: exercise
+            for exercise in self.course.exercises
+            for key in (*exercise.row.was, *exercise.stems)
+        }
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
     def _handed_out(self) -> frozenset[str]:
-        paths = (path for e in self.course.exercises for path in (e.fingerprints, e.trained, *e.figures))
+        paths = (
+            path for e in self.course.exercises for path in (e.fingerprints, e.trained, *e.figures)
+        )
         return frozenset(path.name for path in paths)
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
+        asked = [
+            (name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)
+        ]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 
@@ -129,7 +174,9 @@ def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
 def _source(name: str, content: bytes) -> str:
     try:
         text = decoded(content)
-        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        return (
+            read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        )
     except (UnicodeDecodeError, NotebookError):
         return ""
 

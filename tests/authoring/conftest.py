@@ -1,4 +1,6 @@
-"""What tests of claims about a course share: they are tried in this process, and in its warm box."""
+"""What tests of claims about a course share: they are tried in this process, and in its warm
+box.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -15,12 +17,26 @@ LinesOf = Callable[..., list[Line]]
 
 @pytest.fixture
 def lines_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LinesOf:
-    """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs: none, unless all are asked."""
+    """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs:
+    none, unless all are asked.
+    """
     monkeypatch.setattr(plugin, "open_box", lambda *_: nullcontext(request.getfixturevalue("box")))
 
-    def lines(folder: Path, chosen: str = "", pairs: int | None = 0, named: Sequence[str] = ()) -> list[Line]:
+    def lines(
+        folder: Path, chosen: str = "", pairs: int | None = 0, named: Sequence[str] = ()
+    ) -> list[Line]:
         exercises = [e for e in load_course(folder).exercises if not named or e.id in named]
-        arguments = [f"--course={folder}", "--seeds=2", f"--pairs={pairs}", "-n0", "-k", chosen, str(HERE)]
-        return run_claims([*arguments, *(f"--exercise={e.id}" for e in exercises)], lambda line: None)
+        arguments = [
+            f"--course={folder}",
+            "--seeds=2",
+            f"--pairs={pairs}",
+            "-n0",
+            "-k",
+            chosen,
+            str(HERE),
+        ]
+        return run_claims(
+            [*arguments, *(f"--exercise={e.id}" for e in exercises)], lambda line: None
+        )
 
     return lines

@@ -1,11 +1,21 @@
-"""A visible check asks what gives the hidden check's verdict; of two calls one may be the other with an edit of an argument."""
+"""A visible check asks what gives the hidden check's verdict; of two calls one may be the other
+with an edit of an argument.
+"""
 
 import dataclasses
 
 import pytest
 import torch
 
-from manyheads.authoring.asked_aspects import OF_EVERY_CHECK, Groups, Subject, choose, choose_all, groups_of, within
+from manyheads.authoring.asked_aspects import (
+    OF_EVERY_CHECK,
+    Groups,
+    Subject,
+    choose,
+    choose_all,
+    groups_of,
+    within,
+)
 from manyheads.authoring.record_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.aspects import Aspect
@@ -58,30 +68,57 @@ def test_an_aspect_is_asked_where_more_verdicts_become_right_than_wrong() -> Non
 FIRST, SECOND = ("values", (0,)), ("values", (1,))
 
 
-@pytest.mark.parametrize(("subjects", "asked"), [
-    pytest.param([mutant(True, FIRST), mutant(False, ("dtype", (0,)))], {"values": ((0,), (1,))},
-        id="what fails the mutants that the hidden check fails"),
-    pytest.param([mutant(True, ("shape", (0,)), FIRST)], {"shape": ((0,), (1,))}, id="nothing twice"),
-    pytest.param([right(FIRST), mutant(True, FIRST, SECOND)], {"values": ((1,),)},
-        id="no call on which a right attempt differs"),
-    pytest.param([*(mutant(False, FIRST, SECOND) for _ in range(3)), mutant(True, FIRST, SECOND, ("stays", (0, 1)))],
-        {"stays": ((0, 1),)}, id="no aspect that mutants lack which pass the hidden check"),
-    pytest.param([right(SECOND), mutant(False)], {"values": ((0,),)},
-        id="the recorded values, where no mutant says what a check asks"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("subjects", "asked"),
+    [
+        pytest.param(
+            [mutant(True, FIRST), mutant(False, ("dtype", (0,)))],
+            {"values": ((0,), (1,))},
+            id="what fails the mutants that the hidden check fails",
+        ),
+        pytest.param(
+            [mutant(True, ("shape", (0,)), FIRST)], {"shape": ((0,), (1,))}, id="nothing twice"
+        ),
+        pytest.param(
+            [right(FIRST), mutant(True, FIRST, SECOND)],
+            {"values": ((1,),)},
+            id="no call on which a right attempt differs",
+        ),
+        pytest.param(
+            [
+                *(mutant(False, FIRST, SECOND) for _ in range(3)),
+                mutant(True, FIRST, SECOND, ("stays", (0, 1))),
+            ],
+            {"stays": ((0, 1),)},
+            id="no aspect that mutants lack which pass the hidden check",
+        ),
+        pytest.param(
+            [right(SECOND), mutant(False)],
+            {"values": ((0,),)},
+            id="the recorded values, where no mutant says what a check asks",
+        ),
+    ],
+)
 def test_it_asks(subjects: list[Subject], asked: dict[str, tuple[tuple[int, ...], ...]]) -> None:
     assert chosen(*subjects) == asked
 
 
-@pytest.mark.parametrize(("missed", "asked"), [(1, True), (2, False)], ids=["one in ten", "two in ten"])
-def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(missed: int, asked: bool) -> None:
+@pytest.mark.parametrize(
+    ("missed", "asked"), [(1, True), (2, False)], ids=["one in ten", "two in ten"]
+)
+def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(
+    missed: int, asked: bool
+) -> None:
     subjects = [mutant(True, *[("values", (0,))] * (i >= missed)) for i in range(10)]
     assert bool(choose("check", GROUPS, subjects)) is asked
 
 
 def test_every_check_asks_for_answers_but_where_who_gives_none_passes_the_hidden_one() -> None:
     passes = mutant(False, ("answered", (1,)))
-    asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])}
+    asks = {
+        ask.aspect: ask.calls
+        for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])
+    }
     assert asks["answered"] == ((0,),)
     assert asks["kind"] == ((0,), (1,))
 
@@ -90,7 +127,10 @@ def test_a_check_that_misses_what_others_see_is_asked_last() -> None:
     """Where values are wrong, recordings do not tell what else a check of dropout fails for."""
 
     wrong_values = [subject("values dropout", "values") for _ in range(5)]
-    undropped, passes = subject("dropout", "dtype"), [subject("values", "values", "dtype") for _ in range(5)]
+    undropped, passes = (
+        subject("dropout", "dtype"),
+        [subject("values", "values", "dtype") for _ in range(5)],
+    )
     chosen = choose_all({"values": GROUPS, "dropout": GROUPS}, [*wrong_values, undropped, *passes])
     assert not chosen["values"].is_last
     assert chosen["dropout"].is_last
@@ -104,18 +144,29 @@ def test_a_check_that_fails_nobody_whom_others_pass_is_left_to_the_grading() -> 
 
 
 def test_what_dropout_leaves_is_asked_last_at_most() -> None:
-    """Once, a check that asked this first, and nothing else, passed who drops the answer in place of the weights."""
+    """Once, a check that asked this first, and nothing else, passed who drops the answer in place
+    of the weights.
+    """
     groups: Groups = {**dict.fromkeys(GROUPS, ()), "struck": [(0,)], "dropped": [(0, 1)]}
     struck = [subject("drops", "struck") for _ in range(9)]
-    chosen = choose_all({"drops": groups}, [*struck, subject("drops", ("dropped", (0, 1)))])["drops"]
+    chosen = choose_all({"drops": groups}, [*struck, subject("drops", ("dropped", (0, 1)))])[
+        "drops"
+    ]
     assert chosen.is_last
     assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}
 
 
 def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
-    """Once, it was right about so many whose values are wrong that a dropout that was left out, alone, went unseen."""
+    """Once, it was right about so many whose values are wrong that a dropout that was left out,
+    alone, went unseen.
+    """
 
-    groups: Groups = {**dict.fromkeys(GROUPS, ()), "values": [(0,)], "finite": [(0,)], "struck": [(0,)]}
+    groups: Groups = {
+        **dict.fromkeys(GROUPS, ()),
+        "values": [(0,)],
+        "finite": [(0,)],
+        "struck": [(0,)],
+    }
     of_values: Groups = {**groups, "struck": ()}
     wrong = [subject("values drops", "values", "finite") for _ in range(40)]
     undropped = [subject("drops", "struck") for _ in range(2)]
@@ -128,7 +179,11 @@ def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
 def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
     one: tuple[Aspect, tuple[int, ...]] = ("mutated", (0,))
     two: tuple[Aspect, tuple[int, ...]] = ("dtype", (1,))
-    subjects = [subject("check", one, two, id_="a"), subject("check", one, id_="a"), subject("check", two, id_="b")]
+    subjects = [
+        subject("check", one, two, id_="a"),
+        subject("check", one, id_="a"),
+        subject("check", two, id_="b"),
+    ]
     means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
     assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
 
@@ -137,7 +192,9 @@ def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
     expected = (*EXPECTED, (torch.tensor(1.0),))
     groups = within(groups_of((0, 1, 2), expected), (0, 1))
     assert (groups["kind"], groups["shape"]) == ([(0,), (1,), (2,)], [(0,), (1,)])
-    asks = choose_all({"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))])
+    asks = choose_all(
+        {"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))]
+    )
     assert {ask.aspect: ask.calls for ask in asks["check"].asks}["kind"] == ((0,), (1,), (2,))
 
 
@@ -148,13 +205,18 @@ def test_what_a_kind_means_is_told() -> None:
 
 
 def test_more_is_asked_of_a_mutant_that_nothing_sees() -> None:
-    seen, unseen = [subject("check", "shape") for _ in range(20)], [subject("check", "values") for _ in range(2)]
+    seen, unseen = (
+        [subject("check", "shape") for _ in range(20)],
+        [subject("check", "values") for _ in range(2)],
+    )
     elsewhere = subject("other", "values", ("dtype", (1,)))
     groups = {"check": GROUPS, "other": GROUPS}
     more = choose_all(groups, [*seen, *unseen, elsewhere])["check"].asks
     assert [ask.calls for ask in more if ask.aspect == "values"] == [((0,),)]
     alone = subject("", "values")
-    assert "values" not in {ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks}
+    assert "values" not in {
+        ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks
+    }
 
 
 X, KEEP, W = torch.arange(6.0).view(2, 3), torch.tensor([True, False]), {"W.weight": torch.eye(3)}
@@ -162,17 +224,44 @@ EDITED = X + torch.tensor([0.0, 0.0, 1.0])
 ONE = Call(Build("Layer", (3, 3), state=W), (X, KEEP, None))
 
 
-@pytest.mark.parametrize(("other", "expected"), [
-    pytest.param(Call(Build("Layer", (3, 3), state={"W.weight": torch.eye(3)}), (EDITED, KEEP, None)), True, id="an edit"),
-    pytest.param(dataclasses.replace(ONE, args=(X + 1, KEEP, None)), False, id="another tensor altogether"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED, ~KEEP, None)), False, id="two arguments"),
-    pytest.param(dataclasses.replace(ONE, args=(X, KEEP, None)), False, id="the same call"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED, KEEP, KEEP)), False, id="a mask more"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED[:1], KEEP, None)), False, id="another shape"),
-    pytest.param(Call(Build("Layer", (3, 3), state={"W.weight": 2 * torch.eye(3)}), (EDITED, KEEP, None)), False, id="other weights"),
-    pytest.param(Call("f", (EDITED, KEEP, None)), False, id="a function"),
-    pytest.param(dataclasses.replace(ONE, args=(EDITED.to("meta"), KEEP, None)), False, id="without numbers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        pytest.param(
+            Call(Build("Layer", (3, 3), state={"W.weight": torch.eye(3)}), (EDITED, KEEP, None)),
+            True,
+            id="an edit",
+        ),
+        pytest.param(
+            dataclasses.replace(ONE, args=(X + 1, KEEP, None)),
+            False,
+            id="another tensor altogether",
+        ),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED, ~KEEP, None)), False, id="two arguments"
+        ),
+        pytest.param(dataclasses.replace(ONE, args=(X, KEEP, None)), False, id="the same call"),
+        pytest.param(dataclasses.replace(ONE, args=(EDITED, KEEP, KEEP)), False, id="a mask more"),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED[:1], KEEP, None)), False, id="another shape"
+        ),
+        pytest.param(
+            Call(
+                Build("Layer", (3, 3), state={"W.weight": 2 * torch.eye(3)}), (EDITED, KEEP, None)
+            ),
+            False,
+            id="other weights",
+        ),
+        pytest.param(Call("f", (EDITED, KEEP, None)), False, id="a function"),
+        pytest.param(
+            dataclasses.replace(ONE, args=(EDITED.to("meta"), KEEP, None)),
+            False,
+            id="without numbers",
+        ),
+    ],
+)
 def test_an_edit_of_one_argument(other: Call, expected: bool) -> None:
     assert is_an_edit(ONE, other) is expected
-    assert not is_an_edit(*(Call(name, (torch.empty(size, device="meta"),)) for name, size in (("f", 2), ("g", 3))))
+    assert not is_an_edit(
+        *(Call(name, (torch.empty(size, device="meta"),)) for name, size in (("f", 2), ("g", 3)))
+    )

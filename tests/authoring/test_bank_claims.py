@@ -1,4 +1,6 @@
-"""Claims about a bank: the real course holds them; a lost name, another order or another family breaks them."""
+"""Claims about a bank: the real course holds them; a lost name, another order or another family
+breaks them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +24,9 @@ from tests.make import REPOSITORY
 pytestmark = pytest.mark.recorded
 
 EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).exercises}
-SCORES, RESHAPE, ATTENTION = (EXERCISES[id_] for id_ in ("attention_scores", "reshape_dance", "self_attention"))
+SCORES, RESHAPE, ATTENTION = (
+    EXERCISES[id_] for id_ in ("attention_scores", "reshape_dance", "self_attention")
+)
 
 
 @cache
@@ -34,25 +38,33 @@ def cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
-def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_break_the_claim() -> None:
+def test_numbers_that_nobody_has_listed_are_named_and_those_of_another_mistake_break_the_claim() -> (  # noqa: E501
+    None
+):
     numbers = cases("number", SCORES)
     for number in numbers:
         claims.test_numbers(trials_of(SCORES), number)
     family, knobs = numbers[0]
-    with pytest.raises(AssertionError, match=r"^softmax_missing \(.*\) is named \['scale_constant'"):
+    with pytest.raises(
+        AssertionError, match=r"^softmax_missing \(.*\) is named \['scale_constant'"
+    ):
         claims.test_numbers(trials_of(SCORES), (replace(family, id="softmax_missing"), knobs))
     assert cases("number", RESHAPE) == [], "a bank without families has none"
 
 
 def unfinished(trials: Trials) -> tuple[int, list[str]]:
-    """How many mutants are asked beside functions that are stubs, and what is said of those that lose their name."""
+    """How many mutants are asked beside functions that are stubs, and what is said of those that
+    lose their name.
+    """
     said = list[tuple[int, list[str]]]()
     for mutant in cases("some_mutant", trials.exercise, 20):
         claims.test_unfinished(trials, mutant, lambda *each: said.append(each))
     return sum(asked for asked, _ in said), [each for _, lost in said for each in lost]
 
 
-def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(monkeypatch):
+def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks(  # noqa: E501
+    monkeypatch,
+):
     trials = trials_of(RESHAPE)
     count, lost = unfinished(trials)
     assert (count > 3, lost) == (True, [])
@@ -65,8 +77,12 @@ def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_
         return told
 
     monkeypatch.setattr(trials, "told", gives_up)
-    assert [said.partition(" before ")[2] for said in unfinished(trials)[1]] == ["merge_heads: []"] * count
-    assert trials_of(EXERCISES["mha_by_loop"]).unfinished == [], "of one function there is nothing after it"
+    assert [said.partition(" before ")[2] for said in unfinished(trials)[1]] == [
+        "merge_heads: []"
+    ] * count
+    assert trials_of(EXERCISES["mha_by_loop"]).unfinished == [], (
+        "of one function there is nothing after it"
+    )
 
 
 def reads_the_weights(namespace: Mapping[str, Any]) -> Told:
@@ -78,7 +94,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> Told:
     return Told(Findings(diagnosis=Diagnosis(named=(Diagnosed(id=first, title=first, hint=""),))))
 
 
-def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(
+def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(  # noqa: E501
     monkeypatch,
 ):
     trials, mutants = trials_of(ATTENTION), cases("module_mutant", ATTENTION, 3)
@@ -86,7 +102,9 @@ def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_
         claims.test_weights(trials, mutant)
     monkeypatch.setattr(trials, "told", reads_the_weights)
     monkeypatch.setattr(trials, "alone", lambda mutant: reads_the_weights(mutant.namespace))
-    mutant = next(mutant for mutant in mutants if reads_the_weights(mutant.namespace).names != ["none"])
+    mutant = next(
+        mutant for mutant in mutants if reads_the_weights(mutant.namespace).names != ["none"]
+    )
     with pytest.raises(AssertionError, match=r" is named \['-?0\.\d+'\], then \["):
         claims.test_weights(trials, mutant)
     assert cases("module_mutant", SCORES) == [], "an exercise without modules has none"

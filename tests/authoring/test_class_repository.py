@@ -34,7 +34,11 @@ INSTRUCTORS = ("solutions/", "grader/", ".course/", "tests/", "examples/")
 
 
 def released(course: Course) -> list[Path]:
-    return [p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    return [
+        p
+        for p in (course.root / "exercises").rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +58,40 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
 def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole: Path) -> None:
     there = content(whole)
     for name in (
-        "README.md", "AGENTS.md", "Makefile", ".gitignore", ".vscode/tasks.json", "course.yaml", "constraints.txt",
-        "engine.sha256", WHEEL, "tools/build-venv", "tools/install-engine", SCRIPT, SCRIPT.replace(".py", ".ipynb"),
-        "exercises/averages/fingerprints/01_running_mean.safetensors", ".github/CODEOWNERS",
-        ".github/pull_request_template.md", ".github/workflows/grade.yml",
-    ):  # fmt: skip
+        "README.md",
+        "AGENTS.md",
+        "Makefile",
+        ".gitignore",
+        ".vscode/tasks.json",
+        "course.yaml",
+        "constraints.txt",
+        "engine.sha256",
+        WHEEL,
+        "tools/build-venv",
+        "tools/install-engine",
+        SCRIPT,
+        SCRIPT.replace(".py", ".ipynb"),
+        "exercises/averages/fingerprints/01_running_mean.safetensors",
+        ".github/CODEOWNERS",
+        ".github/pull_request_template.md",
+        ".github/workflows/grade.yml",
+    ):
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
     assert not [name for name in there if name.startswith(INSTRUCTORS) or "__pycache__" in name]
     for name in ("course.yaml", SCRIPT):
         assert there[name] == (TINY / name).read_bytes()
-    assert there[".github/workflows/grade.yml"] == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
+    assert (
+        there[".github/workflows/grade.yml"]
+        == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
+    )
 
 
 def test_the_students_words_are_about_this_course(whole: Path) -> None:
-    readme, owners = (whole / "README.md").read_text(), (whole / ".github" / "CODEOWNERS").read_text()
+    readme, owners = (
+        (whole / "README.md").read_text(),
+        (whole / ".github" / "CODEOWNERS").read_text(),
+    )
     assert "# Averages\n" in readme
     assert f"| `{SCRIPT}` | The running mean | 4 |" in readme
     assert "@@" not in readme + (whole / "Makefile").read_text() + owners
@@ -76,17 +99,26 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     assert owned == [["*", "@school"], [f"/{SCRIPT}"], [f"/{SCRIPT.replace('.py', '.ipynb')}"]]
 
 
-def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(whole: Path) -> None:
+def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
+    whole: Path,
+) -> None:
     notebook = whole / SCRIPT.replace(".py", ".ipynb")
     assert "%pip install ../../manyheads-*.whl" in notebook.read_text()
-    assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [whole / WHEEL]
+    assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [
+        whole / WHEEL
+    ]
     readme = (whole / "README.md").read_text()
-    assert f"%cd class/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n" in readme
+    assert (
+        f"%cd class/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n"
+        in readme
+    )
     assert f"`{notebook.relative_to(whole)}`" in readme
     assert readme.count("OWNER/REPO") == 1  # what a student has to fill in
 
 
-def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(whole: Path) -> None:
+def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(
+    whole: Path,
+) -> None:
     readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
     first = "attention_scores"  # not 01, which is two exercises
     named = (f"hint {first}", f"trace {first}", f"plot {first}", "train weight_split")
@@ -105,7 +137,8 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
 def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole: Path) -> None:
     readme = (whole / "README.md").read_text()
     places = [
-        readme.index(each) for each in ("200 MB", "make check", "activate", "## The way through", SCRIPT, "| file |")
+        readme.index(each)
+        for each in ("200 MB", "make check", "activate", "## The way through", SCRIPT, "| file |")
     ]
     assert places == sorted(places)
     way = readme[places[3] : readme.index("## In your editor")]
@@ -122,11 +155,15 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
 
 @pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
 def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
-    with pytest.raises(CourseError, match=r"is not a login or team\. Next: course release --out DIR --owner @ada"):
+    with pytest.raises(
+        CourseError, match=r"is not a login or team\. Next: course release --out DIR --owner @ada"
+    ):
         bundle(tiny, [], owner)
 
 
-def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], whole: Path) -> None:
+def test_it_is_the_same_bytes_every_time(
+    tiny: Course, files: dict[str, bytes], whole: Path
+) -> None:
     assert bundle(tiny, released(tiny)[::-1], "@school") == files
     assert content(whole) == files
     assert judges_python(whole) == PYTHON
@@ -149,14 +186,21 @@ def run_in(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) ->
     engine = unpacked(files[WHEEL], tmp_path_factory.mktemp("engine"))
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
+            "NO_COLOR": "1",
+            "COLUMNS": "100",
+        }
         command = standalone_command(engine, *arguments)
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run
 
 
-def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole, run_in, tmp_path):
+def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(
+    whole, run_in, tmp_path
+):
     folder = shutil.copytree(whole, tmp_path / "class")
     untouched = run_in(folder, "check")
     assert (untouched.returncode, untouched.stderr) == (0, "")
@@ -168,26 +212,56 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
     (folder / SCRIPT).write_text(RIGHT)
     right = run_in(folder, "check", "running_mean")
     assert (right.returncode, right.stderr) == (0, "")
-    assert right.stdout.splitlines()[1].split() == ["✓", "01", "The", "running", "mean", "4", "/", "4"]
+    assert right.stdout.splitlines()[1].split() == [
+        "✓",
+        "01",
+        "The",
+        "running",
+        "mean",
+        "4",
+        "/",
+        "4",
+    ]
 
 
 def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
     command = "make --dry-run check EXERCISE=running_mean PYTHON=python3".split()
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    says = subprocess.run(command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    assert says[0].split() == ["EXTRAS=[editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
-    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
+    alone = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    says = subprocess.run(
+        command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True
+    ).stdout.splitlines()
+    assert says[0].split() == [
+        "EXTRAS=[editor]",
+        "sh",
+        "tools/build-venv",
+        '"python3"',
+        '".venv"',
+        '""',
+    ]
+    # a mistake is no fault of make's
+    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")
 
 
-@pytest.mark.parametrize("arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")])
-def test_what_needs_the_instructors_repository_says_so(whole: Path, run_in: Run, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")]
+)
+def test_what_needs_the_instructors_repository_says_so(
+    whole: Path, run_in: Run, arguments: tuple[str, ...]
+) -> None:
     done = run_in(whole, *arguments)
-    needs = f"course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none"
+    needs = (
+        f"course {arguments[0]} needs the instructor's repository, with its solutions/; "
+        f"{whole} has none"
+    )
     assert (done.returncode, done.stderr) == (2, f"course: {needs}. Next: course check\n")
 
 
 def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
-    """Of the engine, too: what warms up the zygote once held one, and no class repository could be made."""
+    """Of the engine, too: what warms up the zygote once held one, and no class repository could be
+    made.
+    """
     course = load_course(repository)
     assert leaks(course, bundle(course, released(course), "@school")) == ()
 
@@ -206,25 +280,45 @@ STUB_LINE = b'    raise NotImplementedError("write this part")\n'
 
 
 STUB_THAT_EARNS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
-LACKS_ERRORS = "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'"
+LACKS_ERRORS = (
+    "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'"
+)
 
 
-@pytest.mark.parametrize(("name", "is_handed_over", "says"), [
-    pytest.param(SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"),
-    pytest.param(SCRIPT, True, "cannot be released: its stub scores 3", id="such a stub, where the rest was handed over before"),
-    pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
-    pytest.param(WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "is_handed_over", "says"),
+    [
+        pytest.param(
+            SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"
+        ),
+        pytest.param(
+            SCRIPT,
+            True,
+            "cannot be released: its stub scores 3",
+            id="such a stub, where the rest was handed over before",
+        ),
+        pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
+        pytest.param(
+            WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"
+        ),
+    ],
+)
 def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
     whole = files[name]
-    spoilt = whole.replace(STUB_LINE, STUB_THAT_EARNS) if name == SCRIPT else without(whole, "manyheads/errors.py")
+    spoilt = (
+        whole.replace(STUB_LINE, STUB_THAT_EARNS)
+        if name == SCRIPT
+        else without(whole, "manyheads/errors.py")
+    )
     assert spoilt != whole
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():
         try_out(tiny, Catalogue(tiny), files | {name: spoilt}, is_handed_over=is_handed_over)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_tries_them(two_means, jobs):
+def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_tries_them(
+    two_means, jobs
+):
     course = load_course(two_means)
     files = bundle(course, [*write_release(course, Catalogue(course))], "@ada")
     try_out(course, Catalogue(course), files, jobs=jobs)
@@ -238,7 +332,11 @@ def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_
 def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str, bytes]) -> None:
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
-    try_out(course := load_course(tiny_copy), Catalogue(course), files | {"course.yaml": path.read_bytes()})
+    try_out(
+        course := load_course(tiny_copy),
+        Catalogue(course),
+        files | {"course.yaml": path.read_bytes()},
+    )
 
 
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):

@@ -32,12 +32,16 @@ def one_line(text: str) -> str:
 def markdown(path: Path) -> str:
     """Return the words of a lesson in one line."""
     cells = path.read_text(encoding="utf-8").split("# %% ")
-    shown = "".join(cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]"))
+    shown = "".join(
+        cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
+    )
     return one_line(re.sub(r"^# ?", "", shown, flags=re.MULTILINE))
 
 
 def names_of(stem: str) -> dict[str, Any]:
-    """Run a lesson with its checks and predictions, and return its names; `printed` is what it printed."""
+    """Run a lesson with its checks and predictions, and return its names; `printed` is what it
+    printed.
+    """
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         names = runpy.run_path(str(next(ROOT.glob(f"solutions/*/{stem}.py"))), run_name="__main__")
     return {**names, **globals(), "printed": one_line(printed.getvalue())}
@@ -57,7 +61,10 @@ def share(loss: str) -> str:
 
 def grid(numbers: torch.Tensor) -> str:
     """Return numbers as a lesson prints a table of them."""
-    return " ".join("0" if number == 0 else f"{round(number, 2) + 0.0:.2f}" for number in numbers.flatten().tolist())
+    return " ".join(
+        "0" if number == 0 else f"{round(number, 2) + 0.0:.2f}"
+        for number in numbers.flatten().tolist()
+    )
 
 
 def error_of(call: Callable[[], object]) -> str:

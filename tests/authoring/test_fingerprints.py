@@ -1,4 +1,6 @@
-"""What is recorded of mutants is what every processor computes: nothing that chance or rounding decides."""
+"""What is recorded of mutants is what every processor computes: nothing that chance or rounding
+decides.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +26,9 @@ def calls(call: Call) -> RecordedCalls:
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], [expected])}
-    return RecordedCalls((), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups)
+    return RecordedCalls(
+        (), ("check",), (RecordedCall(call),), (fingerprint_of(reply),), (expected,), groups
+    )
 
 
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
@@ -56,7 +60,8 @@ def not_for_sure(x: Tensor) -> Tensor:
 
 
 DOUBLE = print_of(lambda x: 2 * x).outputs[0]
-STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))  # two such steps lead to another reply
+# two such steps lead to another reply
+STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
 CHAIN = times(*(2 * (1 + k * STEP) for k in range(3)))
 
 
@@ -65,24 +70,56 @@ def rounded(middle: float) -> Function:
     return lambda x: (x * (middle / 0.1)).round()
 
 
-@pytest.mark.parametrize(("functions", "call", "stored"), [
-    pytest.param([lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"),
-    pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
-    pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
-    pytest.param([lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"),
-    *(pytest.param([rounded(middle)], IN_FLOAT32, [None], id=f"{middle}, which another processor may round otherwise") for middle in (2.5, 3.5)),
-    pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
-    pytest.param(times(1e9), CALL, [1], id="large numbers"),
-    pytest.param([lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"),
-    pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
-    pytest.param(times(1.0, 2.0, 2.0 + 1e-9, 3.0), CALL, [0, 1, 1, 2], id="answers that differ by rounding are kept once"),
-    pytest.param(CHAIN, CALL, [1, 1, 2], id="of a chain the first is stored for those that are the same as it"),
-    pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
-    pytest.param([not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"),
-    pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("functions", "call", "stored"),
+    [
+        pytest.param(
+            [lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"
+        ),
+        pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
+        pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
+        pytest.param(
+            [lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"
+        ),
+        *(
+            pytest.param(
+                [rounded(middle)],
+                IN_FLOAT32,
+                [None],
+                id=f"{middle}, which another processor may round otherwise",
+            )
+            for middle in (2.5, 3.5)
+        ),
+        pytest.param([rounded(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"),
+        pytest.param(times(1e9), CALL, [1], id="large numbers"),
+        pytest.param(
+            [lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"
+        ),
+        pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
+        pytest.param(
+            times(1.0, 2.0, 2.0 + 1e-9, 3.0),
+            CALL,
+            [0, 1, 1, 2],
+            id="answers that differ by rounding are kept once",
+        ),
+        pytest.param(
+            CHAIN,
+            CALL,
+            [1, 1, 2],
+            id="of a chain the first is stored for those that are the same as it",
+        ),
+        pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
+        pytest.param(
+            [not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"
+        ),
+        pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
+    ],
+)
 def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
-    assert stored_of(functions, call) == (stored, 1 + max([0, *(place for place in stored if place)]))
+    assert stored_of(functions, call) == (
+        stored,
+        1 + max([0, *(place for place in stored if place)]),
+    )
 
 
 def broken(call: Call, f: Function) -> tuple[int | None, Broken]:

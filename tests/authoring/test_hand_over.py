@@ -1,4 +1,6 @@
-"""Where a class repository is put: nobody's work is overwritten, and nothing hidden is published."""
+"""Where a class repository is put: nobody's work is overwritten, and nothing hidden is
+published.
+"""
 
 import hashlib
 import json
@@ -26,7 +28,9 @@ def few() -> dict[str, bytes]:
 
 
 def listed(files: dict[str, bytes]) -> dict[str, bytes]:
-    digests = {name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != MANIFEST}
+    digests = {
+        name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != MANIFEST
+    }
     return {**files, MANIFEST: json.dumps({"owner": "@school", "files": digests}).encode()}
 
 
@@ -39,12 +43,16 @@ def folder(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
 
 def test_into_a_folder_with_other_things_nothing_is_written(tiny, few, tmp_path):
     (tmp_path / "thesis.tex").write_text("my own")
-    with pytest.raises(CourseFault, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
+    with pytest.raises(
+        CourseFault, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"
+    ):
         hand_over(tiny, tmp_path, few)
     assert content(tmp_path) == {"thesis.tex": b"my own"}
 
 
-def test_a_new_git_repository_may_be_filled(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_new_git_repository_may_be_filled(
+    tiny: Course, few: dict[str, bytes], tmp_path: Path
+) -> None:
     git(tmp_path, "init", "--quiet")
     assert set(hand_over(tiny, tmp_path, few)) == few.keys() - {MANIFEST}
 
@@ -63,20 +71,45 @@ def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(ti
     assert not (folder / "tools").exists()
 
 
-def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_repeated(tiny, few, folder):
+def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_repeated(
+    tiny, few, folder
+):
     assert hand_over(tiny, folder, few) == []
     newer = dict(few) | {"README.md": b"# newer\n", "Makefile": b"newer:\n"}
     (folder / "README.md").write_bytes(newer["README.md"])  # as far as it got
     assert hand_over(tiny, folder, newer) == ["Makefile"]
 
 
-@pytest.mark.parametrize(("work", "says"), [
-    pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
-    pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
-    pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
-    pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
-    pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("work", "says"),
+    [
+        pytest.param(
+            lambda f: (f / SCRIPT).write_text(RIGHT),
+            f"{SCRIPT} has changed since it was released",
+            id="an attempt",
+        ),
+        pytest.param(
+            lambda f: (f / "README.md").write_text("my notes"),
+            "README.md has changed",
+            id="another file",
+        ),
+        pytest.param(
+            lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()),
+            "LICENSE has changed",
+            id="a folder in a file's place",
+        ),
+        pytest.param(
+            lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")),
+            "tools is a link",
+            id="a link in a folder's place",
+        ),
+        pytest.param(
+            lambda f: (f / MANIFEST).write_text("{"),
+            "released.json cannot be read",
+            id="a manifest that is damaged",
+        ),
+    ],
+)
 def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     work(folder)
     before = content(folder)
@@ -88,12 +121,17 @@ def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     assert content(folder) == before
 
 
-def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tmp_path: Path) -> None:
+def test_the_secret_is_never_released(
+    few: dict[str, bytes], tiny_copy: Path, tmp_path: Path
+) -> None:
     secret = "5ec2e7" * 10
     (tiny_copy / ".course").mkdir()
     (tiny_copy / ".course" / "secret").write_text(secret)
     course = load_course(tiny_copy)
     spoilt = few | {"manyheads/course/notes.md": f"the secret is {secret}".encode()}
-    with pytest.raises(CourseFault, match=r"manyheads/course/notes\.md holds the course's secret: nothing is written"):
+    with pytest.raises(
+        CourseFault,
+        match=r"manyheads/course/notes\.md holds the course's secret: nothing is written",
+    ):
         hand_over(course, tmp_path / "class", spoilt)
     assert not (tmp_path / "class").exists()

@@ -17,7 +17,9 @@ def sources(folder: Path) -> dict[str, bytes]:
     """What an author writes of a course."""
     files = (path for name in ("solutions", "grader") for path in (folder / name).rglob("*"))
     kept = [p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts)]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "course.yaml", *kept)}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in (folder / "course.yaml", *kept)
+    }
 
 
 def test_the_course_that_these_tests_use_is_the_one_that_init_makes() -> None:
@@ -33,19 +35,27 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
     assert [path.name for path in tmp_path.iterdir()] == [there]
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param("sums/scaled", id="a new assignment"),
-    pytest.param("averages/scaled", id="an assignment that is there", marks=pytest.mark.soak),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("sums/scaled", id="a new assignment"),
+        pytest.param("averages/scaled", id="an assignment that is there", marks=pytest.mark.soak),
+    ],
+)
 def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_course, tiny_copy, name):
     made = run_course("new", name, cwd=tiny_copy)
     assert (made.returncode, made.stderr) == (0, "")
-    assert made.stdout.endswith("\nFill what says FILL: there.\nNext: course release scaled && course verify scaled\n")
+    assert made.stdout.endswith(
+        "\nFill what says FILL: there.\nNext: course release scaled && course verify scaled\n"
+    )
     run_course("release", cwd=tiny_copy)
     unfilled = run_course("verify", "scaled", cwd=tiny_copy)
     assert unfilled.returncode == 1
     number = 2 if name.startswith("averages") else 1
-    assert f"solutions/{name.partition('/')[0]}/0{number}_scaled.py:4 says: FILL: the lesson" in unfilled.stdout
+    assert (
+        f"solutions/{name.partition('/')[0]}/0{number}_scaled.py:4 says: FILL: the lesson"
+        in unfilled.stdout
+    )
     for path in (*tiny_copy.rglob("*.py"), *tiny_copy.rglob("*.yaml")):
         if "FILL:" in (text := path.read_text()):
             path.write_text(text.replace("FILL:", "Written."))
@@ -54,20 +64,57 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
     assert (filled.returncode, filled.stderr) == (0, ""), filled.stdout
 
 
-@pytest.mark.parametrize(("name", "says"), [
-    pytest.param("averages", "averages is an assignment: what is the exercise called? Next: course new averages/NAME",
-        id="no exercise"),
-    pytest.param("scaled", "'scaled' names no assignment. Next: course new averages/scaled", id="no assignment"),
-    pytest.param("averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores. Next: course new averages/scaled",
-        id="no id"),
-    pytest.param("more averages/my-mean", "'more averages' is not an id: use lower case letters, digits and underscores. "
-        "Next: course new more_averages/my_mean", id="blanks and dashes"),
-    pytest.param("averages/2", "'2' is not an id: use lower case letters, digits and underscores. Next: course new averages/median",
-        id="a number"),
-    *(pytest.param(f"averages/{word}", f"no function can be called {word} here", id=f"the name {word}")
-        for word in ("class", "print", "torch", "draw")),
-    pytest.param("averages/running_mean", "the exercise running_mean exists already", id="one that is there"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        pytest.param(
+            "averages",
+            (
+                "averages is an assignment: what is the exercise called? Next: course new "
+                "averages/NAME"
+            ),
+            id="no exercise",
+        ),
+        pytest.param(
+            "scaled",
+            "'scaled' names no assignment. Next: course new averages/scaled",
+            id="no assignment",
+        ),
+        pytest.param(
+            "averages/Scaled",
+            (
+                "'Scaled' is not an id: use lower case letters, digits and underscores. Next: "
+                "course new averages/scaled"
+            ),
+            id="no id",
+        ),
+        pytest.param(
+            "more averages/my-mean",
+            "'more averages' is not an id: use lower case letters, digits and underscores. "
+            "Next: course new more_averages/my_mean",
+            id="blanks and dashes",
+        ),
+        pytest.param(
+            "averages/2",
+            (
+                "'2' is not an id: use lower case letters, digits and underscores. Next: course "
+                "new averages/median"
+            ),
+            id="a number",
+        ),
+        *(
+            pytest.param(
+                f"averages/{word}", f"no function can be called {word} here", id=f"the name {word}"
+            )
+            for word in ("class", "print", "torch", "draw")
+        ),
+        pytest.param(
+            "averages/running_mean",
+            "the exercise running_mean exists already",
+            id="one that is there",
+        ),
+    ],
+)
 def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, name, says):
     before = sources(tiny_copy)
     done = run_course("new", name, cwd=tiny_copy)
@@ -76,11 +123,18 @@ def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, 
     assert sources(tiny_copy) == before
 
 
-@pytest.mark.parametrize(("name", "first"), [
-    pytest.param("avrages/scaled", "avrages is a new assignment, beside averages", id="a slip of the pen"),
-    pytest.param("averages/scaled", "solutions/averages/02_scaled.py", id="one that is there"),
-])  # fmt: skip
-def test_an_assignment_that_was_not_there_is_told(run_course: Run, tiny_copy: Path, name: str, first: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        pytest.param(
+            "avrages/scaled", "avrages is a new assignment, beside averages", id="a slip of the pen"
+        ),
+        pytest.param("averages/scaled", "solutions/averages/02_scaled.py", id="one that is there"),
+    ],
+)
+def test_an_assignment_that_was_not_there_is_told(
+    run_course: Run, tiny_copy: Path, name: str, first: str
+) -> None:
     done = run_course("new", name, cwd=tiny_copy)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == first

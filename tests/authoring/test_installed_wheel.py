@@ -1,4 +1,6 @@
-"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel alone. Three have no tensor."""
+"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel
+alone. Three have no tensor.
+"""
 
 import json
 import os
@@ -24,23 +26,38 @@ COURSES = REPOSITORY / "tests" / "courses"
 
 @pytest.fixture(scope="module")
 def course(once: Callable[..., Path]) -> Run:
-    """The command of a wheel that pip installed, with everything it needs, and nothing of this repository."""
+    """The command of a wheel that pip installed, with everything it needs, and nothing of this
+    repository.
+    """
 
     def install(place: Path) -> None:
         venv.create(place / "venv", with_pip=False)
-        schemes = sysconfig.get_paths(vars={"base": str(place / "venv"), "platbase": str(place / "venv")})
-        (Path(schemes["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        schemes = sysconfig.get_paths(
+            vars={"base": str(place / "venv"), "platbase": str(place / "venv")}
+        )
+        (Path(schemes["purelib"]) / "everything.pth").write_text(
+            f"{sysconfig.get_path('purelib')}\n"
+        )
         for name, content in engine_wheel(templates=True).items():
             (place / name).write_bytes(content)
-        script = ["sh", str(REPOSITORY / "tools" / "install-engine"), str(place / "venv" / "bin" / "python")]
+        script = [
+            "sh",
+            str(REPOSITORY / "tools" / "install-engine"),
+            str(place / "venv" / "bin" / "python"),
+        ]
         subprocess.run(script, cwd=place, check=True)
 
     place = once("installed", install)
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "100", "NO_COLOR": "1"}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }
 
     def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
         command: Sequence[str] = [str(place / "venv" / "bin" / "course"), *map(str, arguments)]
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -56,10 +73,18 @@ def mine(course: Run, tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(course: Run, mine: Path) -> None:
+def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(
+    course: Run, mine: Path
+) -> None:
     assert (mine / "README.md").read_text().startswith("# My course\n")
     assert ".course/" in (mine / ".gitignore").read_text().splitlines()
-    paths = ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv")
+    paths = (
+        "Makefile",
+        ".github/workflows/grade.yml",
+        "engine.sha256",
+        "constraints.txt",
+        "tools/build-venv",
+    )
     for name in (*paths, "docs/writing-exercises.md", "docs/checks.md"):
         assert (mine / name).is_file(), name
     command = ["make", "--dry-run", "--no-print-directory", "verify"]
@@ -70,25 +95,37 @@ def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(course: R
 
 
 def written(course: Run, folder: Path, name: str) -> str:
-    """Write a course as its author does: a skeleton in place of the example, and all filled. Returns what was said."""
+    """Write a course as its author does: a skeleton in place of the example, and all filled.
+    Returns what was said.
+    """
     options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
     made = course(folder.parent, "init", folder, "--title", "Basics: one")
     said = made.stdout + course(folder, "new", f"basics/{name}", *options).stdout
     settings, texts = folder / "course.yaml", folder / "grader" / "texts.yaml"
     assert settings.read_text().startswith('title: "Basics: one"\n')
     assert "running_mean" not in "".join([settings.read_text(), *map(str, folder.rglob("*"))])
-    assert re.findall(r"^\w+", texts.read_text(), re.MULTILINE) == [f"{name}_unchanged", f"{name}_too_short"]
+    assert re.findall(r"^\w+", texts.read_text(), re.MULTILINE) == [
+        f"{name}_unchanged",
+        f"{name}_too_short",
+    ]
     shutil.copytree(COURSES / name, folder, dirs_exist_ok=True)
     head, id_, _ = settings.read_text().partition(f"      - id: {name}\n")
     settings.write_text(f"{head}{id_}        {(folder / 'row.yaml').read_text()}")
     return said
 
 
-def class_of_three(folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]) -> dict[str, str]:
-    """Hand in: who is right, who has a mistake that the author knows, who returns another type. Returns their texts."""
+def class_of_three(
+    folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]
+) -> dict[str, str]:
+    """Hand in: who is right, who has a mistake that the author knows, who returns another type.
+    Returns their texts.
+    """
     right = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
     solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
-    plain = f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n    return {other[1].format('plain(*given)')}\n"
+    plain = (
+        f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n"
+        f"    return {other[1].format('plain(*given)')}\n"
+    )
     texts = {"ada": right, "ben": edited(solution, mistake), "cat": right + plain}
     for student, text in texts.items():
         path = folder / student / "basics" / f"01_{name}.py"
@@ -98,28 +135,61 @@ def class_of_three(folder: Path, name: str, mistake: tuple[str, str], other: tup
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("name", "mistake", "id_", "other", "says"), [
-    ("softmax", ("sum(axis=-1", "sum(axis=0"), "shares_by_column", ("softmax", "{}.tolist()"), "an ndarray was expected; yours returned a list"),
-    ("merge_sort", (" + left + right", ""), "rest_forgotten", ("merge_sort", "tuple({})"), "a list was expected; yours returned a tuple"),
-    ("tokenizer", ("(words)}", "(words, 1)}"), "counts_from_one", ("encode", "tuple({})"), "a list was expected; yours returned a tuple"),
-])  # fmt: skip
-def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(course, tmp_path, name, mistake, id_, other, says):
+@pytest.mark.parametrize(
+    ("name", "mistake", "id_", "other", "says"),
+    [
+        (
+            "softmax",
+            ("sum(axis=-1", "sum(axis=0"),
+            "shares_by_column",
+            ("softmax", "{}.tolist()"),
+            "an ndarray was expected; yours returned a list",
+        ),
+        (
+            "merge_sort",
+            (" + left + right", ""),
+            "rest_forgotten",
+            ("merge_sort", "tuple({})"),
+            "a list was expected; yours returned a tuple",
+        ),
+        (
+            "tokenizer",
+            ("(words)}", "(words, 1)}"),
+            "counts_from_one",
+            ("encode", "tuple({})"),
+            "a list was expected; yours returned a tuple",
+        ),
+    ],
+)
+def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
+    course, tmp_path, name, mistake, id_, other, says
+):
     mine, handed_out = tmp_path / "mine", tmp_path / "class"
     said = written(course, mine, name)
     texts = class_of_three(mine / "submitted", name, mistake, other)
-    for command in (f"release --out {handed_out} --owner @ada", "grade submitted", "report results"):
+    for command in (
+        f"release --out {handed_out} --owner @ada",
+        "grade submitted",
+        "report results",
+    ):
         done = course(mine, *command.split())
         assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done.stdout
         said += done.stdout
     if name == "softmax":  # of a loop that does not end every edit takes its seconds
         verified = course(mine, "verify", "--seeds", "1", "--pairs", "1").stdout
         assert "✓" in verified
-        assert all("the line of a small fault" in claim for claim in re.findall("✗.*", verified)), verified
-    results = [json.loads((mine / "results" / who / "basics.json").read_text())["exercises"][0] for who in texts]
+        assert all("the line of a small fault" in claim for claim in re.findall("✗.*", verified)), (
+            verified
+        )
+    results = [
+        json.loads((mine / "results" / who / "basics.json").read_text())["exercises"][0]
+        for who in texts
+    ]
     assert results[0]["score"] == results[0]["max_score"] > results[1]["score"]
     assert [each["id"] for each in results[1]["diagnosis"]] == [id_]
     assert says in [check["evidence"] for check in results[2]["checks"]]
-    title = results[1]["diagnosis"][0]["title"].rstrip(".")  # behind it stands the line, where that is proved
+    # behind it stands the line, where that is proved
+    title = results[1]["diagnosis"][0]["title"].rstrip(".")
     assert title in (mine / "results" / "report" / "students" / "ben.html").read_text()
     assert not (handed_out / "solutions").exists()
 
@@ -128,6 +198,12 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(course, tmp
         checked = course(handed_out, "check", "01")
         assert (checked.returncode, seen in checked.stdout) == (status, True), checked.stdout
         said += checked.stdout
-    said += "".join(course(handed_out, *asked.split()).stdout for asked in ("--help", "status", "trace 01"))
-    read = [path for path in handed_out.rglob("*") if path.is_file() and path.suffix in (".md", ".py", ".yaml", "")]
+    said += "".join(
+        course(handed_out, *asked.split()).stdout for asked in ("--help", "status", "trace 01")
+    )
+    read = [
+        path
+        for path in handed_out.rglob("*")
+        if path.is_file() and path.suffix in (".md", ".py", ".yaml", "")
+    ]
     assert not FOREIGN.findall(said + "".join(path.read_text() for path in read))

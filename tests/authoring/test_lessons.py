@@ -1,4 +1,6 @@
-"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
+"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that
+wait for a function.
+"""
 
 import json
 from pathlib import Path
@@ -20,7 +22,8 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 LESSONS = "test_links or test_predictions"
 PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
 MOST_WORDS = 500  # before the first function that is to be written, without what is to be looked up
-NEEDED = "## What you need of PyTorch"  # the section to look up, below which come the rows, and no other heading
+# the section to look up, below which come the rows, and no other heading
+NEEDED = "## What you need of PyTorch"
 MOST_NEEDED = 50  # words of it: three rows
 HEAD = "# # 1 · The running mean\n"
 ANSWER = """
@@ -45,7 +48,9 @@ def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool =
         (path.parent / FIGURE).write_bytes(SVG)
 
 
-def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(tiny_copy: Path) -> None:
+def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
+    tiny_copy: Path,
+) -> None:
     with_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
     course = load_course(tiny_copy)
     written = write_release(course, Catalogue(course))
@@ -57,24 +62,75 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     assert not there.exists()
 
 
-@pytest.mark.parametrize(("markdown", "figure", "links", "says"), [
-    pytest.param(f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)", True, 2, "", id="a figure and a link"),
-    pytest.param("<https://example.org> and [part](#part)", False, 0, "", id="an address, and a part of the page"),
-    pytest.param(f"Write `![words]({FIGURE})` for a figure.", False, 0, "", id="code"),
-    pytest.param(f"![Two curves]({FIGURE})", False, 1, f"{FIGURE} is not released", id="a figure that is missing"),
-    pytest.param(f"![]({FIGURE})", True, 1, f"{FIGURE} has no words for who cannot see it", id="one without words"),
-    pytest.param("Two curves.", True, 1, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
-    pytest.param("[on](02_median.ipynb)", False, 1, "02_median.ipynb is not released", id="a link to nothing"),
-    pytest.param("[page](../../docs/means.md)", False, 1, "../../docs/means.md is not released", id="no such page"),
-])  # fmt: skip
-def test_a_link_or_figure_that_would_fail_a_student_is_found(lines_of, tiny_copy, markdown, figure, links, says):
+@pytest.mark.parametrize(
+    ("markdown", "figure", "links", "says"),
+    [
+        pytest.param(
+            f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)",
+            True,
+            2,
+            "",
+            id="a figure and a link",
+        ),
+        pytest.param(
+            "<https://example.org> and [part](#part)",
+            False,
+            0,
+            "",
+            id="an address, and a part of the page",
+        ),
+        pytest.param(f"Write `![words]({FIGURE})` for a figure.", False, 0, "", id="code"),
+        pytest.param(
+            f"![Two curves]({FIGURE})",
+            False,
+            1,
+            f"{FIGURE} is not released",
+            id="a figure that is missing",
+        ),
+        pytest.param(
+            f"![]({FIGURE})",
+            True,
+            1,
+            f"{FIGURE} has no words for who cannot see it",
+            id="one without words",
+        ),
+        pytest.param(
+            "Two curves.",
+            True,
+            1,
+            f"exercises/averages/{FIGURE} is named in no lesson",
+            id="one without a lesson",
+        ),
+        pytest.param(
+            "[on](02_median.ipynb)",
+            False,
+            1,
+            "02_median.ipynb is not released",
+            id="a link to nothing",
+        ),
+        pytest.param(
+            "[page](../../docs/means.md)",
+            False,
+            1,
+            "../../docs/means.md is not released",
+            id="no such page",
+        ),
+    ],
+)
+def test_a_link_or_figure_that_would_fail_a_student_is_found(
+    lines_of, tiny_copy, markdown, figure, links, says
+):
     with_lesson(tiny_copy, markdown, figure=figure)
     claim, _ = lines_of(tiny_copy, LESSONS)
-    assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [says] * bool(says)
+    assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [
+        says
+    ] * bool(says)
     assert (claim.held, claim.total) == (links - bool(says), links)
 
 
-def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(lines_of: LinesOf, tiny_copy: Path) -> None:
+def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
+    lines_of: LinesOf, tiny_copy: Path
+) -> None:
     with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
     page = tiny_copy / "docs" / "means.md"
     page.parent.mkdir()
@@ -85,11 +141,18 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(line
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
 
-@pytest.mark.parametrize(("row", "is_shown"), [
-    ("due: 2020-01-01 18:00Z", False), ("show_solutions: true", True),
-    ("show_solutions: true\n    due: 2020-01-01 18:00Z", True), ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
-])  # fmt: skip
-def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(tiny_copy, row, is_shown):
+@pytest.mark.parametrize(
+    ("row", "is_shown"),
+    [
+        ("due: 2020-01-01 18:00Z", False),
+        ("show_solutions: true", True),
+        ("show_solutions: true\n    due: 2020-01-01 18:00Z", True),
+        ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
+    ],
+)
+def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(
+    tiny_copy, row, is_shown
+):
     path, finished = tiny_copy / "course.yaml", "model-solutions/averages/01_running_mean.py"
     path.write_text(path.read_text().replace("    exercises:\n", f"    {row}\n    exercises:\n"))
     files = bundle(course := load_course(tiny_copy), [], "@school")
@@ -99,15 +162,35 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
         assert "cumsum" in files[finished].decode()
         (tiny_copy / finished).parent.mkdir(parents=True)
         (tiny_copy / finished).write_bytes(files[finished])
-    assert any("to read beside yours" in line for line in after_done(course.exercises[0])) == is_shown
+    assert (
+        any("to read beside yours" in line for line in after_done(course.exercises[0])) == is_shown
+    )
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    pytest.param("waits", "waits", "", id="one that waits for its function"),
-    pytest.param("NotImplementedError", "KeyError", "with the stub, 'try:' raises NotImplementedError", id="one that does not wait"),
-    pytest.param('print("it waits")', "pass", "with the stub, 'try:' prints nothing", id="one that waits in silence"),
-    pytest.param("last}", "least}", "with the solution, 'try:' raises NameError", id="one whose answer fails"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param("waits", "waits", "", id="one that waits for its function"),
+        pytest.param(
+            "NotImplementedError",
+            "KeyError",
+            "with the stub, 'try:' raises NotImplementedError",
+            id="one that does not wait",
+        ),
+        pytest.param(
+            'print("it waits")',
+            "pass",
+            "with the stub, 'try:' prints nothing",
+            id="one that waits in silence",
+        ),
+        pytest.param(
+            "last}",
+            "least}",
+            "with the solution, 'try:' raises NameError",
+            id="one whose answer fails",
+        ),
+    ],
+)
 def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
     _, predictions = lines_of(tiny_copy, LESSONS)
@@ -122,7 +205,9 @@ def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     assert cells[0]["metadata"]["editable"] is False
 
 
-def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(repository):
+def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and_a_way_on_and_fits_a_phone(  # noqa: E501
+    repository,
+):
     course = load_course(repository)
     for exercise in course.exercises:
         text = exercise.script.read_text(encoding="utf-8")
@@ -135,7 +220,9 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert "# ## Onward" in text, exercise.id
         assert len(set(headings)) == len(headings), exercise.id
         before = text.partition("# YOUR CODE HERE")[0].split("# %% ")
-        shown = "".join(cell.removeprefix("[markdown]") for cell in before if cell.startswith("[markdown]"))
+        shown = "".join(
+            cell.removeprefix("[markdown]") for cell in before if cell.startswith("[markdown]")
+        )
         assert shown.count(NEEDED) == 1, exercise.id
         told, needed = shown.split(NEEDED)
         needed, heading, further = needed.partition("\n# ##")

@@ -1,4 +1,6 @@
-"""Git for Windows converts line endings by default: what is released stays as it was released, and scripts run."""
+"""Git for Windows converts line endings by default: what is released stays as it was released, and
+scripts run.
+"""
 
 import subprocess
 from pathlib import Path

@@ -1,6 +1,8 @@
-"""What `course doctor` says of a machine, each thing with the command that would help: of a GPU, and of AppArmor.
+"""What `course doctor` says of a machine, each thing with the command that would help: of a GPU,
+and of AppArmor.
 
-A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its children.
+A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its
+children.
 """
 
 import os
@@ -45,7 +47,9 @@ def program(folder: Path, name: str, text: str) -> Path:
 
 def allow_namespaces(script: Path, bin_folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    return subprocess.run(["sh", script], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["sh", script], env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -58,7 +62,9 @@ def bin_folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
-def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder: Path, label: str) -> None:
+def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(
+    bin_folder: Path, label: str
+) -> None:
     found = confinement(str(confining(bin_folder, label)), uid_for_box())
     assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in found[0]
     assert found[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
@@ -75,7 +81,9 @@ def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
     assert found == ("what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))", "")
 
 
-def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(bin_folder: Path) -> None:
+def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(
+    bin_folder: Path,
+) -> None:
     for bwrap in (shutil.which("bwrap"), program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
         assert confinement(str(bwrap), uid_for_box()) is None
 
@@ -99,12 +107,18 @@ def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Pat
     assert "apparmor_restrict_unprivileged_userns=0" in asked.read_text(), "it has tried to help"
 
 
-def test_allow_namespaces_unloads_the_profile_and_is_content(bin_folder: Path, tmp_path: Path) -> None:
-    """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole again."""
+def test_allow_namespaces_unloads_the_profile_and_is_content(
+    bin_folder: Path, tmp_path: Path
+) -> None:
+    """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole
+    again.
+    """
     profile = tmp_path / "bwrap-userns-restrict"
     profile.touch()
     bwrap = confining(bin_folder)
-    program(bin_folder, "sudo", f'#!/bin/sh\ncase "$*" in *"--remove {profile}") rm {bwrap};; esac\n')
+    program(
+        bin_folder, "sudo", f'#!/bin/sh\ncase "$*" in *"--remove {profile}") rm {bwrap};; esac\n'
+    )
     for name in ("need-bwrap", "system-install"):
         shutil.copy(ALLOW.with_name(name), tmp_path / name)
     text = ALLOW.read_text().replace("/etc/apparmor.d/bwrap-userns-restrict", str(profile))
@@ -131,7 +145,9 @@ def test_no_gpu_is_no_fault(monkeypatch: pytest.MonkeyPatch, tiny: Course, place
     assert "--device cuda is not available" in finding.says
 
 
-def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places) -> None:
+def test_all_that_is_missing_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places
+) -> None:
     (places.dev / "nvidia-uvm").unlink()
     (places.dev / "nvidia0").chmod(0o600)
     monkeypatch.setattr(machine, "uid_for_box", lambda: 61184)
@@ -148,6 +164,9 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch, ti
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
 def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    *_, level = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True))
+    *_, level = says(
+        monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
+    )
     assert (level.about, level.good) == ("namespaces, cuda", False)
-    assert level.says.startswith("there is no /dev/nvidia0")  # the machine's own, which it looks for anew
+    # the machine's own, which it looks for anew
+    assert level.says.startswith("there is no /dev/nvidia0")

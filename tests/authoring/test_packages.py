@@ -1,4 +1,6 @@
-"""The engine as one wheel: whole, the same bytes every time, without a course's content, and refused where it was changed."""
+"""The engine as one wheel: whole, the same bytes every time, without a course's content, and
+refused where it was changed.
+"""
 
 import hashlib
 import io
@@ -26,13 +28,26 @@ def names_in(wheel: bytes) -> list[str]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The wheel that pip builds from this repository, as setuptools makes it."""
     copy = tmp_path_factory.mktemp("repository")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True
+    ).stdout
     for name in filter(None, listed.decode().split("\0")):
         if (REPOSITORY / name).exists() and not name.startswith(("tests/", "exercises/")):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, copy / name)
     assert (copy / "grader" / "checks").is_dir()
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", "out", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        "out",
+        ".",
+    ]
     subprocess.run(command, cwd=copy, check=True)
     return (copy / "out" / WHEEL).read_bytes()
 
@@ -48,14 +63,20 @@ def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built: bytes) -> N
     packed = names_in(engine_wheel(templates=True)[WHEEL])
     about = {name for name in names_in(built) if ".dist-info/" in name}
     assert set(packed) - about == set(names_in(built)) - about
-    assert {Path(name).name for name in about} - {Path(name).name for name in packed} == {"top_level.txt"}
+    assert {Path(name).name for name in about} - {Path(name).name for name in packed} == {
+        "top_level.txt"
+    }
 
 
 def test_what_students_get_has_no_templates_and_is_the_same_bytes_every_time() -> None:
     files = engine_wheel()
     assert files == engine_wheel()
     names = names_in(files[WHEEL])
-    assert not [name for name in names if "/templates/" in name and not name.endswith("templates/__init__.py")]
+    assert not [
+        name
+        for name in names
+        if "/templates/" in name and not name.endswith("templates/__init__.py")
+    ]
     assert not [name for name in names if name.startswith(CONTENT)]
 
 
@@ -65,7 +86,14 @@ def test_pip_refuses_one_that_was_changed(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     digest, rest = (tmp_path / HASH_FILE).read_text().split(" ", 1)
     (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {rest}")
-    command = ["sh", str(REPOSITORY / "tools" / "install-engine"), sys.executable, "", "--target", "here"]
+    command = [
+        "sh",
+        str(REPOSITORY / "tools" / "install-engine"),
+        sys.executable,
+        "",
+        "--target",
+        "here",
+    ]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert refused.returncode != 0
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in refused.stderr

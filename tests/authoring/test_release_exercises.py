@@ -1,4 +1,6 @@
-"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with its notebook."""
+"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with
+its notebook.
+"""
 
 from dataclasses import replace as with_other
 from pathlib import Path
@@ -17,15 +19,27 @@ from tests.make import REPOSITORY, content, replace
 pytestmark = pytest.mark.recorded
 
 COURSE = load_course(REPOSITORY)
-RECORDED = {"reshape_dance": [], "attention_scores": pytest.mark.soak, "causal_mask": pytest.mark.soak}
+RECORDED = {
+    "reshape_dance": [],
+    "attention_scores": pytest.mark.soak,
+    "causal_mask": pytest.mark.soak,
+}
 
 
 @pytest.mark.parametrize("id_", [pytest.param(id_, marks=marks) for id_, marks in RECORDED.items()])
 def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> None:
     exercise, catalogue = next(e for e in COURSE.exercises if e.id == id_), Catalogue(COURSE)
-    assert [path for path, text in texts_of(catalogue, exercise).items() if path.read_bytes() != text] == []
-    there, made = read(exercise.fingerprints), loaded(record(catalogue, exercise)[exercise.fingerprints])
-    says = "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, then course release"
+    assert [
+        path for path, text in texts_of(catalogue, exercise).items() if path.read_bytes() != text
+    ] == []
+    there, made = (
+        read(exercise.fingerprints),
+        loaded(record(catalogue, exercise)[exercise.fingerprints]),
+    )
+    says = (
+        "they differ: where this is meant, increase FORMAT in diagnosis/recording_file.py, "
+        "then course release"
+    )
     assert differences(there, made) == [], says
 
 
@@ -37,10 +51,15 @@ def test_a_recording_with_other_numbers_is_another() -> None:
     others = tuple(tuple(t if t is None else t + 1 for t in each) for each in known.expected)
     assert differences(known, with_other(known, expected=others)) == ["calls"]
     scores = read(next(e for e in COURSE.exercises if e.id == "attention_scores").fingerprints)
-    moved = [with_other(each, expected=tuple(answer + 1 for answer in each.expected)) for each in scores.conditions]
+    moved = [
+        with_other(each, expected=tuple(answer + 1 for answer in each.expected))
+        for each in scores.conditions
+    ]
     assert differences(scores, with_other(scores, conditions=tuple(moved))) == ["conditions"]
     unnamed = [with_other(each, message="") for each in scores.conditions]
-    assert differences(scores, with_other(scores, conditions=tuple(unnamed))) == ["words and checks"]
+    assert differences(scores, with_other(scores, conditions=tuple(unnamed))) == [
+        "words and checks"
+    ]
 
 
 def release(folder: Path) -> list[str]:
@@ -49,18 +68,33 @@ def release(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in write_release(course, catalogue)]
 
 
-FILES = [f"exercises/averages/{name}" for name in ("01_running_mean.py", "01_running_mean.ipynb",
-    "fingerprints/01_running_mean.safetensors")]  # fmt: skip
+FILES = [
+    f"exercises/averages/{name}"
+    for name in (
+        "01_running_mean.py",
+        "01_running_mean.ipynb",
+        "fingerprints/01_running_mean.safetensors",
+    )
+]
 
 
-def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(tiny_copy: Path) -> None:
+def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(
+    tiny_copy: Path,
+) -> None:
     course = load_course(tiny_copy)
     folder = tiny_copy / "exercises" / "averages"
     (folder / "__pycache__").mkdir()
-    for name in ("__pycache__/01_running_mean.cpython-311.pyc", "notes.md", "fingerprints/02.safetensors"):
+    for name in (
+        "__pycache__/01_running_mean.cpython-311.pyc",
+        "notes.md",
+        "fingerprints/02.safetensors",
+    ):
         (folder / name).touch()
     strays = stray_files(course, [tiny_copy / name for name in FILES])
-    assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
+    assert {str(path.relative_to(folder)) for path in strays} == {
+        "notes.md",
+        "fingerprints/02.safetensors",
+    }
     release(tiny_copy)
     assert [path.exists() for path in strays] == [False, False]
 
@@ -85,23 +119,45 @@ def test_script_and_notebook_agree_through_jupytext_and_the_graded_cells_points_
     tiny_copy: Path,
 ) -> None:
     script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
-    cells = [(c.cell_type, c.source) for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]
-    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]  # the first loads the magics
-    points = [c.metadata["nbgrader"].get("points", 0) for c in notebook.cells if "nbgrader" in c.metadata]
+    cells = [
+        (c.cell_type, c.source)
+        for c in notebook.cells
+        if not c.metadata.get("nbgrader", {}).get("grade")
+    ]
+    # the first loads the magics
+    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]
+    points = [
+        c.metadata["nbgrader"].get("points", 0) for c in notebook.cells if "nbgrader" in c.metadata
+    ]
     assert sum(points) == load_course(tiny_copy).assignments[0].points
 
 
 def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
     (tiny_copy / "solutions" / "averages" / "01_running_mean.py").unlink()
-    with pytest.raises(CourseError, match=r"is missing, which course\.yaml requires\. Next: write it, or mend course"):
+    with pytest.raises(
+        CourseError,
+        match=r"is missing, which course\.yaml requires\. Next: write it, or mend course",
+    ):
         release(tiny_copy)
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
-    pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
-])  # fmt: skip
-def test_nothing_is_recorded_of_a_broken_reference(tiny_copy: Path, old: str, new: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param(
+            "x.cumsum(0) /",
+            "x.cumsum(0) *",
+            "the reference of running_mean fails values",
+            id="wrong values",
+        ),
+        pytest.param(
+            "import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"
+        ),
+    ],
+)
+def test_nothing_is_recorded_of_a_broken_reference(
+    tiny_copy: Path, old: str, new: str, says: str
+) -> None:
     replace(tiny_copy / "solutions" / "averages" / "01_running_mean.py", old, new)
     before = content(tiny_copy / "exercises")
     with pytest.raises(Exception, match=says) as error:
@@ -119,4 +175,7 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: s
     with pytest.raises(CourseFault) as told:
         release(tiny_copy)
     next_ = "Next: write one in MUTANTS, then course release running_mean"
-    assert str(told.value) == f"{exercise.misconceptions} lists no mutant, so no mistake can be named. {next_}"
+    assert (
+        str(told.value)
+        == f"{exercise.misconceptions} lists no mutant, so no mistake can be named. {next_}"
+    )

@@ -1,4 +1,6 @@
-"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it cannot."""
+"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it
+cannot.
+"""
 
 import hashlib
 import os
@@ -19,22 +21,36 @@ from tests.make import REPOSITORY
 
 MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
 UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
-FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}  # with them, make names each folder that it enters
+# with them, make names each folder that it enters
+FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
 
 
 def set_up(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `make setup` in a folder, by this Python and without pip's five retries."""
     without_retries = {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
-    return run_make(folder, "setup", f"PYTHON={sys.executable}", *options, **without_retries, **environment)
+    return run_make(
+        folder, "setup", f"PYTHON={sys.executable}", *options, **without_retries, **environment
+    )
 
 
 def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags, and no proxy."""
-    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags,
+    and no proxy.
+    """
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    }
     for name in FLAGS_OF_MAKE:
         inherited.pop(name, None)
     command = ["make", *arguments]
-    return subprocess.run(command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def with_tools(makefile: Path, folder: Path) -> Path:
@@ -65,10 +81,17 @@ def environment_of_nothing(folder: Path) -> Path:
 def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder: Path) -> None:
     done = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
     assert done.returncode == 2
-    said = [line for line in done.stderr.splitlines() if line.startswith("torch could not be installed: ")]
+    said = [
+        line
+        for line in done.stderr.splitlines()
+        if line.startswith("torch could not be installed: ")
+    ]
     assert said == [
-        f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] Connection refused). "
-        "Next: check the network, then make again; behind a proxy, first export HTTPS_PROXY=http://HOST:PORT"
+        (
+            f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] "
+            "Connection refused). Next: check the network, then make again; behind a proxy, "
+            "first export HTTPS_PROXY=http://HOST:PORT"
+        )
     ]
     assert "secret" not in said[0]
 
@@ -87,21 +110,38 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
 
 def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
     done = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=UNREACHABLE)
-    assert "http://index.example/simple cannot be reached ([Errno 111] Connection refused)" in done.stderr
+    assert (
+        "http://index.example/simple cannot be reached ([Errno 111] Connection refused)"
+        in done.stderr
+    )
 
 
-def test_an_index_that_is_reached_and_has_no_build_is_told_apart(folder: Path, empty_index: str) -> None:
+def test_an_index_that_is_reached_and_has_no_build_is_told_apart(
+    folder: Path, empty_index: str
+) -> None:
     done = set_up(folder, f"TORCH_INDEX={empty_index}")
     assert done.returncode == 2
-    assert f"torch could not be installed: {empty_index} can be reached, but may have no build for" in done.stderr
-    assert "Next: make PYTHON=/path/to/another/python3, or make TORCH_INDEX=URL with another index" in done.stderr
+    assert (
+        f"torch could not be installed: {empty_index} can be reached, but may have no build for"
+        in done.stderr
+    )
+    assert (
+        "Next: make PYTHON=/path/to/another/python3, or make TORCH_INDEX=URL with another index"
+        in done.stderr
+    )
 
 
 def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
     """A wheel of one empty module."""
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
+    metadata = (
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
+    )
     about = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    files = {f"{name}.py": "", f"{name}-1.0.dist-info/METADATA": metadata, f"{name}-1.0.dist-info/WHEEL": about}
+    files = {
+        f"{name}.py": "",
+        f"{name}-1.0.dist-info/METADATA": metadata,
+        f"{name}-1.0.dist-info/WHEEL": about,
+    }
     files[f"{name}-1.0.dist-info/RECORD"] = "".join(f"{file},,\n" for file in files)
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
@@ -110,10 +150,14 @@ def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
     return path
 
 
-def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder: Path, tmp_path: Path) -> None:
+def test_what_can_be_had_is_installed_and_then_nothing_is_asked(
+    folder: Path, tmp_path: Path
+) -> None:
     write_wheel(tmp_path, "torch")
     engine = write_wheel(folder, "manyheads", "Requires-Dist: torch\n")
-    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "engine.sha256").write_text(
+        f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
+    )
     (folder / "constraints.txt").write_text("torch==1.0\n")
     done = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
@@ -124,19 +168,31 @@ def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder: Path, tm
     assert again.stdout == "make: Nothing to be done for 'setup'.\n"
 
 
-def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(folder: Path, tmp_path: Path) -> None:
+def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(
+    folder: Path, tmp_path: Path
+) -> None:
     write_wheel(tmp_path, "torch")
     engine = write_wheel(folder, "manyheads", "Requires-Dist: einops\n")
-    (folder / "engine.sha256").write_text(f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n")
+    (folder / "engine.sha256").write_text(
+        f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
+    )
     (folder / "constraints.txt").write_text("torch==1.0\n")
     done = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
     assert done.returncode == 2
-    assert f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached" in done.stderr
+    assert (
+        f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("system", ["Darwin", "Linux"])
-def test_a_python_for_intel_macs_is_told_before_anything_is_built(folder: Path, tmp_path: Path, system: str) -> None:
-    this_machine = f'import platform\nplatform.system = lambda: "{system}"\nplatform.machine = lambda: "x86_64"\n'
+def test_a_python_for_intel_macs_is_told_before_anything_is_built(
+    folder: Path, tmp_path: Path, system: str
+) -> None:
+    this_machine = (
+        f'import platform\nplatform.system = lambda: "{system}"\n'
+        'platform.machine = lambda: "x86_64"\n'
+    )
     (tmp_path / "sitecustomize.py").write_text(this_machine)
     done = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
     is_refused = "This Python is for Macs with an Intel processor" in done.stderr
@@ -149,11 +205,18 @@ def test_an_environment_is_built_once(folder: Path, environment_of_nothing: Path
     assert (environment_of_nothing / ".ready").exists()
 
 
-@pytest.mark.parametrize("move", [shutil.move, lambda old, new: shutil.copytree(old, new, symlinks=True)])
-def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(folder, environment_of_nothing, tmp_path, move):
+@pytest.mark.parametrize(
+    "move", [shutil.move, lambda old, new: shutil.copytree(old, new, symlinks=True)]
+)
+def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
+    folder, environment_of_nothing, tmp_path, move
+):
     move(folder, tmp_path / "class of 2027")
     done = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
-    assert ".venv was built in another folder, and its programs work only there: it is built anew." in done.stdout
+    assert (
+        ".venv was built in another folder, and its programs work only there: it is built anew."
+        in done.stdout
+    )
     assert done.returncode == 2
 
 
@@ -171,11 +234,14 @@ def test_every_makefile_asks_whether_its_environment_was_moved(makefile: Path) -
     assert " FORCE\n" in text
 
 
-@pytest.mark.parametrize(("makefile", "options", "results"), [
-    pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
-    pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
-    pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("makefile", "options", "results"),
+    [
+        pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
+        pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
+        pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
+    ],
+)
 def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
     grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
     submitted = options[0].partition("=")[2] if options else "examples/submitted"

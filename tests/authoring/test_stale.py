@@ -1,4 +1,6 @@
-"""A release makes what is stale and nothing else; with several processes it writes the bytes of one, and leaves nothing behind."""
+"""A release makes what is stale and nothing else; with several processes it writes the bytes of
+one, and leaves nothing behind.
+"""
 
 import multiprocessing
 import os
@@ -63,26 +65,57 @@ def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(releas
     assert content(released) == before
 
 
-NO_MUTANTS_WORDS = "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n"
+NO_MUTANTS_WORDS = (
+    "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n"
+)
 
 
-@pytest.mark.parametrize(("change", "is_stale"), [
-    pytest.param(edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"), True, id="the solution"),
-    pytest.param(edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"),
-    pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
-    pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-    pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
-    pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
-    pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
-    pytest.param(lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"),
-    pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), True, id="a hint"),
-    pytest.param(edit("course.yaml", "How many numbers have", "How many have"), True, id="the row of course.yaml"),
-    pytest.param(edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"),
-    pytest.param(edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"),
-    pytest.param(add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"),
-    pytest.param(lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"),
-])  # fmt: skip
-def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(released, change, is_stale):
+@pytest.mark.parametrize(
+    ("change", "is_stale"),
+    [
+        pytest.param(
+            edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"),
+            True,
+            id="the solution",
+        ),
+        pytest.param(
+            edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"
+        ),
+        pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
+        pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+        pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
+        pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
+        pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
+        pytest.param(
+            lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"
+        ),
+        pytest.param(
+            edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"),
+            True,
+            id="a hint",
+        ),
+        pytest.param(
+            edit("course.yaml", "How many numbers have", "How many have"),
+            True,
+            id="the row of course.yaml",
+        ),
+        pytest.param(
+            edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"
+        ),
+        pytest.param(
+            edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"
+        ),
+        pytest.param(
+            add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"
+        ),
+        pytest.param(
+            lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"
+        ),
+    ],
+)
+def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(
+    released, change, is_stale
+):
     change(released)
     folder = released if released.exists() else released.with_name("elsewhere")
     assert (release(folder)[0] > 0) is is_stale
@@ -94,7 +127,9 @@ def test_a_remark_that_students_read_is_released(released: Path) -> None:
     assert list(release(released)[1].values()) == [True, True, False], "but the recording"
 
 
-def test_an_exercise_that_another_engine_made_is_made_anew(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exercise_that_another_engine_made_is_made_anew(
+    released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
     steps, written = release(released)
     assert (steps, list(written.values())) == (1, [False, False, True])
@@ -102,7 +137,9 @@ def test_an_exercise_that_another_engine_made_is_made_anew(released: Path, monke
 
 
 @pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
-@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])])
+@pytest.mark.parametrize(
+    "harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])]
+)
 def test_what_is_missing_or_damaged_is_made_again_as_it_was(released, name, harm):
     before = content(released)
     harm(released / name)
@@ -130,10 +167,17 @@ def test_two_processes_write_what_one_writes(two_means: Path) -> None:
     assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
 
 
-def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(two_means: Path) -> None:
+def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
+    two_means: Path,
+) -> None:
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
-    checks.write_text(checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8")
-    then = r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, then course release last_mean"
+    checks.write_text(
+        checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8"
+    )
+    then = (
+        r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, "
+        r"then course release last_mean"
+    )
     with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
         write_with(two_means, 2)
     assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
@@ -150,15 +194,23 @@ if multiprocessing.parent_process() is not None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
+    two_means: Path, tmp_path: Path
+) -> None:
     at_work = tmp_path / "at_work"
     at_work.mkdir()
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
-    (two_means / FINGERPRINTS).unlink()  # else there is one exercise to record, and no second process
+    # else there is one exercise to record, and no second process
+    (two_means / FINGERPRINTS).unlink()
     before = content(two_means)
-    code = "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
-    process = start(sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means)
+    code = (
+        "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import "
+        "manyheads.cli; manyheads.cli.main()"
+    )
+    process = start(
+        sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means
+    )
     wait_until(lambda: len(list(at_work.iterdir())) == 2)
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=PATIENCE)

@@ -11,10 +11,16 @@ LESSONS = ("05_weight_split", "07_fused_qkv")
 
 
 def said(lesson: str, forward: str) -> tuple[list[int], str]:
-    """The steps that the lesson's check says are done, and how it ends, where forward ends otherwise."""
+    """The steps that the lesson's check says are done, and how it ends, where forward ends
+    otherwise.
+    """
     path = ROOT / "solutions" / "multi_head_attention" / f"{lesson}.py"
     text = path.read_text(encoding="utf-8")
-    (last,) = (line for line in text.splitlines() if line.startswith("        return self.") and "proj(" in line)
+    (last,) = (
+        line
+        for line in text.splitlines()
+        if line.startswith("        return self.") and "proj(" in line
+    )
     solution, end, checks = text.replace(last, forward, 1).partition("### See for yourself")
     printed = io.StringIO()
     try:
@@ -28,13 +34,30 @@ def said(lesson: str, forward: str) -> tuple[list[int], str]:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-@pytest.mark.parametrize(("forward", "steps", "ends"), [
-    ("        raise NotImplementedError", [1], "NotImplementedError"),
-    ("        pass", [1], "AssertionError: forward returned None, not a tensor: is a return missing?"),
-    ("        return v.transpose(1, 2).reshape(B, T, -1)", [1], "AssertionError: token 0 was rewritten"),
-    ("        return self.{proj}(x.new_ones(B, T, {proj_in}))", [1], "AssertionError: token 0 was rewritten"),
-])  # fmt: skip
-def test_a_step_is_done_only_if_it_is(lesson: str, forward: str, steps: list[int], ends: str) -> None:
+@pytest.mark.parametrize(
+    ("forward", "steps", "ends"),
+    [
+        ("        raise NotImplementedError", [1], "NotImplementedError"),
+        (
+            "        pass",
+            [1],
+            "AssertionError: forward returned None, not a tensor: is a return missing?",
+        ),
+        (
+            "        return v.transpose(1, 2).reshape(B, T, -1)",
+            [1],
+            "AssertionError: token 0 was rewritten",
+        ),
+        (
+            "        return self.{proj}(x.new_ones(B, T, {proj_in}))",
+            [1],
+            "AssertionError: token 0 was rewritten",
+        ),
+    ],
+)
+def test_a_step_is_done_only_if_it_is(
+    lesson: str, forward: str, steps: list[int], ends: str
+) -> None:
     is_split = lesson == "05_weight_split"
     named = {"proj": "out_proj" if is_split else "proj", "proj_in": "12" if is_split else "C"}
     done, ended = said(lesson, forward.format(**named))

@@ -38,7 +38,9 @@ def with_module(tiny_copy: Path) -> Course:
     return load_course(tiny_copy)
 
 
-def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_trained_is_kept_by_the_next_release(
+    with_module: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(release_exercises, "trained_blocks", partial(trained_blocks, steps=2))
     (exercise,), catalogue = with_module.exercises, Catalogue(with_module)
     made = record(catalogue, exercise)
@@ -47,7 +49,9 @@ def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkey
     for block in (blocks := read_blocks(exercise.trained)):
         assert block.taken.shape == (1, len(SENTENCE), 64)
         weight, bias = block.weights["proj.weight"], block.weights["proj.bias"]
-        torch.testing.assert_close(block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias)
+        torch.testing.assert_close(
+            block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias
+        )
     assert save_blocks(blocks) == made[exercise.trained]
     assert record(catalogue, exercise).keys() == {exercise.fingerprints}
     written = release_exercises.write_release(with_module, catalogue)
@@ -57,8 +61,12 @@ def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkey
     assert stray_files(with_module, others) == [exercise.trained]
 
 
-@pytest.mark.parametrize(("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")]
+)
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, content: bytes | None, problem: str
+) -> None:
     path = tmp_path / "trained.safetensors"
     if content is not None:
         path.write_bytes(content)

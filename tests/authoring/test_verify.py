@@ -1,4 +1,6 @@
-"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
+"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that
+breaks it alone.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -67,7 +69,8 @@ STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
 Fault = Callable[[Path], object]
-FEW = "not silent and not empty and not form and not line"  # about the checks: where those stay, these claims hold
+# about the checks: where those stay, these claims hold
+FEW = "not silent and not empty and not form and not line"
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +104,19 @@ def broken(lines: list[Line]) -> dict[str, list[str]]:
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf, tiny_copy: Path) -> None:
+def test_on_a_sound_course_every_claim_holds_with_its_figures(
+    lines_of: LinesOf, tiny_copy: Path
+) -> None:
     lines = lines_of(tiny_copy, pairs=None)
     assert broken(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.kept is None} == nothing
     assert {line.says: line.total for line in lines if line.kept} == {
-        POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
-        VERDICTS: 28, PAIRS: 13, STUB: 1, SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11,
-        EMPTY: 16, FORM: 2, LINE: 5, NO_LINE: 5}  # fmt: skip
+        POINTS: 1, WORDS: 7, VISIBLE: 1, CHECK_NAMES: 1, STRAYS: 5, FILLED: 9, RELEASED: 3,
+        SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4, VERDICTS: 28, PAIRS: 13, STUB: 1,
+        SEEDS: 4, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11, EMPTY: 16,
+        FORM: 2, LINE: 5, NO_LINE: 5,
+    }  # fmt: skip
 
 
 @pytest.mark.recorded
@@ -170,94 +177,280 @@ TANGLED = """\
 """
 
 
-@pytest.mark.parametrize(("fault", "claims"), [
-    pytest.param(add(STUB_FILE, "x = 1\n"), {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
-        id="an exercise that somebody edited"),
-    pytest.param(lambda folder: (folder / NOTEBOOK).unlink(), {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
-        id="an exercise that is missing"),
-    pytest.param(add("exercises/averages/solution.py", "x = 1\n"),
-        {RELEASED: ["exercises/averages/solution.py has no source"]}, id="a stray file in exercises/"),
-    pytest.param(add(BANK, "MORE = 1\n"), {RELEASED: [f"{RECORDING} is not what solutions/ yields"]}, id="a bank that was edited after it was recorded"),
-    pytest.param(edit(BANK, "MUTANTS = (\n", 'MUTANTS = (("counts_all", edit(COUNTS, "2 * len(x)")),)\nMORE = (\n'),
-        {RELEASED: [RECORDING]}, id="a bank that lost mutants after it was recorded"),
-    pytest.param(edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
-        {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
-        id="words that were edited after it was recorded"),
-    pytest.param(with_another_row, {VERDICTS: [": refuses_nothing fails"]}, id="a record that is not true"),
-    pytest.param(edit(YAML, "points: 4", "points: 5"),
-        {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
-    pytest.param(both(edit(YAML, "points: 4", "points: 5"), add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values"))),
-        {POINTS: ["its checks give 4 points, course.yaml says 5"],
-        CHECK_NAMES: ["test_running_mean.py has two checks test_values, on lines "], RELEASED: [NOTEBOOK, RECORDING]}, id="a check that replaces another"),
-    pytest.param(both(add(CHECKS, ALWAYS_PASSES), add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
-        {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]}, id="a check twice, where points add up"),
-    pytest.param(add("grader/checks/test_runing_mean.py", "x = 1\n"),
-        {STRAYS: ["grader/checks/test_runing_mean.py is of no exercise in course.yaml"]}, id="checks of no exercise"),
-    pytest.param(both(lambda folder: (folder / "grader/right/mean").mkdir(), add("grader/misconceptions/mean.py", "MUTANTS = ()\n")),
-        {STRAYS: ["grader/misconceptions/mean.py is of no", "grader/right/mean is of no"]}, id="a bank and attempts of no exercise"),
-    pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
-        {RIGHT: ["lossy.py, float32: "], CHECKED: ["lossy.py: "],
-        RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
-        id="a right attempt that loses points"),
-    pytest.param(add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
-        {RELEASED: [RECORDING], WRONG: ["listed.py is named ['empty_unchecked']"],
-        WRONG_AT_HOME: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"]},
-        id="a wrong attempt that gets a name"),
-    pytest.param(add("grader/wrong/running_mean/by_chance.py",
-        "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0) + (x[0] < 0) / 3\n"),
-        {RELEASED: [RECORDING], SEEDS: ["by_chance.py fails or is named values"], WRONG_AT_HOME: ["by_chance.py passes"]}, id="right by chance"),
-    pytest.param(add("grader/wrong/running_mean/fine.py",
-        "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"),
-        {RELEASED: [RECORDING], WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]}, id="a wrong attempt that is right"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "claims"),
+    [
+        pytest.param(
+            add(STUB_FILE, "x = 1\n"),
+            {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
+            id="an exercise that somebody edited",
+        ),
+        pytest.param(
+            lambda folder: (folder / NOTEBOOK).unlink(),
+            {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
+            id="an exercise that is missing",
+        ),
+        pytest.param(
+            add("exercises/averages/solution.py", "x = 1\n"),
+            {RELEASED: ["exercises/averages/solution.py has no source"]},
+            id="a stray file in exercises/",
+        ),
+        pytest.param(
+            add(BANK, "MORE = 1\n"),
+            {RELEASED: [f"{RECORDING} is not what solutions/ yields"]},
+            id="a bank that was edited after it was recorded",
+        ),
+        pytest.param(
+            edit(
+                BANK,
+                "MUTANTS = (\n",
+                'MUTANTS = (("counts_all", edit(COUNTS, "2 * len(x)")),)\nMORE = (\n',
+            ),
+            {RELEASED: [RECORDING]},
+            id="a bank that lost mutants after it was recorded",
+        ),
+        pytest.param(
+            edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
+            {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
+            id="words that were edited after it was recorded",
+        ),
+        pytest.param(
+            with_another_row,
+            {VERDICTS: [": refuses_nothing fails"]},
+            id="a record that is not true",
+        ),
+        pytest.param(
+            edit(YAML, "points: 4", "points: 5"),
+            {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]},
+            id="a sum of points that is wrong",
+        ),
+        pytest.param(
+            both(
+                edit(YAML, "points: 4", "points: 5"),
+                add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values")),
+            ),
+            {
+                POINTS: ["its checks give 4 points, course.yaml says 5"],
+                CHECK_NAMES: ["test_running_mean.py has two checks test_values, on lines "],
+                RELEASED: [NOTEBOOK, RECORDING],
+            },
+            id="a check that replaces another",
+        ),
+        pytest.param(
+            both(
+                add(CHECKS, ALWAYS_PASSES),
+                add(CHECKS, ALWAYS_PASSES),
+                edit(YAML, "points: 4", "points: 5"),
+            ),
+            {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]},
+            id="a check twice, where points add up",
+        ),
+        pytest.param(
+            add("grader/checks/test_runing_mean.py", "x = 1\n"),
+            {STRAYS: ["grader/checks/test_runing_mean.py is of no exercise in course.yaml"]},
+            id="checks of no exercise",
+        ),
+        pytest.param(
+            both(
+                lambda folder: (folder / "grader/right/mean").mkdir(),
+                add("grader/misconceptions/mean.py", "MUTANTS = ()\n"),
+            ),
+            {STRAYS: ["grader/misconceptions/mean.py is of no", "grader/right/mean is of no"]},
+            id="a bank and attempts of no exercise",
+        ),
+        pytest.param(
+            add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
+            {
+                RIGHT: ["lossy.py, float32: "],
+                CHECKED: ["lossy.py: "],
+                RELEASED: [
+                    "fingerprints/01_running_mean.safetensors is not what solutions/ yields"
+                ],
+            },
+            id="a right attempt that loses points",
+        ),
+        pytest.param(
+            add(
+                "grader/wrong/running_mean/listed.py",
+                "def running_mean(x):\n    return x.cumsum(0)\n",
+            ),
+            {
+                RELEASED: [RECORDING],
+                WRONG: ["listed.py is named ['empty_unchecked']"],
+                WRONG_AT_HOME: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"],
+            },
+            id="a wrong attempt that gets a name",
+        ),
+        pytest.param(
+            add(
+                "grader/wrong/running_mean/by_chance.py",
+                (
+                    "def running_mean(x):\n    assert len(x)\n"
+                    "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0) + (x[0] < 0) / 3\n"
+                ),
+            ),
+            {
+                RELEASED: [RECORDING],
+                SEEDS: ["by_chance.py fails or is named values"],
+                WRONG_AT_HOME: ["by_chance.py passes"],
+            },
+            id="right by chance",
+        ),
+        pytest.param(
+            add(
+                "grader/wrong/running_mean/fine.py",
+                (
+                    "def running_mean(x):\n    assert len(x)\n"
+                    "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+                ),
+            ),
+            {RELEASED: [RECORDING], WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]},
+            id="a wrong attempt that is right",
+        ),
+    ],
+)
 def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims):
     fault(tiny_copy)
     assert_broken(lines_of(tiny_copy, FEW), claims)
 
 
-@pytest.mark.parametrize(("fault", "claims"), [
-    pytest.param(add(SOLUTION, '    print("now try it with numbers of your own")\n'), {},
-        id="a line of the author's own in the open"),
-    pytest.param(edit(TEXTS, '"What is the mean of 2 and 4?"',
-        '"return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"'),
-        {LEAK: [f"{RECORDING} holds a hidden line: "]}, id="a line of the solution in a hint"),
-    pytest.param(edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
-        {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
-        id="shapes with a parameter too many"),
-    pytest.param(edit(SOLUTION, "[2.0, 3.0, 5.0]", "[2.0, 3.0, 6.0]"),
-        {VISIBLE: ["raises AssertionError: 2, 4, 9 should give 2, 3, 5"]}, id="a lesson's check that no right answer passes"),
-    pytest.param(edit(SOLUTION, 'assert running_mean(torch.tensor([2.0, 4.0, 9.0])).tolist() == [2.0, 3.0, 5.0], "2, 4, 9 should give 2, 3, 5"', "pass"),
-        {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]}, id="a lesson's check that asks nothing"),
-    pytest.param(edit(TEXTS, "only_last:", "only_the_last:"),
-        {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
-        id="a misconception without words"),
-    pytest.param(edit(TEXTS, "counts_all:",
-        'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:'), {},
-        id="no words for a misconception that no mutant has"),
-    pytest.param(edit(TEXTS, '  title: "You divided by the length of x everywhere."\n', ""),
-        {WORDS: ["running_mean: counts_all has no title in texts.yaml"]}, id="a misconception without a title"),
-    pytest.param(edit(TEXTS, '"How many numbers come back?"', '""'),
-        {WORDS: ["running_mean: only_last has no three hints in texts.yaml"]},
-        id="a misconception whose first hint is empty"),
-    pytest.param(edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n'),
-        {CAUGHT: ["counts_all (return x='return  x') passes every check"],
-        NAMED: ["counts_all (return x='return  x') is named []"]}, id="a mutant that is right"),
-    pytest.param(edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
-        {NAMED: ["only_last (if x.numel() == 0:='if False:') fails only checks that prove empty_unchecked"]},
-        id="a mutant with another one's name"),
-    pytest.param(edit(BANK, '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n', ""),
-        {USED: ["shape is failed by no mutant"]}, id="a check that no mutant fails"),
-    pytest.param(write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
-        {PAIRS: ["and empty_unchecked (empty='accepted') are named"]}, id="faults that change when they meet"),
-    pytest.param(edit(SOLUTION,
-        "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(\"x has 0 numbers; at least 1 is needed\")\n",
-        "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n"
-        "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n"),
-        {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]}, id="a stub that has a check done already"),
-    pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
-        {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
-])  # fmt: skip
-def test_a_fault_that_is_released_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims, monkeypatch):
+@pytest.mark.parametrize(
+    ("fault", "claims"),
+    [
+        pytest.param(
+            add(SOLUTION, '    print("now try it with numbers of your own")\n'),
+            {},
+            id="a line of the author's own in the open",
+        ),
+        pytest.param(
+            edit(
+                TEXTS,
+                '"What is the mean of 2 and 4?"',
+                (
+                    '"return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, '
+                    'device=x.device)"'
+                ),
+            ),
+            {LEAK: [f"{RECORDING} holds a hidden line: "]},
+            id="a line of the solution in a hint",
+        ),
+        pytest.param(
+            edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
+            {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
+            id="shapes with a parameter too many",
+        ),
+        pytest.param(
+            edit(SOLUTION, "[2.0, 3.0, 5.0]", "[2.0, 3.0, 6.0]"),
+            {VISIBLE: ["raises AssertionError: 2, 4, 9 should give 2, 3, 5"]},
+            id="a lesson's check that no right answer passes",
+        ),
+        pytest.param(
+            edit(
+                SOLUTION,
+                (
+                    "assert running_mean(torch.tensor([2.0, 4.0, 9.0])).tolist() == [2.0, 3.0, "
+                    '5.0], "2, 4, 9 should give 2, 3, 5"'
+                ),
+                "pass",
+            ),
+            {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]},
+            id="a lesson's check that asks nothing",
+        ),
+        pytest.param(
+            edit(TEXTS, "only_last:", "only_the_last:"),
+            {
+                WORDS: [
+                    (
+                        "running_mean: only_last has no title, explanation and three hints in "
+                        "texts.yaml"
+                    )
+                ]
+            },
+            id="a misconception without words",
+        ),
+        pytest.param(
+            edit(
+                TEXTS,
+                "counts_all:",
+                'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:',
+            ),
+            {},
+            id="no words for a misconception that no mutant has",
+        ),
+        pytest.param(
+            edit(TEXTS, '  title: "You divided by the length of x everywhere."\n', ""),
+            {WORDS: ["running_mean: counts_all has no title in texts.yaml"]},
+            id="a misconception without a title",
+        ),
+        pytest.param(
+            edit(TEXTS, '"How many numbers come back?"', '""'),
+            {WORDS: ["running_mean: only_last has no three hints in texts.yaml"]},
+            id="a misconception whose first hint is empty",
+        ),
+        pytest.param(
+            edit(
+                BANK,
+                "MUTANTS = (\n",
+                'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n',
+            ),
+            {
+                CAUGHT: ["counts_all (return x='return  x') passes every check"],
+                NAMED: ["counts_all (return x='return  x') is named []"],
+            },
+            id="a mutant that is right",
+        ),
+        pytest.param(
+            edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
+            {
+                NAMED: [
+                    (
+                        "only_last (if x.numel() == 0:='if False:') fails only checks that prove "
+                        "empty_unchecked"
+                    )
+                ]
+            },
+            id="a mutant with another one's name",
+        ),
+        pytest.param(
+            edit(
+                BANK,
+                '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n',
+                "",
+            ),
+            {USED: ["shape is failed by no mutant"]},
+            id="a check that no mutant fails",
+        ),
+        pytest.param(
+            write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
+            {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
+            id="faults that change when they meet",
+        ),
+        pytest.param(
+            edit(
+                SOLUTION,
+                (
+                    "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
+                    '        raise ValueError("x has 0 numbers; at least 1 is needed")\n'
+                ),
+                (
+                    "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) "
+                    "for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
+                    "        raise ValueError(len(x))\n"
+                ),
+            ),
+            {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
+            id="a stub that has a check done already",
+        ),
+        pytest.param(
+            both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+            {USED: ["anything is failed by no mutant"]},
+            id="a check that asks for anything",
+        ),
+    ],
+)
+def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
+    lines_of, tiny_copy, fault, claims, monkeypatch
+):
     monkeypatch.setattr(
         test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
     )  # there are few
@@ -266,10 +459,15 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(lines_of, tiny_c
     assert_broken(lines_of(tiny_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
 
 
-TWO_CHANGES = '    ("counts_all", {"count": "all"}),\n    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
+TWO_CHANGES = (
+    '    ("counts_all", {"count": "all"}),\n'
+    '    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
+)
 
 
-def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(lines_of, tiny_copy):
+def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
+    lines_of, tiny_copy
+):
     """Of the last number alone the count is right."""
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
     release(tiny_copy)
@@ -277,15 +475,22 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     assert (pairs.failures, pairs.kept) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of: LinesOf, two_means: Path) -> None:
+def test_claims_about_one_exercise_say_nothing_of_the_others(
+    lines_of: LinesOf, two_means: Path
+) -> None:
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
-    said = [broken(lines_of(two_means, "released", named=named)) for named in (["running_mean"], ["last_mean"], ())]
+    said = [
+        broken(lines_of(two_means, "released", named=named))
+        for named in (["running_mean"], ["last_mean"], ())
+    ]
     assert [{claim: len(failures) for claim, failures in about.items()} for about in said] == [
-        {}, {RELEASED: 1}, {RELEASED: 2}
-    ]  # fmt: skip
+        {},
+        {RELEASED: 1},
+        {RELEASED: 2},
+    ]
 
 
 def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
@@ -298,73 +503,282 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             assert any(part in failure for failure in failures[says]), failures[says]
 
 
-@pytest.mark.parametrize(("fault", "error", "says"), [
-    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"), CourseError,
-        "the reference of running_mean fails values: ", id="a reference that is wrong"),
-    pytest.param(edit(CHECKS, 'want, "args.0", suspect', "want, suspect"), CourseError,
-        "a check of running_mean raises an error of its own, gradients: ValueError: assert_gradients_match compares no gradient: name some, "
-        'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in test_running_mean.py, then course release', id="an assert without names"),
-    pytest.param(edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'), CourseError,
-        'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, line 30)', id="a gradient that there is not"),
-    pytest.param(edit(CHECKS, "c.asking(cotangent=g).call", "c.call"), CourseError,
-        "the reference was asked for no gradient: ask both of them with asking(cotangent=…) (test_running_mean.py, line 30)", id="no gradient is asked"),
-    pytest.param(edit(CHECKS, 'attempt.call("running_mean", draw(7))', 'attempt.call("runing_mean", draw(7))'), CourseError,
-        "fails shape: it asks for runing_mean, which 01_running_mean.py does not define. Next: ", id="a function that there is not"),
-    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    if x.size == 0:\n        x.nothing()\n    x.none\n    if x.numel() == 0:\n"), CourseError,
-        "fails shape: raised AttributeError: 'Tensor' object has no attribute 'none' (01_running_mean.py, line 26). Next: ", id="a reference that raises"),
-    pytest.param(add("grader/right/running_mean/raises.py", "def running_mean(x):\n    return x / {}[0]\n"), CourseError,
-        "grader/right/running_mean/raises.py fails shape: raised KeyError: 0 (raises.py, line 2). Next: mend it, move it to", id="a right attempt that raises"),
-    pytest.param(add(CHECKS, 'COUNTS_IF = {"runing_mean": lambda attempt, draw: ()}\n'), CourseError,
-        "COUNTS_IF in test_running_mean.py names runing_mean, and its checks ask running_mean. Next: ", id="a condition of no function"),
-    pytest.param(edit(SOLUTION, 'tags=["check"]', 'tags=["chekc"]'), CourseFault,
-        f'{SOLUTION}:30: the tag "chekc" means nothing: "check" may be meant. Next: ', id="a tag with a slip"),
-    pytest.param(edit(SOLUTION, 'tags=["check"]', "tags=[check]"), CourseFault,
-        f'{SOLUTION}:30: tags=[check] cannot be read; they are a list of texts, such as tags=["check"]. Next: ', id="a tag without quotes"),
-    pytest.param(add("grader/wrong/running_mean/broken.py", "def running_mean(x:\n"), BrokenReference,
-        "broken.py:1: SyntaxError: '(' was never closed. Next: mend that line", id="a wrong attempt that is no Python"),
-    pytest.param(edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', 'edit(COUNTS, "len(x)")'), CourseError,
-        "row 1 of MUTANTS is Edit(", id="an edit without an id"),
-    pytest.param(edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', '("counts_all", COUNTS, "len(x)")'), CourseError,
-        "and should be a tuple of an id and an edit. Next: mend that row", id="a mutant of three parts"),
-    pytest.param(edit(BANK, "MUTANTS = (", 'FAMILIES = (("counts_all", len),)\nMUTANTS = ('), CourseError,
-        "row 1 of FAMILIES is ('counts_all', <built-in function len>), and should be a tuple of an id, a function, and two limits", id="a family without limits"),
-    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS)'), BrokenReference,
-        f"{BANK}:8: TypeError: edit() missing 1 required positional argument: 'new'. Next: mend that line", id="an edit of one text"),
-    pytest.param(edit(TEXTS, 'title: "You divided by the length of x everywhere."', "title: You divided: wrongly"), CourseError,
-        f"{TEXTS}:4: mapping values are not allowed in this context. Next: ", id="words with a colon"),
-    pytest.param(add(TEXTS, "counts_all:\n  title: again\n"), CourseError, "counts_all stands there already, further above. Next: ", id="words twice"),
-    pytest.param(lambda folder: (folder / TEXTS).write_bytes((folder / TEXTS).read_bytes().replace(b"You divided", b"D\xe9j\xe0")), CourseError,
-        f"{TEXTS}:4: is not UTF-8 (byte ", id="words in Latin-1"),
-    pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n"), CourseError,
-        "grader/right/running_mean/lossy.py fails values: the output (", id="a right attempt that is wrong"),
-    pytest.param(both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")), CourseError, "it asks the attempt nothing",
-        id="a check that asks nothing"),
-    pytest.param(edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"), CourseError,
-        "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too", id="refusals alone"),
-    pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
-    pytest.param(edit(BANK, "MUTANTS = (", "CHANGES = ("), CourseError, "needs a tuple MUTANTS", id="a bank without mutants"),
-    pytest.param(edit(BANK, "edit(COUNTS, ", "edit('x', "), CourseError,
-                 " times, and an edit needs it exactly once. Next: copy the text from there",
-                 id="an edit of what stands there more than once"),
-    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
-                 id="knobs without make"),
-    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x")'), CourseError,
-                 "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line 26: 'return x.cumsum(0) / len(x') "
-                 "raises SyntaxError: '(' was never closed. Next: mend its edit, then", id="a mutant that is no Python"),
-    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', 'edit("import torch\\n", "import torhc\\n")'), CourseError,
-                 "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') raises ModuleNotFoundError", id="a mutant that is not imported"),
-    pytest.param(write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')), CourseError,
-                 "the mutant counts_all: make(cuont='all') raises TypeError: ", id="a knob that make has not"),
-    pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
-    pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
-                 "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),
-    pytest.param(edit(TEXTS, "    - \"How many numbers are in", "    - \"One more.\"\n    - \"How many numbers are in"),
-                 CourseError, "texts.yaml:3: counts_all, hints needs three hints: a question, a pointer, and almost the answer",
-                 id="words with a fourth hint"),
-    pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
-                 id="a check without a sentence"),
-    pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), CourseFault, ":23: ", id="a part left open"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "error", "says"),
+    [
+        pytest.param(
+            edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
+            CourseError,
+            "the reference of running_mean fails values: ",
+            id="a reference that is wrong",
+        ),
+        pytest.param(
+            edit(CHECKS, 'want, "args.0", suspect', "want, suspect"),
+            CourseError,
+            "a check of running_mean raises an error of its own, gradients: ValueError: "
+            "assert_gradients_match compares no gradient: name some, "
+            'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in '
+            "test_running_mean.py, then course release",
+            id="an assert without names",
+        ),
+        pytest.param(
+            edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'),
+            CourseError,
+            (
+                'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, '
+                "line 30)"
+            ),
+            id="a gradient that there is not",
+        ),
+        pytest.param(
+            edit(CHECKS, "c.asking(cotangent=g).call", "c.call"),
+            CourseError,
+            (
+                "the reference was asked for no gradient: ask both of them with "
+                "asking(cotangent=…) (test_running_mean.py, line 30)"
+            ),
+            id="no gradient is asked",
+        ),
+        pytest.param(
+            edit(
+                CHECKS,
+                'attempt.call("running_mean", draw(7))',
+                'attempt.call("runing_mean", draw(7))',
+            ),
+            CourseError,
+            (
+                "fails shape: it asks for runing_mean, which 01_running_mean.py does not define. "
+                "Next: "
+            ),
+            id="a function that there is not",
+        ),
+        pytest.param(
+            edit(
+                SOLUTION,
+                "    if x.numel() == 0:\n",
+                "    if x.size == 0:\n        x.nothing()\n    x.none\n    if x.numel() == 0:\n",
+            ),
+            CourseError,
+            (
+                "fails shape: raised AttributeError: 'Tensor' object has no attribute 'none' "
+                "(01_running_mean.py, line 26). Next: "
+            ),
+            id="a reference that raises",
+        ),
+        pytest.param(
+            add(
+                "grader/right/running_mean/raises.py",
+                "def running_mean(x):\n    return x / {}[0]\n",
+            ),
+            CourseError,
+            (
+                "grader/right/running_mean/raises.py fails shape: raised KeyError: 0 (raises.py, "
+                "line 2). Next: mend it, move it to"
+            ),
+            id="a right attempt that raises",
+        ),
+        pytest.param(
+            add(CHECKS, 'COUNTS_IF = {"runing_mean": lambda attempt, draw: ()}\n'),
+            CourseError,
+            (
+                "COUNTS_IF in test_running_mean.py names runing_mean, and its checks ask "
+                "running_mean. Next: "
+            ),
+            id="a condition of no function",
+        ),
+        pytest.param(
+            edit(SOLUTION, 'tags=["check"]', 'tags=["chekc"]'),
+            CourseFault,
+            f'{SOLUTION}:30: the tag "chekc" means nothing: "check" may be meant. Next: ',
+            id="a tag with a slip",
+        ),
+        pytest.param(
+            edit(SOLUTION, 'tags=["check"]', "tags=[check]"),
+            CourseFault,
+            (
+                f"{SOLUTION}:30: tags=[check] cannot be read; they are a list of texts, such as "
+                'tags=["check"]. Next: '
+            ),
+            id="a tag without quotes",
+        ),
+        pytest.param(
+            add("grader/wrong/running_mean/broken.py", "def running_mean(x:\n"),
+            BrokenReference,
+            "broken.py:1: SyntaxError: '(' was never closed. Next: mend that line",
+            id="a wrong attempt that is no Python",
+        ),
+        pytest.param(
+            edit(BANK, '("counts_all", edit(COUNTS, "len(x)"))', 'edit(COUNTS, "len(x)")'),
+            CourseError,
+            "row 1 of MUTANTS is Edit(",
+            id="an edit without an id",
+        ),
+        pytest.param(
+            edit(
+                BANK, '("counts_all", edit(COUNTS, "len(x)"))', '("counts_all", COUNTS, "len(x)")'
+            ),
+            CourseError,
+            "and should be a tuple of an id and an edit. Next: mend that row",
+            id="a mutant of three parts",
+        ),
+        pytest.param(
+            edit(BANK, "MUTANTS = (", 'FAMILIES = (("counts_all", len),)\nMUTANTS = ('),
+            CourseError,
+            (
+                "row 1 of FAMILIES is ('counts_all', <built-in function len>), and should be a "
+                "tuple of an id, a function, and two limits"
+            ),
+            id="a family without limits",
+        ),
+        pytest.param(
+            edit(BANK, 'edit(COUNTS, "len(x)")', "edit(COUNTS)"),
+            BrokenReference,
+            (
+                f"{BANK}:8: TypeError: edit() missing 1 required positional argument: 'new'. "
+                "Next: mend that line"
+            ),
+            id="an edit of one text",
+        ),
+        pytest.param(
+            edit(
+                TEXTS,
+                'title: "You divided by the length of x everywhere."',
+                "title: You divided: wrongly",
+            ),
+            CourseError,
+            f"{TEXTS}:4: mapping values are not allowed in this context. Next: ",
+            id="words with a colon",
+        ),
+        pytest.param(
+            add(TEXTS, "counts_all:\n  title: again\n"),
+            CourseError,
+            "counts_all stands there already, further above. Next: ",
+            id="words twice",
+        ),
+        pytest.param(
+            lambda folder: (folder / TEXTS).write_bytes(
+                (folder / TEXTS).read_bytes().replace(b"You divided", b"D\xe9j\xe0")
+            ),
+            CourseError,
+            f"{TEXTS}:4: is not UTF-8 (byte ",
+            id="words in Latin-1",
+        ),
+        pytest.param(
+            add(
+                "grader/right/running_mean/lossy.py",
+                "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n",
+            ),
+            CourseError,
+            "grader/right/running_mean/lossy.py fails values: the output (",
+            id="a right attempt that is wrong",
+        ),
+        pytest.param(
+            both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
+            CourseError,
+            "it asks the attempt nothing",
+            id="a check that asks nothing",
+        ),
+        pytest.param(
+            edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #"),
+            CourseError,
+            (
+                "it asks running_mean for nothing that the reference answers: let it ask an "
+                "allowed input, too"
+            ),
+            id="refusals alone",
+        ),
+        pytest.param(
+            edit(SOLUTION, "import torch\n", "import torhc\n"),
+            BrokenReference,
+            "torhc",
+            id="one that fails",
+        ),
+        pytest.param(
+            edit(BANK, "MUTANTS = (", "CHANGES = ("),
+            CourseError,
+            "needs a tuple MUTANTS",
+            id="a bank without mutants",
+        ),
+        pytest.param(
+            edit(BANK, "edit(COUNTS, ", "edit('x', "),
+            CourseError,
+            " times, and an edit needs it exactly once. Next: copy the text from there",
+            id="an edit of what stands there more than once",
+        ),
+        pytest.param(
+            edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'),
+            CourseError,
+            "a function make(**knobs) is needed",
+            id="knobs without make",
+        ),
+        pytest.param(
+            edit(BANK, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x")'),
+            CourseError,
+            (
+                "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line "
+                "26: 'return x.cumsum(0) / len(x') raises SyntaxError: '(' was never closed. "
+                "Next: mend its edit, then"
+            ),
+            id="a mutant that is no Python",
+        ),
+        pytest.param(
+            edit(BANK, 'edit(COUNTS, "len(x)")', 'edit("import torch\\n", "import torhc\\n")'),
+            CourseError,
+            (
+                "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') "
+                "raises ModuleNotFoundError"
+            ),
+            id="a mutant that is not imported",
+        ),
+        pytest.param(
+            write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')),
+            CourseError,
+            "the mutant counts_all: make(cuont='all') raises TypeError: ",
+            id="a knob that make has not",
+        ),
+        pytest.param(
+            edit(BANK, "import edit", "import edti"),
+            BrokenReference,
+            "edti",
+            id="a bank that fails",
+        ),
+        pytest.param(
+            edit(
+                TEXTS,
+                '  hints:\n    - "How many numbers are in',
+                '  hint:\n    - "How many numbers are in',
+            ),
+            CourseError,
+            "counts_all has 'hint', which nothing reads",
+            id="words with a misspelt entry",
+        ),
+        pytest.param(
+            edit(
+                TEXTS,
+                '    - "How many numbers are in',
+                '    - "One more."\n    - "How many numbers are in',
+            ),
+            CourseError,
+            (
+                "texts.yaml:3: counts_all, hints needs three hints: a question, a pointer, and "
+                "almost the answer"
+            ),
+            id="words with a fourth hint",
+        ),
+        pytest.param(
+            edit(CHECKS, '    """lets gradients through"""\n', ""),
+            GraderFault,
+            "test_gradients needs to be a function with @check",
+            id="a check without a sentence",
+        ),
+        pytest.param(
+            edit(SOLUTION, "    ### END SOLUTION\n", ""),
+            CourseFault,
+            ":23: ",
+            id="a part left open",
+        ),
+    ],
+)
 def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fault, error, says):
     fault(tiny_copy)
     course = load_course(tiny_copy)
@@ -377,16 +791,35 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fau
 ENDLESS = "    while True:\n        pass\n"
 
 
-@pytest.mark.parametrize(("fault", "says"), [
-    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS}    if x.numel() == 0:\n"),
-        "the reference of running_mean does not end: it still computes on line 2", id="reference"),
-    pytest.param(edit(BANK, 'edit("return x.", "return x.detach().")', 'edit("return x.", "while len(x):\\n        x = x + 1\\n    return x.")'),
-        "the mutant gradient_cut does not end: it still computes on line 2", id="mutant"),
-    pytest.param(add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
-        "the right attempt endless.py does not end: it still computes on line 2 of endless.py", id="right attempt"),
-    pytest.param(add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
-        "the wrong attempt endless.py does not end: it still computes on line 2 of endless.py", id="wrong attempt"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        pytest.param(
+            edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS}    if x.numel() == 0:\n"),
+            "the reference of running_mean does not end: it still computes on line 2",
+            id="reference",
+        ),
+        pytest.param(
+            edit(
+                BANK,
+                'edit("return x.", "return x.detach().")',
+                'edit("return x.", "while len(x):\\n        x = x + 1\\n    return x.")',
+            ),
+            "the mutant gradient_cut does not end: it still computes on line 2",
+            id="mutant",
+        ),
+        pytest.param(
+            add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+            "the right attempt endless.py does not end: it still computes on line 2 of endless.py",
+            id="right attempt",
+        ),
+        pytest.param(
+            add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+            "the wrong attempt endless.py does not end: it still computes on line 2 of endless.py",
+            id="wrong attempt",
+        ),
+    ],
+)
 def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault, says):
     monkeypatch.setattr(time_limit, "SECONDS", 2.0)
     fault(tiny_copy)
@@ -400,10 +833,14 @@ def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault,
 def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypatch):
     monkeypatch.setattr(time_limit, "SECONDS", 2.0)
     edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(tiny_copy)
-    assert_broken(lines_of(tiny_copy, "visible_checks"), {VISIBLE: ["does not end: it still computes on line "]})
+    assert_broken(
+        lines_of(tiny_copy, "visible_checks"),
+        {VISIBLE: ["does not end: it still computes on line "]},
+    )
 
 
-# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are equal no more.
+# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are
+# equal no more.
 OF_EQUAL_NUMBERS = '''
 
 @check(points=1, layer=Layer.VALUES)
@@ -413,18 +850,35 @@ def test_equal(attempt, reference):
     assert_matches(attempt.call("running_mean", x), reference.call("running_mean", x))
 '''
 FOR_EQUAL_NUMBERS = """(
-    ("all_equal", edit("return x.", "if len(x) > 1 and (x == x[0]).all():\\n        return x + 1\\n    return x.")),
+    ("all_equal", edit("return x.", "if len(x) > 1 and (x == x[0]).all():\\n        return x + \
+1\\n    return x.")),
 """
 
 
-@pytest.mark.parametrize(("number", "failures"), [
-    ("4.0", {}),
-    ("0.1", {NAMED: ["its answers differ from the reference's only in calls in which rounding may decide them (equal), and those are not"]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "failures"),
+    [
+        ("4.0", {}),
+        (
+            "0.1",
+            {
+                NAMED: [
+                    (
+                        "its answers differ from the reference's only in calls in which rounding "
+                        "may decide them (equal), and those are not"
+                    )
+                ]
+            },
+        ),
+    ],
+)
 def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
     lines_of, tiny_copy, number, failures
 ):
-    words = '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n  hints: ["a", "b", "c"]\n'
+    words = (
+        '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n'
+        '  hints: ["a", "b", "c"]\n'
+    )
     add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(tiny_copy)
     edit(YAML, "points: 4", "points: 5")(tiny_copy)
     edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(tiny_copy)
@@ -445,18 +899,39 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Asked, "is_right", False)
 
 
-@pytest.mark.parametrize(("break_it", "broken_claim", "failures"), [
-    pytest.param(say_something_all, EMPTY, [f"an attempt that {way} earns 2 with shape, refuses_nothing"
-        for way in ("gives zeros", "gives its argument", "gives noise of its own")], id="nobody is seen to say nothing"),
-    pytest.param(say_nothing_all, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
-        for way in ("scales its numbers", "gives one wrong number")], id="everybody is said to say nothing"),
-])  # fmt: skip
-def test_a_claim_about_what_says_nothing_tells_what_it_earns(lines_of, monkeypatch, break_it, broken_claim, failures):
+@pytest.mark.parametrize(
+    ("break_it", "broken_claim", "failures"),
+    [
+        pytest.param(
+            say_something_all,
+            EMPTY,
+            [
+                f"an attempt that {way} earns 2 with shape, refuses_nothing"
+                for way in ("gives zeros", "gives its argument", "gives noise of its own")
+            ],
+            id="nobody is seen to say nothing",
+        ),
+        pytest.param(
+            say_nothing_all,
+            FORM,
+            [
+                f"an attempt that {way} fails shape, refuses_nothing"
+                for way in ("scales its numbers", "gives one wrong number")
+            ],
+            id="everybody is said to say nothing",
+        ),
+    ],
+)
+def test_a_claim_about_what_says_nothing_tells_what_it_earns(
+    lines_of, monkeypatch, break_it, broken_claim, failures
+):
     break_it(monkeypatch)
     assert_broken(lines_of(TINY, "empty or form"), {broken_claim: failures})
 
 
-def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(lines_of, tiny_copy, monkeypatch) -> None:
+def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
+    lines_of, tiny_copy, monkeypatch
+) -> None:
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
     monkeypatch.setattr(run_checks, "unanswered", lambda *given: None)
@@ -470,7 +945,9 @@ def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
     return FaultBench(tiny, box, running_mean)
 
 
-def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(lines_of, bench, monkeypatch):
+def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
+    lines_of, bench, monkeypatch
+):
     first, again = (list(islice(bench.faults(), 5)) for _ in range(2))
     assert first == again
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
@@ -479,11 +956,14 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
     assert all(failure.endswith("nothing is told") for failure in found.failures)
 
 
-@pytest.mark.parametrize(("line", "edit", "said"), [
-    pytest.param(0, None, "there", id="the line of the fault"),
-    pytest.param(1, None, "wrong", id="another line with the same edit"),
-    pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "edit", "said"),
+    [
+        pytest.param(0, None, "there", id="the line of the fault"),
+        pytest.param(1, None, "wrong", id="another line with the same edit"),
+        pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
+    ],
+)
 def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, edit, said):
     fault = bench.undone[0]
     (found,) = bench.lines(fault.edit.after)
@@ -493,13 +973,30 @@ def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, 
 
 
 def line(held: int, total: int, share: float = 1.0) -> Line:
-    return Line("all", "says", "course release", share, total, [f"case {number}" for number in range(total - held)])
+    return Line(
+        "all",
+        "says",
+        "course release",
+        share,
+        total,
+        [f"case {number}" for number in range(total - held)],
+    )
 
 
-@pytest.mark.parametrize(("held", "total", "share", "kept"), [
-    (10, 10, 1.0, True), (9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 1.0, None), (0, 0, 0.9, None),
-])  # fmt: skip
-def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(held, total, share, kept):
+@pytest.mark.parametrize(
+    ("held", "total", "share", "kept"),
+    [
+        (10, 10, 1.0, True),
+        (9, 10, 1.0, False),
+        (9, 10, 0.9, True),
+        (8, 10, 0.9, False),
+        (0, 0, 1.0, None),
+        (0, 0, 0.9, None),
+    ],
+)
+def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(
+    held, total, share, kept
+):
     assert line(held, total, share).kept is kept
     assert (line(held, total, share).figures == NOTHING) is (kept is None)
 
@@ -508,10 +1005,16 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
     assert line(10, 10, 0.9).figures == "10 of 10"
     assert (line(9, 10, 0.9).figures, line(9, 10, 0.9).lines) == ("9 of 10, at least 90% asked", [])
     assert line(0, 6).figures == "0 of 6"
-    assert line(1, 13).lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]
+    assert line(1, 13).lines == [
+        *(f"case {n}" for n in range(10)),
+        "and 2 more",
+        "Next: course release",
+    ]
 
 
-def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_box_that_ends_it_and_is_told(
+    lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*given: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
@@ -524,15 +1027,23 @@ def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of: LinesOf, monke
 def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
     release(two_means)
     course, shown = load_course(two_means), list[Line]()
-    alone, together = (verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=n) for n in (1, 2))
-    told = [sorted((line.about, line.says, line.figures) for line in lines) for lines in (alone, together, shown)]
+    alone, together = (
+        verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=n)
+        for n in (1, 2)
+    )
+    told = [
+        sorted((line.about, line.says, line.figures) for line in lines)
+        for lines in (alone, together, shown)
+    ]
     assert told[0] == told[1]
     assert told[2] == sorted([*told[0], *told[0]]), "each is shown when it is done"
 
 
 @pytest.mark.journey
 def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
-    add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(tiny_copy)
+    add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(
+        tiny_copy
+    )
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match=LOST):
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)

@@ -15,7 +15,9 @@ def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PATH on which no program of the environment stands."""
     scripts = Path(sys.executable).parent
     folders = os.environ["PATH"].split(os.pathsep)
-    monkeypatch.setenv("PATH", os.pathsep.join(folder for folder in folders if Path(folder) != scripts))
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join(folder for folder in folders if Path(folder) != scripts)
+    )
 
 
 @pytest.mark.usefixtures("bare_path")

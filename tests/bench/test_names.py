@@ -1,4 +1,6 @@
-"""What bench measures and writes down is what it says: names of both sides, costs, and the README's picture."""
+"""What bench measures and writes down is what it says: names of both sides, costs, and the README's
+picture.
+"""
 
 import json
 import re
@@ -24,9 +26,17 @@ def said(graded: list[str], home: list[str]) -> dict[str, object]:
 
 
 def test_what_was_won_lost_and_reordered_is_counted():
-    old = {"a": said(["x in f"], ["x in f"]), "b": said(["x in f", "y in g"], []), "c": said([], [])}
+    old = {
+        "a": said(["x in f"], ["x in f"]),
+        "b": said(["x in f", "y in g"], []),
+        "c": said([], []),
+    }
     assert list(compare({"a": said([], [])}, {}))[-1] == "only in one file: a"
-    new = {"a": said([], ["x in f"]), "b": said(["y in g", "x in f"], []), "c": said([], ["z|w in f"])}
+    new = {
+        "a": said([], ["x in f"]),
+        "b": said(["y in g", "x in f"], []),
+        "c": said([], ["z|w in f"]),
+    }
     assert list(compare(old, new)) == [
         "a, graded: names lost: x in f",
         "b, graded: names reordered: x in f > y in g, now y in g > x in f",
@@ -99,7 +109,8 @@ def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
 
 @pytest.mark.recorded
 def test_the_picture_is_what_the_commands_print_today() -> None:
-    drawn = PICTURE.read_text(encoding="utf-8")  # a busy machine may not find the wrong line in time
+    # a busy machine may not find the wrong line in time
+    drawn = PICTURE.read_text(encoding="utf-8")
     assert drawn == picture() or drawn == picture(), "Next: python -m bench.terminal"
 
 

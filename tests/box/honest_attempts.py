@@ -1,6 +1,8 @@
-"""What honest attempts do besides attention, each a body of `f()` that returns 1.0 where all went well.
+"""What honest attempts do besides attention, each a body of `f()` that returns 1.0 where all went
+well.
 
-The system calls that these make were recorded for the filter's list; `test_system_calls` runs each in a box.
+The system calls that these make were recorded for the filter's list; `test_system_calls` runs each
+in a box.
 """
 
 BODIES = {
@@ -81,19 +83,28 @@ BODIES = {
     mapped = np.memmap("/tmp/m", dtype="float32", mode="w+", shape=(4,))
     mapped[:] = 1
     mapped.flush()
-    return float(np.load("/tmp/a.npy", mmap_mode="r").sum() == 10 and np.linalg.norm(np.eye(9)) == 3)""",
+    return float(np.load("/tmp/a.npy", mmap_mode="r").sum() == 10 and np.linalg.norm(np.eye(9)) == \
+3)""",
     "modules of the standard library": """
-    import asyncio, ctypes, dataclasses, decimal, difflib, enum, functools, getpass, glob, gzip, hashlib, http.client
-    import json, locale, logging, lzma, mmap, multiprocessing, pickle, platform, pprint, random, secrets, select, signal
-    import socket, sqlite3, ssl, statistics, subprocess, tarfile, timeit, typing, unittest, urllib.request, uuid, zipfile
+    import asyncio, ctypes, dataclasses, decimal, difflib, enum, functools, getpass, glob, gzip, \
+hashlib, http.client
+    import json, locale, logging, lzma, mmap, multiprocessing, pickle, platform, pprint, random, \
+secrets, select, signal
+    import socket, sqlite3, ssl, statistics, subprocess, tarfile, timeit, typing, unittest, \
+urllib.request, uuid, zipfile
     random.seed()
-    return float(len(str(uuid.uuid4())) == 36 and len(os.urandom(3)) == 3 and len(platform.platform()) > 3)""",
+    return float(len(str(uuid.uuid4())) == 36 and len(os.urandom(3)) == 3 and \
+len(platform.platform()) > 3)""",
     "questions about the machine": """
     import getpass, platform, resource
-    os.cpu_count(), os.sched_getaffinity(0), os.getloadavg, os.times(), os.uname(), os.getpriority(os.PRIO_PROCESS, 0)
-    os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE"), os.getpgrp(), os.getsid(0), os.getgroups()
-    resource.getrlimit(resource.RLIMIT_STACK), platform.uname(), platform.python_implementation(), platform.libc_ver()
-    sys.getrecursionlimit(), os.get_terminal_size, sys.stdout.isatty(), torch.get_num_threads(), time.get_clock_info("time")
+    os.cpu_count(), os.sched_getaffinity(0), os.getloadavg, os.times(), os.uname(), \
+os.getpriority(os.PRIO_PROCESS, 0)
+    os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE"), os.getpgrp(), os.getsid(0), \
+os.getgroups()
+    resource.getrlimit(resource.RLIMIT_STACK), platform.uname(), platform.python_implementation(), \
+platform.libc_ver()
+    sys.getrecursionlimit(), os.get_terminal_size, sys.stdout.isatty(), torch.get_num_threads(), \
+time.get_clock_info("time")
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0)""",
     "printing, also over the line before": """
     for n in range(3):
@@ -149,7 +160,8 @@ BODIES = {
     "a library by ctypes": """
     import ctypes, ctypes.util
     libc = ctypes.CDLL(None)
-    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), \
+ctypes.POINTER(ctypes.c_int))
     numbers = (ctypes.c_int * 3)(3, 1, 2)
     libc.qsort(numbers, 3, 4, compare(lambda a, b: a[0] - b[0]))
     return float(list(numbers) == [1, 2, 3])""",
@@ -166,13 +178,32 @@ BODIES = {
 
 # What the box does not have is refused as an exception that Python knows, and the attempt goes on.
 REFUSED_KINDLY = {
-    "a program": ("import subprocess\n    subprocess.run(['ls'])", {"PermissionError", "FileNotFoundError"}),
+    "a program": (
+        "import subprocess\n    subprocess.run(['ls'])",
+        {"PermissionError", "FileNotFoundError"},
+    ),
     "a shell": ("return float(os.system('true') != 0) - 1.0 or 1 / 0", {"ZeroDivisionError"}),
-    "a connection": ("import socket\n    socket.create_connection(('127.0.0.1', 80), 1)", {"PermissionError"}),
-    "a page of the web": ("import urllib.request\n    urllib.request.urlopen('http://example.org')", {"URLError"}),
+    "a connection": (
+        "import socket\n    socket.create_connection(('127.0.0.1', 80), 1)",
+        {"PermissionError"},
+    ),
+    "a page of the web": (
+        "import urllib.request\n    urllib.request.urlopen('http://example.org')",
+        {"URLError"},
+    ),
     "a compiler that is switched on again": (
         "del os.environ['TORCHDYNAMO_DISABLE']\n    torch.compile(lambda x: x * 2)(torch.ones(3))",
-        {"InductorError", "BackendCompilerFailed", "InvalidCxxCompiler", "RuntimeError", "KeyError", "PermissionError"},
+        {
+            "InductorError",
+            "BackendCompilerFailed",
+            "InvalidCxxCompiler",
+            "RuntimeError",
+            "KeyError",
+            "PermissionError",
+        },
     ),
-    "another limit": ("import resource\n    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", {"ValueError"}),
+    "another limit": (
+        "import resource\n    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        {"ValueError"},
+    ),
 }

@@ -1,4 +1,6 @@
-"""What an attempt's process finds, and what becomes of it: in every kind of box, and it really misbehaves."""
+"""What an attempt's process finds, and what becomes of it: in every kind of box, and it really
+misbehaves.
+"""
 
 import json
 import os
@@ -28,10 +30,14 @@ from manyheads.judge.isolation_proof import prove
 from tests.make import copy_course, replies, run
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
-SYSCALL = "__import__('ctypes').CDLL(None, use_errno=True).syscall({}, 0, 0, 0, 0) and __import__('ctypes').get_errno()"
+SYSCALL = (
+    "__import__('ctypes').CDLL(None, use_errno=True).syscall({}, 0, 0, 0, 0) and "
+    "__import__('ctypes').get_errno()"
+)
 CAPABILITIES = """
     import ctypes, struct
-    sets = ctypes.create_string_buffer(24)  # capget(2): effective, permitted and inheritable ones, twice
+    sets = ctypes.create_string_buffer(24)  # capget(2): effective, permitted and inheritable \
+ones, twice
     assert ctypes.CDLL(None).capget(struct.pack("Ii", 0x20080522, 0), sets) == 0
     return float(sum(struct.unpack("6I", sets.raw)))
 """
@@ -44,43 +50,107 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
     return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
 
 
-@pytest.mark.parametrize(("body", "expected"), [
-    pytest.param("    return float(os.getpid())", 1.0, id="it is the first process of its namespace"),
-    pytest.param("    return float(len(os.listdir('/proc')))", 0.0, id="it sees no process and no host path in /proc"),
-    pytest.param("    return float(os.getuid() == 0)", 0.0, id="it is not root"),
-    pytest.param("    return float(len(os.listdir('/tmp')))", 0.0, id="its /tmp is empty"),
-    pytest.param("    open('/usr/x', 'w')", "OSError", id="it cannot write to /usr"),
-    pytest.param("    import socket\n    socket.socket()", "PermissionError", id="it cannot make a socket"),
-    pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
-    pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
-    pytest.param("    import manyheads", "ModuleNotFoundError", id="it cannot import the grader"),
-    pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
-    pytest.param("    torch.empty(1 << 30, dtype=torch.float64)", "RuntimeError", id="it cannot take 8 GiB at once"),
-    pytest.param("    open('/tmp/a', 'wb').write(bytes(8 << 20))", "OSError", id="it cannot fill the disk"),
-    pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
-    pytest.param("    import gc\n    return float(gc.isenabled() and gc.get_threshold()[0] > 700)", 1.0,
-        id="it collects garbage, more rarely than Python by itself"),
-    pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
-    pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
-    pytest.param("    os.sched_setaffinity(0, range(os.cpu_count()))", "PermissionError", id="it stays on its CPU"),
-    pytest.param("    os.fork() or os.setsid()\n    os.setsid()", "PermissionError", id="it stays in its session"),
-    pytest.param(f"    return float({SYSCALL.format(457)})", 38.0, id="it cannot ask where things are mounted from"),
-    pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
-    pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "    return float(os.getpid())", 1.0, id="it is the first process of its namespace"
+        ),
+        pytest.param(
+            "    return float(len(os.listdir('/proc')))",
+            0.0,
+            id="it sees no process and no host path in /proc",
+        ),
+        pytest.param("    return float(os.getuid() == 0)", 0.0, id="it is not root"),
+        pytest.param("    return float(len(os.listdir('/tmp')))", 0.0, id="its /tmp is empty"),
+        pytest.param("    open('/usr/x', 'w')", "OSError", id="it cannot write to /usr"),
+        pytest.param(
+            "    import socket\n    socket.socket()",
+            "PermissionError",
+            id="it cannot make a socket",
+        ),
+        pytest.param(
+            "    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"
+        ),
+        pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
+        pytest.param(
+            "    import manyheads", "ModuleNotFoundError", id="it cannot import the grader"
+        ),
+        pytest.param(
+            "    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"
+        ),
+        pytest.param(
+            "    torch.empty(1 << 30, dtype=torch.float64)",
+            "RuntimeError",
+            id="it cannot take 8 GiB at once",
+        ),
+        pytest.param(
+            "    open('/tmp/a', 'wb').write(bytes(8 << 20))",
+            "OSError",
+            id="it cannot fill the disk",
+        ),
+        pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
+        pytest.param(
+            "    import gc\n    return float(gc.isenabled() and gc.get_threshold()[0] > 700)",
+            1.0,
+            id="it collects garbage, more rarely than Python by itself",
+        ),
+        pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
+        pytest.param(
+            "    os.kill(1, 9)\n    return 7.0",
+            7.0,
+            id="it cannot kill its namespace's first process",
+        ),
+        pytest.param(
+            "    os.sched_setaffinity(0, range(os.cpu_count()))",
+            "PermissionError",
+            id="it stays on its CPU",
+        ),
+        pytest.param(
+            "    os.fork() or os.setsid()\n    os.setsid()",
+            "PermissionError",
+            id="it stays in its session",
+        ),
+        pytest.param(
+            f"    return float({SYSCALL.format(457)})",
+            38.0,
+            id="it cannot ask where things are mounted from",
+        ),
+        pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
+        pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
+    ],
+)
 def test_inside(box, body, expected):
     assert answer(box, body) == expected
 
 
-@pytest.mark.parametrize(("body", "end", "says"), [
-    pytest.param("    os._exit(3)", End.CRASHED, "exit status 3", id="it ends itself"),
-    pytest.param("    import ctypes\n    ctypes.string_at(0)", End.CRASHED, "SIGSEGV", id="it reads address 0"),
-    pytest.param("    while True: pass", End.TIMEOUT, "endless loop", id="it loops for ever"),
-    pytest.param("    import signal\n    for s in range(1, 65):\n        try: signal.signal(s, signal.SIG_IGN)\n"
-        "        except (OSError, ValueError): pass\n    while True: pass", End.TIMEOUT, "endless loop",
-        id="it loops and ignores every signal"),
-    pytest.param("    os.write(65, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "end", "says"),
+    [
+        pytest.param("    os._exit(3)", End.CRASHED, "exit status 3", id="it ends itself"),
+        pytest.param(
+            "    import ctypes\n    ctypes.string_at(0)",
+            End.CRASHED,
+            "SIGSEGV",
+            id="it reads address 0",
+        ),
+        pytest.param("    while True: pass", End.TIMEOUT, "endless loop", id="it loops for ever"),
+        pytest.param(
+            "    import signal\n    for s in range(1, 65):\n"
+            "        try: signal.signal(s, signal.SIG_IGN)\n"
+            "        except (OSError, ValueError): pass\n    while True: pass",
+            End.TIMEOUT,
+            "endless loop",
+            id="it loops and ignores every signal",
+        ),
+        pytest.param(
+            "    os.write(65, b'x' * 100)\n    return 1.0",
+            End.BAD_REPLY,
+            "not an answer",
+            id="it writes bytes",
+        ),
+    ],
+)
 def test_its_end_is_told_in_one_sentence(box, body, end, says):
     with pytest.raises(AttemptEnded, match=says) as caught:
         answer(box, body, seconds=1.0)
@@ -88,8 +158,16 @@ def test_its_end_is_told_in_one_sentence(box, body, end, says):
 
 
 def test_what_it_starts_ends_with_it(box, tmp_path):
-    named = "        import ctypes, time\n        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n"
-    answer(box, f"    if os.fork() == 0:\n        os.setsid()\n{named}        time.sleep(60)\n    return 1.0")
+    named = (
+        "        import ctypes, time\n        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n"
+    )
+    answer(
+        box,
+        (
+            f"    if os.fork() == 0:\n        os.setsid()\n{named}        time.sleep(60)\n"
+            "    return 1.0"
+        ),
+    )
     assert not is_running("mh-orphan")
 
 
@@ -122,7 +200,9 @@ BODIES = {
     "leaves a file": "open('left', 'w').close()\n    return 1.0",
     "leaves a name": "torch.left = 1.0\n    return 1.0",
     "finds a name": "return float(hasattr(torch, 'left'))",
-    "leaves a process": "pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n    return float(pid)",
+    "leaves a process": (
+        "pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n    return float(pid)"
+    ),
     "exits": "os._exit(3)",
     "loops": "while True: pass",
     "meta": "return float('torch.fx.experimental.symbolic_shapes' in sys.modules)",
@@ -161,17 +241,36 @@ def told_by_forks() -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("name", "holds"), [
-    pytest.param("box", lambda told: told == "ForkedBox", id="a command without threads forks"),
-    pytest.param("computes", lambda told: told == 27.0, id="torch computes in it"),
-    pytest.param("meta", lambda told: told == 1.0, id="what the meta device needs is there before an attempt begins"),
-    pytest.param("folder is empty", lambda told: told == 0.0, id="an attempt stands in an empty folder"),
-    pytest.param("folder", lambda told: not Path(told).exists(), id="which goes with it"),
-    pytest.param("finds a name", lambda told: told == 0.0, id="what one leaves in Python the next does not find"),
-    pytest.param("environment", lambda told: "A_TOKEN" not in told.split(), id="the command's environment stays outside"),
-    pytest.param("exits", lambda told: "exit status 3" in told, id="an exit is told as one"),
-    pytest.param("loops", lambda told: "endless loop" in told, id="an endless loop ends at the deadline"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        pytest.param("box", lambda told: told == "ForkedBox", id="a command without threads forks"),
+        pytest.param("computes", lambda told: told == 27.0, id="torch computes in it"),
+        pytest.param(
+            "meta",
+            lambda told: told == 1.0,
+            id="what the meta device needs is there before an attempt begins",
+        ),
+        pytest.param(
+            "folder is empty", lambda told: told == 0.0, id="an attempt stands in an empty folder"
+        ),
+        pytest.param("folder", lambda told: not Path(told).exists(), id="which goes with it"),
+        pytest.param(
+            "finds a name",
+            lambda told: told == 0.0,
+            id="what one leaves in Python the next does not find",
+        ),
+        pytest.param(
+            "environment",
+            lambda told: "A_TOKEN" not in told.split(),
+            id="the command's environment stays outside",
+        ),
+        pytest.param("exits", lambda told: "exit status 3" in told, id="an exit is told as one"),
+        pytest.param(
+            "loops", lambda told: "endless loop" in told, id="an endless loop ends at the deadline"
+        ),
+    ],
+)
 def test_inside_a_fork(told_by_forks, name, holds):
     assert holds(told_by_forks[name])
 
@@ -214,14 +313,22 @@ def test_who_waits_for_a_call_that_never_comes_gives_up() -> None:
         _caller(server, PASSWORD, time.monotonic() + 0.01)
 
 
-@pytest.mark.parametrize(("code", "said"), [
-    pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
-    pytest.param(3, "(exit status 3)", id="an exit"),
-    pytest.param(0xC0000005, "was ended by Windows, with 0xC0000005 (a crash in native code).",
-        id="a crash on Windows"),
-    pytest.param(0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"),
-    pytest.param(None, "ended in the middle of a call.", id="who knows"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
+        pytest.param(3, "(exit status 3)", id="an exit"),
+        pytest.param(
+            0xC0000005,
+            "was ended by Windows, with 0xC0000005 (a crash in native code).",
+            id="a crash on Windows",
+        ),
+        pytest.param(
+            0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"
+        ),
+        pytest.param(None, "ended in the middle of a call.", id="who knows"),
+    ],
+)
 def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
@@ -243,15 +350,31 @@ def user_box() -> Iterator[Box]:
         yield opened
 
 
-@pytest.mark.parametrize(("body", "expected"), [
-    pytest.param("    return float(os.getuid() >= 61184 and os.getgroups() == [])", 1.0, id="it owns nothing"),
-    pytest.param("    os.setuid(0)", "PermissionError", id="it cannot become root"),
-    pytest.param("    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))", 1.0,
-        id="no program gives it rights"),
-    pytest.param("    open('/etc/shadow')", "PermissionError", id="it cannot read what others may not"),
-    pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
-    pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "    return float(os.getuid() >= 61184 and os.getgroups() == [])",
+            1.0,
+            id="it owns nothing",
+        ),
+        pytest.param("    os.setuid(0)", "PermissionError", id="it cannot become root"),
+        pytest.param(
+            "    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))",
+            1.0,
+            id="no program gives it rights",
+        ),
+        pytest.param(
+            "    open('/etc/shadow')", "PermissionError", id="it cannot read what others may not"
+        ),
+        pytest.param(
+            "    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"
+        ),
+        pytest.param(
+            "    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"
+        ),
+    ],
+)
 def test_an_attempt(user_box: Box, body: str, expected: float | str) -> None:
     assert answer(user_box, body) == expected
 
@@ -273,12 +396,23 @@ def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tin
 
 
 REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]
-ALLOWED = ["math", "json", "torch.nn.functional", "numpy", "einops", "safetensors.torch", "sympy", "typing_extensions"]
+ALLOWED = [
+    "math",
+    "json",
+    "torch.nn.functional",
+    "numpy",
+    "einops",
+    "safetensors.torch",
+    "sympy",
+    "typing_extensions",
+]
 
 
 @pytest.fixture(params=["namespaces", "forked", "process"])
 def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
-    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked one could find them."""
+    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked
+    one could find them.
+    """
     if request.param == "namespaces":
         yield request.getfixturevalue("box")
         return
@@ -287,7 +421,10 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
 
 
 def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
-    source = "".join(f"import {name}\n" for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"])
+    source = "".join(
+        f"import {name}\n"
+        for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"]
+    )
     process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))
     process.connection.close()
     assert [part.line for part in process.stopped] == [*range(1, len(REFUSED) + 1)]

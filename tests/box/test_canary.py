@@ -1,4 +1,6 @@
-"""What stands in a box, and the canary, which finds each way out that is left open, and none in the box as it is."""
+"""What stands in a box, and the canary, which finds each way out that is left open, and none in the
+box as it is.
+"""
 
 import dataclasses
 import socket
@@ -68,17 +70,29 @@ def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outs
     if link:
         named.symlink_to(course)
     given = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
-    source = "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + len(os.listdir('/box/given/course')))"
+    source = (
+        "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + "
+        "len(os.listdir('/box/given/course')))"
+    )
     with namespaces.NamespaceBox(LIMITS, named, given) as box:
         (reply,) = replies(box, LIMITS, source, Call("f"))
     assert reply.outputs[0].tensor == 200, "two entries beside it, and nothing in the course"
 
 
-@pytest.mark.parametrize(("name", "more"), [
-    pytest.param("notes.txt", "", id="a copy under another name"),
-    pytest.param("checks/test_running_mean.py", "# changed", id="a changed one in a folder of the same name"),
-])  # fmt: skip
-def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, folder_outside_tmp, name, more):
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        pytest.param("notes.txt", "", id="a copy under another name"),
+        pytest.param(
+            "checks/test_running_mean.py",
+            "# changed",
+            id="a changed one in a folder of the same name",
+        ),
+    ],
+)
+def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(
+    monkeypatch, folder_outside_tmp, name, more
+):
     course = load_course(TINY)
     planted = folder_outside_tmp / "package" / name
     planted.parent.mkdir(parents=True)
@@ -106,12 +120,19 @@ def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
         del request["arguments"][where : where + 2]
         return request
 
-    assert "wrote outside /tmp" in canary_in_a_box_with(monkeypatch, tmp_path, without_read_only_dev)
+    assert "wrote outside /tmp" in canary_in_a_box_with(
+        monkeypatch, tmp_path, without_read_only_dev
+    )
 
 
-@pytest.mark.parametrize(("limit", "leak"), [
-    ({"processes": 200}, "started more processes than allowed"), ({"files_mib": 64}, "filled more disk than allowed"),
-], ids=["of processes", "of the size of its files"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "leak"),
+    [
+        ({"processes": 200}, "started more processes than allowed"),
+        ({"files_mib": 64}, "filled more disk than allowed"),
+    ],
+    ids=["of processes", "of the size of its files"],
+)
 def test_a_box_without_a_limit_is_found_out(monkeypatch, box, tmp_path, limit, leak):
     """The limit that the canary is told is the one that must bind."""
     honest = box.attempt
@@ -121,14 +142,20 @@ def test_a_box_without_a_limit_is_found_out(monkeypatch, box, tmp_path, limit, l
 
 def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, box, tiny):
     honest = box.attempt
-    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
-    with pytest.raises(BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "):
+    monkeypatch.setattr(
+        box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200))
+    )
+    with pytest.raises(
+        BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "
+    ):
         prove(box, tiny)
 
 
 @pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
 def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, tmp_path, tricks):
-    """Its tricks take exceptions for a box that holds: one for want of an import would pass for that."""
+    """Its tricks take exceptions for a box that holds: one for want of an import would pass for
+    that.
+    """
     made = canary.Load
     monkeypatch.setattr(canary, "Load", lambda source, name: made(f"{source}\n{tricks}", name))
     report = run_canary(box, LIMITS, tmp_path)
@@ -139,7 +166,9 @@ def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, t
 def test_a_box_that_cannot_be_proved_is_told_with_what_may_be_to_blame(monkeypatch, box, tiny):
     for end, asks in ((End.BAD_REPLY, "make check"), (End.CRASHED, "course doctor")):
         monkeypatch.setattr(Connection, "ask", Mock(side_effect=AttemptEnded(end, "It ended.")))
-        with pytest.raises(BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {asks}$"):
+        with pytest.raises(
+            BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {asks}$"
+        ):
             prove(box, tiny)
 
 
@@ -150,7 +179,9 @@ def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
         folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folders[1]))
     planted, honest = [], box.attempt
-    monkeypatch.setattr(box, "attempt", lambda limits: planted.extend(folders[1].iterdir()) or honest(limits))
+    monkeypatch.setattr(
+        box, "attempt", lambda limits: planted.extend(folders[1].iterdir()) or honest(limits)
+    )
     run_canary(box, LIMITS, folders[0])
     assert [path.name.partition("-")[0] for path in planted] == [".canary"]
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
@@ -172,13 +203,17 @@ def install(folder: Path, name: str, *requires: str) -> Path:
     information = folder / f"{name}-1.0.dist-info"
     information.mkdir()
     needs = "".join(f"Requires-Dist: {text}\n" for text in requires)
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}")
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}"
+    )
     (information / "RECORD").write_text(f"{name}/__init__.py,,\n{name}_too.py,,\n../bin/{name},,\n")
     return folder
 
 
 def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_path):
-    """As where an environment adds a few packages to a torch that the system has; one of them is there twice."""
+    """As where an environment adds a few packages to a torch that the system has; one of them is
+    there twice.
+    """
     system, own = tmp_path / "system", tmp_path / "own"
     install(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
     for folder, name in ((system, "unneeded"), (system, "smalllib"), (own, "smalllib")):
@@ -190,14 +225,23 @@ def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_pat
     assert set(_package_paths(("largelib",))) == paths
 
 
-@pytest.mark.parametrize(("shared", "libdir", "expected"), [
-    pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
-    pytest.param(1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"),
-    pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
-    pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
-])  # fmt: skip
-def test_an_interpreter_finds_its_library_where_the_box_has_it(monkeypatch, shared, libdir, expected):
+@pytest.mark.parametrize(
+    ("shared", "libdir", "expected"),
+    [
+        pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
+        pytest.param(
+            1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"
+        ),
+        pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
+        pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
+    ],
+)
+def test_an_interpreter_finds_its_library_where_the_box_has_it(
+    monkeypatch, shared, libdir, expected
+):
     """Hosted runners have such an interpreter: there every test of the box is one of this."""
-    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_ENABLE_SHARED": shared, "LIBDIR": libdir}.get)
+    monkeypatch.setattr(
+        sysconfig, "get_config_var", {"Py_ENABLE_SHARED": shared, "LIBDIR": libdir}.get
+    )
     assert _library("/opt/python/3.12") == expected
     assert _library(None) == "", "the system's interpreter needs no telling"

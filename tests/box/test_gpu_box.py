@@ -1,4 +1,6 @@
-"""A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the box opens beyond a CPU's. What only a real GPU can show is in tests/gpu."""
+"""A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the
+box opens beyond a CPU's. What only a real GPU can show is in tests/gpu.
+"""
 
 import dataclasses
 import os
@@ -17,12 +19,23 @@ from manyheads.box.contents import Bind
 from manyheads.box.gpu import GpuBox, GpuLock
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
 from manyheads.box.namespaces import NamespaceBox, launch_request
-from manyheads.box.nvidia import Driver, Equipment, Gpu, Places, equipment, find_driver, missing, separate_gpus
+from manyheads.box.nvidia import (
+    Driver,
+    Equipment,
+    Gpu,
+    Places,
+    equipment,
+    find_driver,
+    missing,
+    separate_gpus,
+)
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies
 
-INFORMATION = "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+INFORMATION = (
+    "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+)
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000"]
 NOBODY = 61184
 
@@ -31,11 +44,16 @@ Machine = Callable[..., Places]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in /proc."""
+    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in
+    /proc.
+    """
 
     def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
-        names = *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(), *(f"nvidia{i}" for i in range(gpus))
+        names = (
+            *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(),
+            *(f"nvidia{i}" for i in range(gpus)),
+        )
         dev.mkdir(exist_ok=True)
         for name in names:
             (dev / name).touch()
@@ -43,11 +61,15 @@ def machine(tmp_path: Path) -> Machine:
         for i in range(gpus if told is None else told):
             bus = f"0000:{i + 0xA0:02X}:00.0"
             (proc / "gpus" / bus).mkdir(parents=True)
-            (proc / "gpus" / bus / "information").write_text(INFORMATION.format(uuid=UUIDS[i], minor=i))
+            (proc / "gpus" / bus / "information").write_text(
+                INFORMATION.format(uuid=UUIDS[i], minor=i)
+            )
             (sys / f"devices/pci{i}").mkdir(parents=True)
             (sys / "bus/pci/devices").mkdir(parents=True, exist_ok=True)
             (sys / "bus/pci/devices" / bus.lower()).symlink_to(sys / f"devices/pci{i}")
-        return Places(dev, proc, sys, ("echo", f"\tlibcuda.so.1 (libc6,x86-64) => {cache}"), (usual,))
+        return Places(
+            dev, proc, sys, ("echo", f"\tlibcuda.so.1 (libc6,x86-64) => {cache}"), (usual,)
+        )
 
     return make
 
@@ -66,11 +88,16 @@ def folder(tmp_path: Path) -> Path:
 
 def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Machine) -> None:
     driver = find_driver(machine(11, told=2), {})
-    assert driver.gpus[:2] == (Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"), Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"))
+    assert driver.gpus[:2] == (
+        Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"),
+        Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"),
+    )
     assert [gpu.node for gpu in driver.gpus][-2:] == ["nvidia9", "nvidia10"]
 
 
-def test_the_library_is_where_the_linker_would_find_it(machine: Machine, folder: Path, tmp_path: Path) -> None:
+def test_the_library_is_where_the_linker_would_find_it(
+    machine: Machine, folder: Path, tmp_path: Path
+) -> None:
     """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
     other = tmp_path / "other"
     other.mkdir()
@@ -87,19 +114,55 @@ def closed(name: str) -> Callable[[Path], None]:
     return lambda dev: (dev / name).chmod(0o660)
 
 
-@pytest.mark.parametrize(("spoil", "library", "expected"), [
-    pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
-    *(pytest.param(lambda dev, name=name: (dev / name).unlink(), True,
-        [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")], id=f"{name}, which is not there")
-        for name in ("nvidiactl", "nvidia-uvm")),
-    *(pytest.param(closed(name), True, [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
-        id=f"{name}, which is for a group alone") for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")),
-    pytest.param(lambda dev: (dev / "nvidia0").unlink(), True,
-        [("there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u")], id="a GPU"),
-    pytest.param(lambda dev: None, False, [("libcuda.so.1, a part of the driver, is not found",
-        "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>")], id="a library that is not found"),
-])  # fmt: skip
-def test_what_is_missing_is_named_with_the_command_that_helps(machine, folder, spoil, library, expected):
+@pytest.mark.parametrize(
+    ("spoil", "library", "expected"),
+    [
+        pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
+        *(
+            pytest.param(
+                lambda dev, name=name: (dev / name).unlink(),
+                True,
+                [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")],
+                id=f"{name}, which is not there",
+            )
+            for name in ("nvidiactl", "nvidia-uvm")
+        ),
+        *(
+            pytest.param(
+                closed(name),
+                True,
+                [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
+                id=f"{name}, which is for a group alone",
+            )
+            for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")
+        ),
+        pytest.param(
+            lambda dev: (dev / "nvidia0").unlink(),
+            True,
+            [
+                (
+                    "there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it",
+                    "sudo nvidia-modprobe -c 0 -u",
+                )
+            ],
+            id="a GPU",
+        ),
+        pytest.param(
+            lambda dev: None,
+            False,
+            [
+                (
+                    "libcuda.so.1, a part of the driver, is not found",
+                    "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>",
+                )
+            ],
+            id="a library that is not found",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_the_command_that_helps(
+    machine, folder, spoil, library, expected
+):
     places = machine(usual=str(folder) if library else "")
     spoil(places.dev)
     driver = find_driver(places, {})
@@ -115,26 +178,36 @@ ONE, OTHER = UUIDS
 BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
 
 
-@pytest.mark.parametrize(("told", "choice", "gpu", "nodes", "visible"), [
-    pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
-    pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
-    pytest.param(0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"),
-    pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
-    pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
-    pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("told", "choice", "gpu", "nodes", "visible"),
+    [
+        pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
+        pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
+        pytest.param(
+            0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"
+        ),
+        pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
+        pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
+        pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
+    ],
+)
 def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
     machine, folder, told, choice, gpu, nodes, visible
 ):
     environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
     driver = find_driver(machine(2, told=told, usual=str(folder)), {})
-    inside = equipment(driver, (separate_gpus(driver, environment) if choice else driver.gpus)[gpu], environment)
-    names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]  # and none for screens
+    inside = equipment(
+        driver, (separate_gpus(driver, environment) if choice else driver.gpus)[gpu], environment
+    )
+    # and none for screens
+    names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]
     assert [bind.target for bind in inside.devices] == [*names, *nodes]
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
 
 
-def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine: Machine, folder: Path) -> None:
+def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(
+    machine: Machine, folder: Path
+) -> None:
     places = machine(2, usual=str(folder))
     pci = [bind for bind in given(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
@@ -145,31 +218,42 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     assert [bind for bind in inside.binds if "lib" in bind.target] == [
         Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
         Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.550.54"),
-        Bind(f"{folder}/libnvidia-ptxjitcompiler.so.1", "/box/driver/libnvidia-ptxjitcompiler.so.1"),
+        Bind(
+            f"{folder}/libnvidia-ptxjitcompiler.so.1", "/box/driver/libnvidia-ptxjitcompiler.so.1"
+        ),
     ]
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
 
 
-@pytest.mark.parametrize(("known", "expected"), [
-    pytest.param(True, False, id="that the linker knows are left to the linker"),
-    pytest.param(False, True, id="that it does not know are named to it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(True, False, id="that the linker knows are left to the linker"),
+        pytest.param(False, True, id="that it does not know are named to it"),
+    ],
+)
 def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
     inside = given(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
     assert not [bind for bind in inside.binds if "lib" in bind.target]
-    assert dict(inside.environment).get("LD_LIBRARY_PATH") == (str(library.parent) if expected else None)
+    assert dict(inside.environment).get("LD_LIBRARY_PATH") == (
+        str(library.parent) if expected else None
+    )
 
 
-def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(machine, folder):
+def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
+    machine, folder
+):
     places = machine(usual=str(folder))
     (places.dev / "nvidia-caps").mkdir()
     for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
         (places.dev / "nvidia-caps" / name).touch()
         (places.dev / "nvidia-caps" / name).chmod(mode)
     inside = given(find_driver(places, {}))
-    assert [bind.target for bind in inside.devices if "caps" in bind.target] == ["/dev/nvidia-caps/nvidia-cap21"]
+    assert [bind.target for bind in inside.devices if "caps" in bind.target] == [
+        "/dev/nvidia-caps/nvidia-cap21"
+    ]
 
 
 def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:
@@ -189,7 +273,8 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
     unknown = find_driver(places, {})
     assert separate_gpus(unknown, {}) == unknown.gpus[:1]
     alone = Driver(places, driver.gpus[:1], "", False)
-    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
+    # a choice of one is that one
+    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus
 
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -225,7 +310,8 @@ def sees_with_a_child():
     return [name for name in os.listdir("/proc") if name.isdigit()]
 
 def reserves(gib):
-    return len(mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=0)) == gib << 30
+    return len(mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, \
+prot=0)) == gib << 30
 """
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device file")
@@ -269,28 +355,59 @@ def cpu(box: Box) -> Opened:
 
 ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
 INSIDE = [  # expression, on a GPU, on a CPU
-    pytest.param("open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)", 1.0, ABSENT, id="its device file"),
-    pytest.param("os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0, id="which GPU it is to use"),
+    pytest.param(
+        "open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)",
+        1.0,
+        ABSENT,
+        id="its device file",
+    ),
+    pytest.param(
+        "os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0, id="which GPU it is to use"
+    ),
     pytest.param("names_a_thread()", 1.0, 0.0, id="a name for a thread"),
     pytest.param("listens()", 1.0, REFUSED, id="a unix socket that it listens at"),
     pytest.param("listens(connects)", REFUSED, REFUSED, id="nobody that connects to one"),
     pytest.param("listens(socket.socket.accept)", REFUSED, REFUSED, id="nobody that it accepts"),
     pytest.param(
-        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", REFUSED, REFUSED, id="no socket to send unconnected"
+        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)",
+        REFUSED,
+        REFUSED,
+        id="no socket to send unconnected",
     ),
     pytest.param("reserves(256)", 1.0, "OSError", id="more address space than there is memory"),
-    pytest.param("len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"),
-    pytest.param("'MemTotal' in open('/proc/meminfo').read()", 1.0, ABSENT, id="how much memory the machine has"),
+    pytest.param(
+        "len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"
+    ),
+    pytest.param(
+        "'MemTotal' in open('/proc/meminfo').read()",
+        1.0,
+        ABSENT,
+        id="how much memory the machine has",
+    ),
     pytest.param("resource.getrlimit(resource.RLIMIT_NOFILE)[0]", 512, 128, id="open files"),
-    pytest.param("resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16, id="processes and threads"),
-    pytest.param("sees_with_a_child() == ['1'] * (os.path.exists('/proc/1'))", 1.0, 1.0, id="itself alone in /proc"),
+    pytest.param(
+        "resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16, id="processes and threads"
+    ),
+    pytest.param(
+        "sees_with_a_child() == ['1'] * (os.path.exists('/proc/1'))",
+        1.0,
+        1.0,
+        id="itself alone in /proc",
+    ),
     pytest.param("os.path.exists('/proc/sys/kernel')", 0.0, 0.0, id="no knob of the kernel's"),
     pytest.param("open('/proc/self/mem', 'rb')", REFUSED, ABSENT, id="no memory as a file"),
     pytest.param("open('/proc/self/environ', 'rb')", REFUSED, ABSENT, id="no first environment"),
     pytest.param("open('/proc/self/uid_map', 'w')", REFUSED, ABSENT, id="no other user to become"),
-    pytest.param("open('/proc/self/oom_score_adj', 'w')", REFUSED, ABSENT, id="no better place when memory runs out"),
+    pytest.param(
+        "open('/proc/self/oom_score_adj', 'w')",
+        REFUSED,
+        ABSENT,
+        id="no better place when memory runs out",
+    ),
     pytest.param("open('/proc/mine', 'w')", "OSError", "OSError", id="no file of its own in /proc"),
-    pytest.param("ctypes.CDLL(None).umount2(b'/proc', 2)", -1.0, -1.0, id="nothing to uncover below /proc"),
+    pytest.param(
+        "ctypes.CDLL(None).umount2(b'/proc', 2)", -1.0, -1.0, id="nothing to uncover below /proc"
+    ),
     pytest.param("len(os.listdir('/tmp'))", 0.0, 0.0, id="nothing left in /tmp"),
     pytest.param("socket.socket(socket.AF_INET)", REFUSED, REFUSED, id="no internet socket"),
     pytest.param("socket.socket(socket.AF_NETLINK)", REFUSED, REFUSED, id="no netlink socket"),
@@ -300,7 +417,9 @@ INSIDE = [  # expression, on a GPU, on a CPU
 
 @needs_root
 @pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE)
-def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(gpu, cpu, expression, on_a_gpu, on_a_cpu):
+def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(
+    gpu, cpu, expression, on_a_gpu, on_a_cpu
+):
     assert (gpu.gives(expression), cpu.gives(expression)) == (on_a_gpu, on_a_cpu)
 
 
@@ -311,7 +430,9 @@ def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu: Opened, tmp_
 
 
 @needs_root
-def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device: Path, tmp_path: Path) -> None:
+def test_memory_is_bounded_by_the_cgroup_where_there_is_one(
+    gpu: Opened, device: Path, tmp_path: Path
+) -> None:
     little = dataclasses.replace(GPU, memory_mib=64)
     with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:
         if not all(folder.exists() for folder in box._cgroup.folders):
@@ -323,13 +444,19 @@ def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device:
 def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> None:
     def arguments(given: Equipment) -> list[str]:
         request = launch_request("bwrap", 3, 61184, tmp_path, {}, given)
-        return [a.format(*request["sources"]) if a.startswith("{") else a for a in request["arguments"]]
+        return [
+            a.format(*request["sources"]) if a.startswith("{") else a for a in request["arguments"]
+        ]
 
     files = tuple(Bind(name, name) for name in ("/dev/nvidiactl", "/dev/nvidia3"))
     library = Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1")
     more = arguments(Equipment(files, (library,), (("CUDA_VISIBLE_DEVICES", "GPU-1"),)))
     plain = arguments(Equipment())
-    added = [library.source, library.target, *(name for each in files for name in (each.source, each.target))]
+    added = [
+        library.source,
+        library.target,
+        *(name for each in files for name in (each.source, each.target)),
+    ]
     assert [a for a in more if a not in plain] == [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
     assert len(more) == len(plain) + 3 + 6 + 3
     assert more.index("/dev/nvidiactl") < more.index("/dev/shm")  # then /dev becomes read-only
@@ -338,7 +465,8 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
     """All that a driver leaves, and nothing behind it."""
-    own = f"nvidia{os.getpid()}"  # tests run side by side, and one process on this machine has a GPU at a time
+    # tests run side by side, and one process on this machine has a GPU at a time
+    own = f"nvidia{os.getpid()}"
     for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", own):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
         (tmp_path / name).chmod(0o666)
@@ -346,9 +474,13 @@ def driver(tmp_path: Path) -> Driver:
 
 
 @needs_root
-def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver: Driver, tmp_path: Path) -> None:
+def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(
+    driver: Driver, tmp_path: Path
+) -> None:
     with GpuBox(GPU, tmp_path, driver) as box:
-        with pytest.raises(BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"):
+        with pytest.raises(
+            BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"
+        ):
             box.attempt(GPU)
         with pytest.raises(BoxUnavailable, match="another grader uses the GPU"):
             GpuBox(GPU, tmp_path, driver)
@@ -356,9 +488,13 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driv
 
 
 @needs_root
-def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver: Driver, tmp_path: Path) -> None:
+def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(
+    driver: Driver, tmp_path: Path
+) -> None:
     (tmp_path / "nvidia-uvm").chmod(0o600)
-    with pytest.raises(BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"):
+    with pytest.raises(
+        BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"
+    ):
         GpuBox(GPU, tmp_path, driver)
 
 

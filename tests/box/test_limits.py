@@ -1,4 +1,6 @@
-"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it loads, and of time that is its own."""
+"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it
+loads, and of time that is its own.
+"""
 
 import contextlib
 import os
@@ -25,8 +27,15 @@ from manyheads.submission import AttemptSource
 from tests.make import BY_SUMS as RIGHT
 from tests.make import replies
 
-LIMITS = Limits(seconds_per_attempt=30.0, seconds_per_call=10.0, memory_mib=512, files_mib=4, processes=16,
-    open_files=100, reply_mib=2)  # fmt: skip
+LIMITS = Limits(
+    seconds_per_attempt=30.0,
+    seconds_per_call=10.0,
+    memory_mib=512,
+    files_mib=4,
+    processes=16,
+    open_files=100,
+    reply_mib=2,
+)
 COUNTING = """
 import os, sys, threading, time, torch
 
@@ -68,24 +77,52 @@ def counted(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
     return reply.outputs[0].tensor.item()
 
 
-OPENED = "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most"
+OPENED = (
+    "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n"
+    "    return most"
+)
 STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(), 64)"
 
 
-@pytest.mark.parametrize(("body", "least", "most"), [
-    pytest.param("    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512,
-        id="memory, in MiB"),
-    pytest.param("    return count(child, 64)", 8, 15, id="processes"),
-    pytest.param(f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started", 4, 15,
-        id="threads"),  # whose stacks and arenas are address space as well
-    pytest.param(OPENED, 80, 100, id="open files"),
-    pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
-    pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
-    pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
-    pytest.param("    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024,
-        id="files in /dev/shm"),
-    pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "least", "most"),
+    [
+        pytest.param(
+            "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32",
+            256,
+            512,
+            id="memory, in MiB",
+        ),
+        pytest.param("    return count(child, 64)", 8, 15, id="processes"),
+        pytest.param(
+            f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started",
+            4,
+            15,
+            id="threads",
+        ),  # whose stacks and arenas are address space as well
+        pytest.param(OPENED, 80, 100, id="open files"),
+        pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
+        pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
+        pytest.param(
+            "    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)",
+            900,
+            1024,
+            id="files in /tmp",
+        ),
+        pytest.param(
+            "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)",
+            900,
+            1024,
+            id="files in /dev/shm",
+        ),
+        pytest.param(
+            "    print('x' * (64 << 20), flush=True)\n    return 1.0",
+            1,
+            1,
+            id="stdout goes nowhere",
+        ),
+    ],
+)
 def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
     assert least <= counted(limited_box, body) <= most
 
@@ -98,11 +135,18 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])
-def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(limited_box, dtype, least, most):
+def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
+    limited_box, dtype, least, most
+):
     """Of 2 MiB: in float32 it counts twice, as it is compared."""
     connection = limited_box.attempt(LIMITS)
     try:
-        connection.ask(Load(f"{COUNTING}\ndef f(mib):\n    return take(mib).view(torch.{dtype})\n", "attempt.py"), 10.0)
+        connection.ask(
+            Load(
+                f"{COUNTING}\ndef f(mib):\n    return take(mib).view(torch.{dtype})\n", "attempt.py"
+            ),
+            10.0,
+        )
         read = connection.ask(Call("f", (least,)), 10.0).outputs[0].tensor
         assert read.nbytes == least << 20
         with pytest.raises(AttemptEnded, match="2 MiB") as caught:
@@ -112,11 +156,23 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(limited_bo
     assert caught.value.end is End.BAD_REPLY
 
 
-@pytest.mark.parametrize(("body", "limits", "end"), [
-    pytest.param("    time.sleep(60)", Limits(seconds_per_call=0.3), End.TIMEOUT, id="of a call by the judge's clock"),
-    pytest.param("    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0), End.CRASHED,
-        id="of an attempt by the kernel's, the second belt"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "limits", "end"),
+    [
+        pytest.param(
+            "    time.sleep(60)",
+            Limits(seconds_per_call=0.3),
+            End.TIMEOUT,
+            id="of a call by the judge's clock",
+        ),
+        pytest.param(
+            "    while True: pass",
+            Limits(seconds_per_attempt=0.5, seconds_per_call=20.0),
+            End.CRASHED,
+            id="of an attempt by the kernel's, the second belt",
+        ),
+    ],
+)
 def test_its_time_ends(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
         counted(limited_box, body, limits)
@@ -124,11 +180,16 @@ def test_its_time_ends(limited_box, body, limits, end):
 
 
 def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
-    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's cgroup."""
+    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's
+    cgroup.
+    """
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
-        pytest.skip("this machine lets nobody make a cgroup: each process of an attempt is bounded by itself")
+        pytest.skip(
+            "this machine lets nobody make a cgroup: each process of an attempt is bounded by "
+            "itself"
+        )
     body = """
     told = []
     for _ in range(8):
@@ -159,7 +220,9 @@ BELOW = "def below():\n    return 1.0\n"
 
 
 @contextmanager
-def loaded(box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]) -> Iterator[Loaded]:
+def loaded(
+    box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]
+) -> Iterator[Loaded]:
     process = load(box, limits, Load(source, "a.py", **more))
     try:
         yield process
@@ -178,21 +241,37 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     return [(part.line, part.ended) for part in process.stopped]
 
 
-@pytest.mark.parametrize(("part", "ended"), [
-    pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
-    pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
-    pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
-    pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
-    pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
-    pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
-])  # fmt: skip
-def test_what_stands_below_a_part_that_ends_the_process_runs(box: Box, part: str, ended: End) -> None:
+@pytest.mark.parametrize(
+    ("part", "ended"),
+    [
+        pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
+        pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
+        pytest.param(
+            (
+                "while True:\n    try:\n        while True:\n            pass\n"
+                "    except BaseException:\n        pass"
+            ),
+            End.TIMEOUT,
+            id="a loop that hears nothing",
+        ),
+        pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
+        pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
+        pytest.param(
+            "import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"
+        ),
+    ],
+)
+def test_what_stands_below_a_part_that_ends_the_process_runs(
+    box: Box, part: str, ended: End
+) -> None:
     with loaded(box, f"above = 1\n{part}\n{BELOW}") as process:
         assert number_of(process, "below") == 1.0
         assert ends_of(process) == [(2, ended)]
 
 
-def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(box: Box) -> None:
+def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(
+    box: Box,
+) -> None:
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
     with loaded(box, source) as process:
         assert number_of(process, "below") == 1.0
@@ -207,21 +286,45 @@ def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("per_call", "seconds"), [(1.0, [0.5, 0.5, 0.5]), (4.0, [2.0, 1.0, 0.5])])
-def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box, per_call, seconds) -> None:
-    with loaded(box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)) as process:
+def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
+    box, per_call, seconds
+) -> None:
+    with loaded(
+        box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)
+    ) as process:
         assert [part.seconds for part in process.stopped] == seconds
 
 
-@pytest.mark.parametrize(("source", "limits", "end", "says"), [
-    pytest.param("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW, OF_PARTS, End.CRASHED, "exit status 1",
-        id="of which many parts end the process"),
-    pytest.param("import time\n" + "time.sleep(60)\n" * 5, Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
-        End.TIMEOUT, None, id="whose time is up"),
-    pytest.param("import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
-        "    except OSError:\n        pass\n" + BELOW, OF_PARTS, End.BAD_REPLY, None,
-        id="that answers in the judge's place"),
-])  # fmt: skip
-def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, end: End, says: str | None) -> None:
+@pytest.mark.parametrize(
+    ("source", "limits", "end", "says"),
+    [
+        pytest.param(
+            "import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW,
+            OF_PARTS,
+            End.CRASHED,
+            "exit status 1",
+            id="of which many parts end the process",
+        ),
+        pytest.param(
+            "import time\n" + "time.sleep(60)\n" * 5,
+            Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
+            End.TIMEOUT,
+            None,
+            id="whose time is up",
+        ),
+        pytest.param(
+            "import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
+            "    except OSError:\n        pass\n" + BELOW,
+            OF_PARTS,
+            End.BAD_REPLY,
+            None,
+            id="that answers in the judge's place",
+        ),
+    ],
+)
+def test_of_a_file_nothing_more_is_tried(
+    box: Box, source: str, limits: Limits, end: End, says: str | None
+) -> None:
     with pytest.raises(AttemptEnded, match=says) as caught:
         load(box, limits, Load(source, "a.py"))
     assert caught.value.end is end
@@ -229,7 +332,9 @@ def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, 
 
 def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
     spent = Spent()
-    process = load(box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent)
+    process = load(
+        box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent
+    )
     process.connection.close()
     assert spent.seconds > 0.85  # three of them slept
     assert spent.received > 0
@@ -251,7 +356,9 @@ def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
 
 
 def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
-    with loaded(box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n") as process:
+    with loaded(
+        box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n"
+    ) as process:
         (stopped,) = process.stopped
     assert stopped == Stopped(1, stopped.raised)
     assert stopped.raised.line is None
@@ -289,12 +396,16 @@ def children(*_):
             spins()
     spins()
 """
-needs_schedstat = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel keeps no schedstat")
+needs_schedstat = pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this kernel keeps no schedstat"
+)
 
 
 @pytest.fixture(scope="module")
 def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an attempt is."""
+    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an
+    attempt is.
+    """
     every = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(every)})
     command = [sys.executable, "-c", "while True: pass"]
@@ -320,14 +431,19 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
     made.close()
 
 
-@pytest.mark.parametrize(("waited", "ran", "own"), [
-    pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
-    pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
-    pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
-    pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
-    pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
-])  # fmt: skip
-def test_of_four_seconds_so_many_are_its_own(tmp_path: Path, waited: float | None, ran: float, own: float) -> None:
+@pytest.mark.parametrize(
+    ("waited", "ran", "own"),
+    [
+        pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
+        pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
+        pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
+        pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
+        pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
+    ],
+)
+def test_of_four_seconds_so_many_are_its_own(
+    tmp_path: Path, waited: float | None, ran: float, own: float
+) -> None:
     schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"
     ticks = os.sysconf("SC_CLK_TCK")
     schedstat.write_text("7 1000000000 3")
@@ -347,22 +463,41 @@ def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt: Connectio
 
 
 @needs_schedstat
-def test_the_same_code_has_the_same_points_there(tiny: Course, running_mean: Exercise, busy_box: Box) -> None:
+def test_the_same_code_has_the_same_points_there(
+    tiny: Course, running_mean: Exercise, busy_box: Box
+) -> None:
     slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
     limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
     course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
     judge = Judge(course, busy_box, Settings(secret=b"secret", lines=False))
-    result = judge.grade_attempt("a student", running_mean, AttemptSource("01_running_mean.py", slow))
+    result = judge.grade_attempt(
+        "a student", running_mean, AttemptSource("01_running_mean.py", slow)
+    )
     assert result.score == result.max_score, result.checks
 
 
 @needs_schedstat
-@pytest.mark.parametrize(("call", "says"), [
-    pytest.param(Call("sleeps", (60.0,)), "within 1 seconds: is there an endless loop", id="who sleeps pays"),
-    pytest.param(Call("spins"), "within [13] seconds", id="who runs pays, and waits no longer than the wall"),
-    pytest.param(Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"),
-    pytest.param(Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        pytest.param(
+            Call("sleeps", (60.0,)),
+            "within 1 seconds: is there an endless loop",
+            id="who sleeps pays",
+        ),
+        pytest.param(
+            Call("spins"),
+            "within [13] seconds",
+            id="who runs pays, and waits no longer than the wall",
+        ),
+        pytest.param(
+            Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"
+        ),
+        pytest.param(
+            Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"
+        ),
+    ],
+)
 def test_no_more_than_its_time(monkeypatch, busy_attempt, call, says):
     monkeypatch.setattr(connection, "WALL", 3)
     with pytest.raises(AttemptEnded, match=says) as caught:

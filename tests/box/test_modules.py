@@ -16,7 +16,9 @@ from manyheads.box.worker.modules import at_most_two_values, build_module
 
 @pytest.fixture
 def dirty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fresh tensors hold a constant, as memory does that was freed by somebody who had filled it."""
+    """Fresh tensors hold a constant, as memory does that was freed by somebody who had filled
+    it.
+    """
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *size, **kwargs: empty(*size, **kwargs).fill_(7.0))
 
@@ -52,15 +54,22 @@ def without_bias(module: nn.Module) -> None:
     del module.bias
 
 
-@pytest.mark.parametrize(("call", "expected"), [
-    pytest.param(lambda module: None, False, id="nothing is done"),
-    pytest.param(lambda module: module.eval(), False, id="another mode"),
-    pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
-    pytest.param(lambda module: module.double(), True, id="another dtype, which holds the same numbers"),
-    pytest.param(zeroed, True, id="other numbers"),
-    pytest.param(without_bias, True, id="one that is gone"),
-])  # fmt: skip
-def test_a_call_that_changes_a_parameter_is_told(call: Callable[[nn.Module], object], expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param(lambda module: None, False, id="nothing is done"),
+        pytest.param(lambda module: module.eval(), False, id="another mode"),
+        pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
+        pytest.param(
+            lambda module: module.double(), True, id="another dtype, which holds the same numbers"
+        ),
+        pytest.param(zeroed, True, id="other numbers"),
+        pytest.param(without_bias, True, id="one that is gone"),
+    ],
+)
+def test_a_call_that_changes_a_parameter_is_told(
+    call: Callable[[nn.Module], object], expected: bool
+) -> None:
     names = {"Linear": nn.Linear, "touch": lambda module: (call(module), torch.zeros(1))[1]}
     (facts,) = execute(names, Call("touch", (LAYER,)), "attempt.py").modules
     assert facts.changed is expected
@@ -102,35 +111,55 @@ def dtype(attempt: Connection, call: Call) -> str | None:
     return output.dtype
 
 
-def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(attempt: Connection) -> None:
+def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
+    attempt: Connection,
+) -> None:
     assert dtype(attempt, Call("product", (X,), autocast="bfloat16")) == "bfloat16"
     assert dtype(attempt, Call(Build("Layer"), (X,), autocast="bfloat16")) == "bfloat16"
     assert attempt.ask(Call("fault", (X,), autocast="bfloat16"), 10.0).raised is not None
-    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None, "on a CPU no memory is reported"
+    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None, (
+        "on a CPU no memory is reported"
+    )
     assert dtype(attempt, Call("product", (X,))) == "float32"
     # Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not.
     half = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
     assert [out.dtype for out in half.outputs] == ["float16"]
 
 
-@pytest.mark.parametrize(("call", "device"), [
-    pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
-    pytest.param(Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"),
-    pytest.param(Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"),
-    pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
-])  # fmt: skip
-def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Connection, call: Call, device: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
+        pytest.param(
+            Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"
+        ),
+        pytest.param(
+            Call(Build("Layer", device="meta"), (X,), device="meta"),
+            "meta",
+            id="a tensor for a module there",
+        ),
+        pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
+    ],
+)
+def test_what_is_given_is_moved_to_the_device_that_the_call_names(
+    attempt: Connection, call: Call, device: str
+) -> None:
     reply = attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == device
 
 
-@pytest.mark.parametrize(("given", "device"), [
-    pytest.param(X.to("meta"), "cpu", id="what stands on the meta device stays there"),
-    pytest.param(X, "meta", id="all else is moved"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "device"),
+    [
+        pytest.param(X.to("meta"), "cpu", id="what stands on the meta device stays there"),
+        pytest.param(X, "meta", id="all else is moved"),
+    ],
+)
 def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, device: str) -> None:
-    sent = on_its_device(Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device))
+    sent = on_its_device(
+        Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)
+    )
     found = [sent.args[0], sent.args[1].linears["proj"], sent.cotangent[0]]
     assert [t.device.type for t in found] == ["meta"] * 3
 

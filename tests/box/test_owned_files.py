@@ -1,4 +1,6 @@
-"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box ends as a whole."""
+"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box
+ends as a whole.
+"""
 
 import os
 import resource
@@ -36,7 +38,8 @@ def owns():
 def files_of_its_own():
     found = []
     for folder, _, names in os.walk("/"):
-        found += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == os.getuid()]
+        found += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == \
+os.getuid()]
     return float(len(found) - (OWNED.rsplit("/")[-1] in found))
 
 def may_write():
@@ -96,12 +99,17 @@ def test_nothing_is_left_on_a_file_that_its_uid_owns(box_with_a_library: Namespa
     assert answer(box_with_a_library, "marked") == 0.0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user may own the libraries, and the box has that user's uid")
+@pytest.mark.skipif(
+    os.geteuid() != 0,
+    reason="an ordinary user may own the libraries, and the box has that user's uid",
+)
 def test_no_other_file_belongs_to_a_box_that_root_opens(box_with_a_library: NamespaceBox) -> None:
     assert answer(box_with_a_library, "files_of_its_own") == 0.0
 
 
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(box_with_a_library: NamespaceBox) -> None:
+def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(
+    box_with_a_library: NamespaceBox,
+) -> None:
     assert answer(box_with_a_library, "may_write") == 7.0
 
 
@@ -125,7 +133,8 @@ def flags(more):
     return torch.tensor(before)
 
 def core():
-    return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)])
+    return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, \
+0, 0, 0)])
 """
 CHARACTERS, PIPE = 0o020000, 0o010000
 
@@ -139,8 +148,12 @@ def numbers(box_with_a_library: Box, name: str, *args: int) -> list[int]:
 def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library: Box) -> None:
     found = numbers(box_with_a_library, "opened")
     assert dict(zip(found[::2], found[1::2], strict=True)) == {
-        0: CHARACTERS, 1: CHARACTERS, 2: CHARACTERS, 64: PIPE, 65: PIPE
-    }  # fmt: skip
+        0: CHARACTERS,
+        1: CHARACTERS,
+        2: CHARACTERS,
+        64: PIPE,
+        65: PIPE,
+    }
 
 
 def test_flags_that_one_attempt_sets_are_not_the_next_ones(box_with_a_library: Box) -> None:
@@ -159,7 +172,9 @@ def test_no_mapping_is_shared_and_writable(box_with_a_library: Box) -> None:
 
 
 def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: Box) -> None:
-    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is not dumpable no one does."""
+    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is
+    not dumpable no one does.
+    """
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
     assert numbers(box_with_a_library, "core") == [most, most, 0]
@@ -200,7 +215,8 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     """Folders of the test's own, for a cgroup can be made only by some."""
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])
-    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
+    # ended, and not waited for: init may take its time
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
     numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
     empty, full, alive = (tmp_path / "memory" / f"manyheads-{each}" for each in numbers)
     for folder in (empty, full / "child", alive):
@@ -212,7 +228,9 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
 
 @pytest.fixture
 def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBox]:
-    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its time."""
+    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its
+    time.
+    """
     monkeypatch.setattr(connection, "GRACE", 0.0)
     with open_box(Level.NAMESPACES, LIMITS, tmp_path) as opened:
         assert isinstance(opened, NamespaceBox)
@@ -251,7 +269,9 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(slow: NamespaceBox) -> N
     assert supervisor_and_attempts(slow)[0] == supervisor, "the box was replaced without need"
 
 
-def test_where_it_never_ends_the_box_is_replaced(slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_never_ends_the_box_is_replaced(
+    slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(warm, "SLOW_END_SECONDS", 0.1)
     supervisor, _ = end_of_one_that_never_comes(slow)
     assert answers(slow)

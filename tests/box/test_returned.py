@@ -1,6 +1,8 @@
-"""What returns several tensors, and goes on from what it returned, is graded and shown like anything else.
+"""What returns several tensors, and goes on from what it returned, is graded and shown like
+anything else.
 
-Of the course that is kv_cache, which returns a pair and is handed back a part of it."""
+Of the course that is kv_cache, which returns a pair and is handed back a part of it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,14 +44,23 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sid
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
-@pytest.mark.parametrize(("returned", "sentence"), [
-    ("self.proj(y)", f"{PAIR}; yours returned a tensor alone"),
-    ("None", f"{PAIR}; yours returned None: is a return missing at its end?"),
-    ("(x, k, v)", f"{PAIR}; yours returned a tuple of 3"),
-    ("{'y': x, 'cache': (k, v)}", f"{PAIR}; yours returned a dict"),
-    ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
-    ("(self.proj(y), (k, v)) if cache is None else self.proj(y)", f"{PAIR} of call 2; yours returned a tensor alone"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        ("self.proj(y)", f"{PAIR}; yours returned a tensor alone"),
+        ("None", f"{PAIR}; yours returned None: is a return missing at its end?"),
+        ("(x, k, v)", f"{PAIR}; yours returned a tuple of 3"),
+        ("{'y': x, 'cache': (k, v)}", f"{PAIR}; yours returned a dict"),
+        (
+            "None, (k, v)",
+            "a tensor was expected as y; yours returned None: is a return missing at its end?",
+        ),
+        (
+            "(self.proj(y), (k, v)) if cache is None else self.proj(y)",
+            f"{PAIR} of call 2; yours returned a tensor alone",
+        ),
+    ],
+)
 def test_another_structure_gets_one_sentence(sides: Sides, returned: str, sentence: str) -> None:
     result = sides.graded("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
@@ -63,9 +74,13 @@ def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
 @pytest.mark.recorded
 def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> None:
     recorded = read(sides.exercise("kv_cache").fingerprints)
-    chunks = [recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
+    chunks = [
+        recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1
+    ]
     assert any(each.projections for outputs in chunks for each in outputs[::2])
-    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
+    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), (
+        "a cache is the attempt's own"
+    )
 
 
 def test_a_part_may_be_none() -> None:
@@ -75,7 +90,9 @@ def test_a_part_may_be_none() -> None:
     def ask(function: Callable[[torch.Tensor], object]) -> object:
         return Implementation(LocalRunner({"spread": function}), forms=forms).call("spread", x)
 
-    nothing, something = (ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3)))
+    nothing, something = (
+        ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3))
+    )
     assert_matches(nothing, nothing)
     with pytest.raises(CheckFailed, match="spread should be None; yours is a tensor"):
         assert_matches(something, nothing)
@@ -103,16 +120,23 @@ def named(name):
 class CachedSelfAttention"""
 
 
-@pytest.mark.parametrize(("returned", "says"), [
-    ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
-    ("Pretends()", "yours returned an object of another type"),
-    ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
-    ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
-    ("(named('(opaque)'), None)", "something that is not an answer"),
-    ("(x, torch.ones(1 << 33))", "more memory was asked for"),
-])  # fmt: skip
-def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides: Sides, returned: str, says: str) -> None:
-    result = sides.graded("kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"})
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
+        ("Pretends()", "yours returned an object of another type"),
+        ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
+        ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
+        ("(named('(opaque)'), None)", "something that is not an answer"),
+        ("(x, torch.ones(1 << 33))", "more memory was asked for"),
+    ],
+)
+def test_a_structure_that_lies_or_is_too_large_earns_nothing(
+    sides: Sides, returned: str, says: str
+) -> None:
+    result = sides.graded(
+        "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
+    )
     told = " ".join(check.evidence for check in result.checks)
     assert says in told
     assert "secret" not in told
@@ -120,19 +144,43 @@ def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides: Sides, retur
     assert {check.outcome for check in result.checks} <= {"failed", "error", "crashed"}
 
 
-@pytest.mark.parametrize(("kind", "told"), [
-    *((kind, "an object of another type") for kind in ("tuple of 57", "tuple of \u0669", "list of \U0001d7d7",
-        "sparse_31415 float32 tensor", "strided a_secret tensor")),
-    *((kind, f"a {kind}") for kind in ("sparse_coo float32 tensor", "strided complex64 tensor", "jagged float32 tensor")),
-])  # fmt: skip
-def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(kind: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        *(
+            (kind, "an object of another type")
+            for kind in (
+                "tuple of 57",
+                "tuple of \u0669",
+                "list of \U0001d7d7",
+                "sparse_31415 float32 tensor",
+                "strided a_secret tensor",
+            )
+        ),
+        *(
+            (kind, f"a {kind}")
+            for kind in (
+                "sparse_coo float32 tensor",
+                "strided complex64 tensor",
+                "jagged float32 tensor",
+            )
+        ),
+    ],
+)
+def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(
+    kind: str, told: str
+) -> None:
     assert kind_name(kind) == told
 
 
-@pytest.mark.parametrize("tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"])
+@pytest.mark.parametrize(
+    "tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"]
+)
 def test_what_has_no_dtype_cannot_name_one(tensor: torch.Tensor | None) -> None:
     answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
-    with pytest.raises(CheckFailed, match="a tensor was expected; yours returned an object of another type"):
+    with pytest.raises(
+        CheckFailed, match="a tensor was expected; yours returned an object of another type"
+    ):
         assert answer.dtype
 
 
@@ -146,10 +194,16 @@ def show(repository: Path, box: Box) -> Show:
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
 
     def shown(returned: str) -> list[tuple[Example, Traced, Explained]]:
-        text = edited(kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}"))
+        text = edited(
+            kv_cache.solution.read_text(encoding="utf-8"), (RETURNED, f"return {returned}")
+        )
         source = AttemptSource(f"{kv_cache.stem}.py", text)
-        found = follow(box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints)))
-        return [(example, traced, explained(example, traced, source)) for example, traced in found.shown]
+        found = follow(
+            box, course.limits.for_worker(), source, examples(kv_cache, read(kv_cache.fingerprints))
+        )
+        return [
+            (example, traced, explained(example, traced, source)) for example, traced in found.shown
+        ]
 
     return shown
 

@@ -1,4 +1,6 @@
-"""The filter of system calls: what it answers to each, on both architectures, and what attempts of either kind meet in a box."""
+"""The filter of system calls: what it answers to each, on both architectures, and what attempts of
+either kind meet in a box.
+"""
 
 import struct
 
@@ -101,8 +103,12 @@ CALLS = [  # name, number on x86_64 and aarch64, arguments, on the CPU, on a GPU
 ]
 
 
-@pytest.mark.parametrize(("_", "numbers", "arguments", "on_cpu", "on_gpu"), CALLS, ids=[call[0] for call in CALLS])
-def test_answers(_: str, numbers: tuple[int, int], arguments: tuple[int, ...], on_cpu: int, on_gpu: int) -> None:
+@pytest.mark.parametrize(
+    ("_", "numbers", "arguments", "on_cpu", "on_gpu"), CALLS, ids=[call[0] for call in CALLS]
+)
+def test_answers(
+    _: str, numbers: tuple[int, int], arguments: tuple[int, ...], on_cpu: int, on_gpu: int
+) -> None:
     for number, (machine, architecture) in zip(numbers, MACHINES.items(), strict=True):
         for device, expected in (("cpu", on_cpu), ("cuda", on_gpu)):
             program = seccomp.program(machine, device)
@@ -115,7 +121,9 @@ def test_alternatives_and_neighbours_are_told_apart() -> None:
         [Condition(0, (1, 2)), Condition(1, (0,), 0xF0)],
         [Condition(0, (3,), wanted=False), Condition(1, (7,), upper=True)],
     )
-    verdicts = {number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7}
+    verdicts = {
+        number: rule if number % 5 == 0 else ALLOW for number in range(3, 400) if number % 7
+    }
     program = assemble(1, verdicts, 500)
     for number in range(510):
         for first in (0, 1, 2, 3):
@@ -149,7 +157,8 @@ def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[
     assert {got.raised.type, *got.raised.bases} & kinds, got.raised
 
 
-# Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would say.
+# Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would
+# say.
 PRELUDE = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys, torch
 
@@ -177,31 +186,54 @@ def works(act):
         return 0.0
     except OSError as raised:
         error = raised.errno
-    return float(error not in (errno.EPERM, errno.ENOSYS, errno.EROFS))  # any other is the kernel's word on a call that came through
+    return float(error not in (errno.EPERM, errno.ENOSYS, errno.EROFS))  # any other is the \
+kernel's word on a call that came through
 """
 
 CARRIES_A_MESSAGE = {
-    "asks whether a page is in the cache, by preadv2": "os.preadv(shared, [bytearray(1)], 0, os.RWF_NOWAIT)",
-    "writes with flags, by pwritev2": "os.pwritev(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), [b'x'], 0, os.RWF_HIPRI)",
-    "drops pages from the cache, by fadvise": "os.posix_fadvise(shared, 0, 0, os.POSIX_FADV_DONTNEED) or 1",
+    "asks whether a page is in the cache, by preadv2": (
+        "os.preadv(shared, [bytearray(1)], 0, os.RWF_NOWAIT)"
+    ),
+    "writes with flags, by pwritev2": (
+        "os.pwritev(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), [b'x'], 0, os.RWF_HIPRI)"
+    ),
+    "drops pages from the cache, by fadvise": (
+        "os.posix_fadvise(shared, 0, 0, os.POSIX_FADV_DONTNEED) or 1"
+    ),
     "brings pages into the cache, by readahead": "libc.readahead(shared, ctypes.c_long(0), 4096)",
-    "asks which pages are in the cache, by mincore": "libc.mincore(address(), 4096, ctypes.create_string_buffer(1))",
-    "asks how many pages are in the cache, by cachestat": "libc.syscall(451, shared, ctypes.create_string_buffer(16), "
-    "ctypes.create_string_buffer(40), 0)",
-    "writes a file's pages back": "libc.sync_file_range(shared, ctypes.c_long(0), ctypes.c_long(0), 0)",
+    "asks which pages are in the cache, by mincore": (
+        "libc.mincore(address(), 4096, ctypes.create_string_buffer(1))"
+    ),
+    "asks how many pages are in the cache, by cachestat": (
+        "libc.syscall(451, shared, ctypes.create_string_buffer(16), "
+        "ctypes.create_string_buffer(40), 0)"
+    ),
+    "writes a file's pages back": (
+        "libc.sync_file_range(shared, ctypes.c_long(0), ctypes.c_long(0), 0)"
+    ),
     "moves pages of a file into a pipe": "libc.splice(shared, None, pipe()[1], None, 1, 0)",
     "copies pages of a file into a pipe": "os.sendfile(pipe()[1], shared, 0, 1)",
-    "gives memory to a pipe": "libc.vmsplice(pipe()[1], (ctypes.c_ulong * 2)(address().value, 1), 1, 0)",
+    "gives memory to a pipe": (
+        "libc.vmsplice(pipe()[1], (ctypes.c_ulong * 2)(address().value, 1), 1, 0)"
+    ),
     "locks a file's pages into memory": "libc.mlock(address(), 4096)",
-    "locks a file's pages into memory as it maps them": "libc.mmap(None, 4096, 1, 0x2002, shared, 0)",
+    (
+        "locks a file's pages into memory as it maps them"
+    ): "libc.mmap(None, 4096, 1, 0x2002, shared, 0)",
     "takes a file's pages out of memory": "page.madvise(21) or 1",
     "calls a file's pages cold": "page.madvise(20) or 1",
     "brings a file's pages into memory": "page.madvise(22) or 1",
     "shares equal pages with others": "mmap.mmap(-1, 4096).madvise(mmap.MADV_MERGEABLE) or 1",
-    "opens a path only if it is in the cache": "libc.syscall(437, -100, b'/', (ctypes.c_uint64 * 3)(0x80000, 0, 0x20), 24)",
-    "leaves a hint on a file": "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1036, struct.pack('Q', 2)) and 1",
+    "opens a path only if it is in the cache": (
+        "libc.syscall(437, -100, b'/', (ctypes.c_uint64 * 3)(0x80000, 0, 0x20), 24)"
+    ),
+    "leaves a hint on a file": (
+        "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1036, struct.pack('Q', 2)) and 1"
+    ),
     "reads a hint on a file": "fcntl.fcntl(shared, 1035, struct.pack('Q', 0)) and 1",
-    "leaves a hint on an open file": "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1038, struct.pack('Q', 2)) and 1",
+    "leaves a hint on an open file": (
+        "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1038, struct.pack('Q', 2)) and 1"
+    ),
     "leaves the time on a device that everybody has": "os.utime('/dev/null') or 1",
     "leaves the time on another": "os.utime('/dev/urandom') or 1",
     "watches a file": "libc.inotify_init1(0)",
@@ -219,10 +251,18 @@ CARRIES_A_MESSAGE = {
 }
 REACHES_OUT = {
     "has a signal sent by fcntl": "fcntl.fcntl(pipe()[0], fcntl.F_SETOWN, 1) or 1",
-    "has a signal sent by ioctl, FIOSETOWN": "fcntl.ioctl(pair(), 0x8901, struct.pack('i', 1)) and 1",
-    "has a signal sent by ioctl, SIOCSPGRP": "fcntl.ioctl(pair(), 0x8902, struct.pack('i', 1)) and 1",
-    "has a signal sent whenever something comes, by ioctl": "fcntl.ioctl(pipe()[0], 0x5452, struct.pack('i', 1)) and 1",
-    "has a signal sent whenever something comes, by fcntl": "fcntl.fcntl(pipe()[0], fcntl.F_SETFL, 0x2000) or 1",
+    "has a signal sent by ioctl, FIOSETOWN": (
+        "fcntl.ioctl(pair(), 0x8901, struct.pack('i', 1)) and 1"
+    ),
+    "has a signal sent by ioctl, SIOCSPGRP": (
+        "fcntl.ioctl(pair(), 0x8902, struct.pack('i', 1)) and 1"
+    ),
+    "has a signal sent whenever something comes, by ioctl": (
+        "fcntl.ioctl(pipe()[0], 0x5452, struct.pack('i', 1)) and 1"
+    ),
+    (
+        "has a signal sent whenever something comes, by fcntl"
+    ): "fcntl.fcntl(pipe()[0], fcntl.F_SETFL, 0x2000) or 1",
     "lists network interfaces": "fcntl.ioctl(pair(), 0x8912, struct.pack('iP', 0, 0)) and 1",
     "binds an abstract name": "pair().bind('\\0manyheads_hostile') or 1",
     "connects": "pair().connect('\\0manyheads_hostile') or 1",
@@ -242,7 +282,9 @@ REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
 
 
 @pytest.mark.parametrize("expression", REFUSED.values(), ids=REFUSED)
-def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(box: Box, expression: str) -> None:
+def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(
+    box: Box, expression: str
+) -> None:
     got = reply(box, f"return works(lambda: {expression})", PRELUDE)
     assert got.raised is None, got.raised
     assert got.outputs[0].tensor.item() == 0.0

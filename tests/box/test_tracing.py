@@ -28,7 +28,9 @@ X = torch.arange(24.0).reshape(2, 3, 4)
 def follow() -> Follow:
     """Follow `f(x)`, whose source is given."""
 
-    def follow(source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1, **call: Any) -> Traced:
+    def follow(
+        source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1, **call: Any
+    ) -> Traced:
         namespace: dict[str, object] = {}
         head = "import torch, math, einops\nfrom torch import nn\nimport torch.nn.functional as F\n"
         exec(compile(head + textwrap.dedent(source), "a.py", "exec"), namespace)
@@ -41,81 +43,203 @@ def names(traced: Traced) -> list[str]:
     return [traced.steps[place].name for place in traced.order]
 
 
-@pytest.mark.parametrize(("code", "name", "shape", "storage"), [
-    pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
-    pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
-    pytest.param("x[:, 0]", "index", (2, 4), "view", id="an index that is a slice"),
-    pytest.param("x[:, [0, 0, 1]]", "index", (2, 3, 4), "copy", id="an index that gathers"),
-    pytest.param("x.reshape(-1)", "reshape", (24,), "view", id="a reshape that need not copy"),
-    pytest.param("x.contiguous()", "contiguous", (2, 3, 4), "same", id="contiguous where it is so already"),
-    pytest.param("x.unsqueeze(0).expand(5, 2, 3, 4)", "expand", (5, 2, 3, 4), "view", id="an expand"),
-    pytest.param("x @ torch.eye(4)", "matmul", (2, 3, 4), "new", id="the operator @"),
-    pytest.param("torch.einsum('btc,bsc->bts', x, x)", "einsum", (2, 3, 3), "new", id="einsum"),
-    pytest.param("einops.rearrange(x, 'b t (h d) -> b h t d', h=2)", "rearrange", (2, 2, 3, 2), "view", id="einops, two operations in one call",
-                 marks=pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 hides that it is a view")),
-    pytest.param("einops.rearrange(x, 'b t c -> (t b) c')", "rearrange", (6, 4), "copy", id="einops that must copy"),
-    pytest.param("F.softmax(x, -1)", "softmax", (2, 3, 4), "new", id="a function of F"),
-    pytest.param("F.dropout(x, 0.5, False)", "dropout", (2, 3, 4), "same", id="a dropout that sleeps"),
-    pytest.param("F.scaled_dot_product_attention(x, x, x, is_causal=True)", "scaled_dot_product_attention", (2, 3, 4), "new", id="the fused function"),
-    pytest.param("torch.cat([x, x])", "cat", (4, 3, 4), "copy", id="a concatenation"),
-    pytest.param("1 / x", "div", (2, 3, 4), "new", id="a number divided by a tensor"),
-    pytest.param("-x", "neg", (2, 3, 4), "new", id="a sign"),
-    pytest.param("x == x", "eq", (2, 3, 4), "new", id="a comparison"),
-    pytest.param("nn.Linear(4, 5)(x)", "Linear", (2, 3, 5), "new", id="a layer"),
-    pytest.param("nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0]", "MultiheadAttention", (2, 3, 4), "new", id="a layer that does much inside"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "name", "shape", "storage"),
+    [
+        pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
+        pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
+        pytest.param("x[:, 0]", "index", (2, 4), "view", id="an index that is a slice"),
+        pytest.param("x[:, [0, 0, 1]]", "index", (2, 3, 4), "copy", id="an index that gathers"),
+        pytest.param("x.reshape(-1)", "reshape", (24,), "view", id="a reshape that need not copy"),
+        pytest.param(
+            "x.contiguous()",
+            "contiguous",
+            (2, 3, 4),
+            "same",
+            id="contiguous where it is so already",
+        ),
+        pytest.param(
+            "x.unsqueeze(0).expand(5, 2, 3, 4)", "expand", (5, 2, 3, 4), "view", id="an expand"
+        ),
+        pytest.param("x @ torch.eye(4)", "matmul", (2, 3, 4), "new", id="the operator @"),
+        pytest.param("torch.einsum('btc,bsc->bts', x, x)", "einsum", (2, 3, 3), "new", id="einsum"),
+        pytest.param(
+            "einops.rearrange(x, 'b t (h d) -> b h t d', h=2)",
+            "rearrange",
+            (2, 2, 3, 2),
+            "view",
+            id="einops, two operations in one call",
+            marks=pytest.mark.skipif(
+                torch.__version__.startswith("2.6."), reason="torch 2.6 hides that it is a view"
+            ),
+        ),
+        pytest.param(
+            "einops.rearrange(x, 'b t c -> (t b) c')",
+            "rearrange",
+            (6, 4),
+            "copy",
+            id="einops that must copy",
+        ),
+        pytest.param("F.softmax(x, -1)", "softmax", (2, 3, 4), "new", id="a function of F"),
+        pytest.param(
+            "F.dropout(x, 0.5, False)", "dropout", (2, 3, 4), "same", id="a dropout that sleeps"
+        ),
+        pytest.param(
+            "F.scaled_dot_product_attention(x, x, x, is_causal=True)",
+            "scaled_dot_product_attention",
+            (2, 3, 4),
+            "new",
+            id="the fused function",
+        ),
+        pytest.param("torch.cat([x, x])", "cat", (4, 3, 4), "copy", id="a concatenation"),
+        pytest.param("1 / x", "div", (2, 3, 4), "new", id="a number divided by a tensor"),
+        pytest.param("-x", "neg", (2, 3, 4), "new", id="a sign"),
+        pytest.param("x == x", "eq", (2, 3, 4), "new", id="a comparison"),
+        pytest.param("nn.Linear(4, 5)(x)", "Linear", (2, 3, 5), "new", id="a layer"),
+        pytest.param(
+            "nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0]",
+            "MultiheadAttention",
+            (2, 3, 4),
+            "new",
+            id="a layer that does much inside",
+        ),
+    ],
+)
 def test_what_a_line_calls_is_one_step(follow, code, name, shape, storage):
     traced = follow(f"def f(x):\n    return {code}\n")
     assert traced.reply.raised is None
     step = traced.steps[traced.order[-1]]
-    assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (name, shape, storage, (5,))
+    assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (
+        name,
+        shape,
+        storage,
+        (5,),
+    )
 
 
 def steps(traced: Traced) -> list[Step]:
     return [traced.steps[place] for place in traced.order]
 
 
-@pytest.mark.parametrize(("code", "seen", "expected"), [
-    pytest.param("return nn.Linear(4, 5)(x)", lambda t: [i.shape for i in steps(t)[-1].inputs], [(2, 3, 4)],
-        id="a layer is given what it was called with, not what it holds"),
-    *(pytest.param(f"{code}\n    return x", lambda t: steps(t)[-1].storage, "in place", id=f"{code} writes into a tensor")
-        for code in ("x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)")),
-    *(pytest.param(f"{code}\n    return 0", lambda t: [n for n in names(t) if n != "sum"], [], id=f"{code} gives no tensor")
-        for code in ("x.shape", "len(x)", "x.dim()", "x.is_contiguous()", "str(x)", "x.tolist()", "x.sum().item()")),
-    pytest.param("a, b = x.split(2, -1)\n    c, d = x\n    return c",
-        lambda t: [(s.name, s.output_count, s.outputs[0].shape) for s in steps(t)],
-        [("split", 2, (2, 3, 2)), ("unpack", 2, (3, 4))], id="parts are counted and unpacking is a step"),
-    pytest.param("y = half(x)\n    return half(y)", lambda t: [s.lines for s in steps(t)], [(7, 5), (8, 5)],
-        id="a helper stands below the line that called it"),
-    pytest.param("return torch.vmap(lambda t: t @ t.mT)(x)",
-        lambda t: [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps(t)],
-        [("mT", (4, 3), "", ()), ("matmul", (3, 3), "", ())], id="inside vmap shapes are those of one example"),
-    pytest.param("z = x.mT.view(2, 12)\n    return z @ z",
-        lambda t: (names(t), *((s.raised, s.lines, s.inputs[0].contiguous, s.outputs) for s in steps(t)[1:])),
-        (["mT", "view"], (True, (7,), False, ())), id="an exception leaves the steps before it"),
-    pytest.param("for _ in range(500):\n        x = x.mT + 1\n    return x", lambda t: (len(t.order), len(t.steps)),
-        (1000, 4), id="a loop is a few steps in a long order"),
-    pytest.param("return torch.stack([x[0, 0, c] * 2 for c in range(4)])", lambda t: (len(t.order), len(t.steps)), (9, 3),
-        id="numbers do not make steps differ"),
-    pytest.param("y = x * 1\n    y += 100\n    return y", lambda t: [s.crops[0][0, 0].item() for s in steps(t)],
-        [0.0, 100.0], id="corners are what the numbers were then"),
-    pytest.param("return x / math.sqrt(4.0) + torch.tensor(7.0)",
-        lambda t: (steps(t)[0].numbers, steps(t)[1].outputs[0].value, steps(t)[2].inputs[1].value), ((2.0,), 7.0, 7.0),
-        id="numbers beside tensors are noted"),
-])  # fmt: skip
-def test_what_is_seen(follow: Follow, code: str, seen: Callable[[Traced], object], expected: object) -> None:
-    assert seen(follow(f"def half(x):\n    return x / 2\ndef f(x):\n    {code}\n", crop=(2, 2))) == expected
+@pytest.mark.parametrize(
+    ("code", "seen", "expected"),
+    [
+        pytest.param(
+            "return nn.Linear(4, 5)(x)",
+            lambda t: [i.shape for i in steps(t)[-1].inputs],
+            [(2, 3, 4)],
+            id="a layer is given what it was called with, not what it holds",
+        ),
+        *(
+            pytest.param(
+                f"{code}\n    return x",
+                lambda t: steps(t)[-1].storage,
+                "in place",
+                id=f"{code} writes into a tensor",
+            )
+            for code in (
+                "x += 1",
+                "x.masked_fill_(x > 3, 0)",
+                "x[:, 0] = 0",
+                "torch.add(x, 1, out=x)",
+            )
+        ),
+        *(
+            pytest.param(
+                f"{code}\n    return 0",
+                lambda t: [n for n in names(t) if n != "sum"],
+                [],
+                id=f"{code} gives no tensor",
+            )
+            for code in (
+                "x.shape",
+                "len(x)",
+                "x.dim()",
+                "x.is_contiguous()",
+                "str(x)",
+                "x.tolist()",
+                "x.sum().item()",
+            )
+        ),
+        pytest.param(
+            "a, b = x.split(2, -1)\n    c, d = x\n    return c",
+            lambda t: [(s.name, s.output_count, s.outputs[0].shape) for s in steps(t)],
+            [("split", 2, (2, 3, 2)), ("unpack", 2, (3, 4))],
+            id="parts are counted and unpacking is a step",
+        ),
+        pytest.param(
+            "y = half(x)\n    return half(y)",
+            lambda t: [s.lines for s in steps(t)],
+            [(7, 5), (8, 5)],
+            id="a helper stands below the line that called it",
+        ),
+        pytest.param(
+            "return torch.vmap(lambda t: t @ t.mT)(x)",
+            lambda t: [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps(t)],
+            [("mT", (4, 3), "", ()), ("matmul", (3, 3), "", ())],
+            id="inside vmap shapes are those of one example",
+        ),
+        pytest.param(
+            "z = x.mT.view(2, 12)\n    return z @ z",
+            lambda t: (
+                names(t),
+                *((s.raised, s.lines, s.inputs[0].contiguous, s.outputs) for s in steps(t)[1:]),
+            ),
+            (["mT", "view"], (True, (7,), False, ())),
+            id="an exception leaves the steps before it",
+        ),
+        pytest.param(
+            "for _ in range(500):\n        x = x.mT + 1\n    return x",
+            lambda t: (len(t.order), len(t.steps)),
+            (1000, 4),
+            id="a loop is a few steps in a long order",
+        ),
+        pytest.param(
+            "return torch.stack([x[0, 0, c] * 2 for c in range(4)])",
+            lambda t: (len(t.order), len(t.steps)),
+            (9, 3),
+            id="numbers do not make steps differ",
+        ),
+        pytest.param(
+            "y = x * 1\n    y += 100\n    return y",
+            lambda t: [s.crops[0][0, 0].item() for s in steps(t)],
+            [0.0, 100.0],
+            id="corners are what the numbers were then",
+        ),
+        pytest.param(
+            "return x / math.sqrt(4.0) + torch.tensor(7.0)",
+            lambda t: (
+                steps(t)[0].numbers,
+                steps(t)[1].outputs[0].value,
+                steps(t)[2].inputs[1].value,
+            ),
+            ((2.0,), 7.0, 7.0),
+            id="numbers beside tensors are noted",
+        ),
+    ],
+)
+def test_what_is_seen(
+    follow: Follow, code: str, seen: Callable[[Traced], object], expected: object
+) -> None:
+    assert (
+        seen(follow(f"def half(x):\n    return x / 2\ndef f(x):\n    {code}\n", crop=(2, 2)))
+        == expected
+    )
 
 
 def test_endless_variety_and_length_are_cut_and_counted(follow: Follow) -> None:
-    various = follow(f"def f(x):\n    for n in range({STEPS + 7}):\n        y = torch.zeros(n)\n    return y\n")
+    various = follow(
+        f"def f(x):\n    for n in range({STEPS + 7}):\n        y = torch.zeros(n)\n    return y\n"
+    )
     assert (len(various.steps), various.dropped) == (STEPS, 7)
     long = follow(f"def f(x):\n    for n in range({ORDER + 9}):\n        y = x.mT\n    return y\n")
     assert (len(long.order), long.dropped) == (ORDER, 9)
 
 
 def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -> None:
-    traced = follow("def f(x):\n    for n in range(9):\n        x = x + 1\n    return x\n", crop=(2, 3), times=2)
+    traced = follow(
+        "def f(x):\n    for n in range(9):\n        x = x + 1\n    return x\n", crop=(2, 3), times=2
+    )
     step = traced.steps[0]
     assert torch.equal(torch.stack(step.crops), torch.stack([X[0, :2, :3] + 1, X[0, :2, :3] + 2]))
     loop = f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n"
@@ -147,7 +271,9 @@ around = lambda subject, build: Doubling()
 
 
 def test_what_a_check_puts_around_a_call_is_no_step_of_the_students(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND)
+    traced = follow(
+        "def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND
+    )
     assert names(traced) == ["scaled_dot_product_attention", "abs"]
 
 
@@ -167,12 +293,17 @@ def test_what_lies_about_itself_does_not_stop_the_call(follow: Follow) -> None:
     assert traced.reply.outputs[0].shape == (2, 3, 4)
 
 
-@pytest.mark.parametrize("take", [
-    pytest.param(lambda x: x.cpu(), id="cpu()"),
-    pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"),
-    pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
-    pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "take",
+    [
+        pytest.param(lambda x: x.cpu(), id="cpu()"),
+        pytest.param(
+            lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"
+        ),
+        pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
+        pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
+    ],
+)
 def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
     with OpMonitor() as monitor:
         taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
@@ -202,11 +333,15 @@ class Own(Tensor):
 
 
 WAYS = {
-    "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+    "a mask that is an object": lambda: F.scaled_dot_product_attention(
+        Q, Q, Q, causal_upper_left(5, 5)
+    ),
     "its table": lambda: causal_upper_left(5, 5)._materialize(),
     "a tensor of a class of one's own": lambda: Own(Q) + 0,
     "a view as such a class": lambda: Q.as_subclass(Own) + 0,
-    "attention with a function for scores": lambda: flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + i - j),
+    "attention with a function for scores": lambda: flex_attention(
+        Q, Q, Q, lambda s, b, h, i, j: s + i - j
+    ),
     "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
     "tensors of several lengths": lambda: uneven().to_padded_tensor(0.0),
     "tensors of several lengths, jagged": lambda: uneven(layout=torch.jagged).to_padded_tensor(0.0),
@@ -238,14 +373,41 @@ def of_somebody_else(x: Tensor) -> Tensor:
     return torch.ops.mine_alone.twice(x)
 
 
-@pytest.mark.parametrize(("do", "seen"), [
-    pytest.param(lambda: X_SHORT.t().expand(2, 5, 3) + 1.0, lambda o: o.shapes == ((2, 5, 3),), id="shapes of new tensors, not of views"),
-    pytest.param(lambda: torch.softmax(X_SHORT, -1), lambda o: "_softmax" in o.kernels, id="torch.softmax by its name"),
-    pytest.param(lambda: X_SHORT.softmax(-1), lambda o: "_softmax" in o.kernels, id="Tensor.softmax by its name"),
-    pytest.param(lambda: nn.Softmax(-1)(X_SHORT), lambda o: "_softmax" in o.kernels, id="nn.Softmax by its name"),
-    pytest.param(lambda: of_somebody_else(X_SHORT), lambda o: "twice" not in o.kernels, id="no name of somebody else's"),
-    pytest.param(lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)), lambda o: o.fused, id="fused attention with a mask that is an object"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("do", "seen"),
+    [
+        pytest.param(
+            lambda: X_SHORT.t().expand(2, 5, 3) + 1.0,
+            lambda o: o.shapes == ((2, 5, 3),),
+            id="shapes of new tensors, not of views",
+        ),
+        pytest.param(
+            lambda: torch.softmax(X_SHORT, -1),
+            lambda o: "_softmax" in o.kernels,
+            id="torch.softmax by its name",
+        ),
+        pytest.param(
+            lambda: X_SHORT.softmax(-1),
+            lambda o: "_softmax" in o.kernels,
+            id="Tensor.softmax by its name",
+        ),
+        pytest.param(
+            lambda: nn.Softmax(-1)(X_SHORT),
+            lambda o: "_softmax" in o.kernels,
+            id="nn.Softmax by its name",
+        ),
+        pytest.param(
+            lambda: of_somebody_else(X_SHORT),
+            lambda o: "twice" not in o.kernels,
+            id="no name of somebody else's",
+        ),
+        pytest.param(
+            lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+            lambda o: o.fused,
+            id="fused attention with a mask that is an object",
+        ),
+    ],
+)
 def test_a_watch_sees(do: Callable[[], object], seen: Callable[[Operations], bool]) -> None:
     with OpMonitor() as monitor:
         do()
@@ -292,7 +454,9 @@ def prepared() -> Prepared:
 
     def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
         learner = Trainer()
-        made = learner.answer(NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py")
+        made = learner.answer(
+            NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py"
+        )
         assert made == Reply()
         return learner
 
@@ -320,7 +484,9 @@ def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepa
 
 
 def test_a_mask_and_ones_keep_their_values() -> None:
-    held = nn.ParameterDict({"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)})
+    held = nn.ParameterDict(
+        {"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)}
+    )
     before = {name: value.clone() for name, value in held.items()}
     initialise(held)
     assert torch.equal(held["mask"], before["mask"])
@@ -337,13 +503,16 @@ def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
                 parameter.zero_()
         model.positions.weight.zero_()
         model.tokens.weight.copy_(torch.eye(7, C))
-        model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))  # after each token comes the next one
+        # after each token comes the next one
+        model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))
     written = output(learner.answer(NAMES, Write(torch.tensor([4], dtype=torch.uint8), 20), "a.py"))
     assert written.tolist() == [(5 + i) % 7 for i in range(20)]
 
 
 def test_adam_is_as_published() -> None:
-    """Algorithm 1 of Kingma and Ba (2015), number by number; torch.optim's takes seconds to import."""
+    """Algorithm 1 of Kingma and Ba (2015), number by number; torch.optim's takes seconds to
+    import.
+    """
     torch.manual_seed(0)
     gradients = torch.randn(7, 3, dtype=torch.float64)
     weight = nn.Parameter(torch.ones(3, dtype=torch.float64))

@@ -19,9 +19,16 @@ TENSORS = {
     "a number without axes": (torch.tensor(2.5),),
     "nothing": (torch.zeros(3, 0), torch.ones(2)),
     "half precision": (torch.arange(3).bfloat16(), torch.arange(3).half(), torch.ones(2)),
-    "integers": (torch.tensor([[1, -2]]), torch.tensor([7], dtype=torch.uint8), torch.tensor([9], dtype=torch.int32)),
+    "integers": (
+        torch.tensor([[1, -2]]),
+        torch.tensor([7], dtype=torch.uint8),
+        torch.tensor([9], dtype=torch.int32),
+    ),
     "another order of its memory": (torch.arange(6.0).view(2, 3).T,),
-    "a single number that stands apart": (torch.arange(6.0)[::6], torch.arange(6.0).view(2, 3)[:1, ::3]),
+    "a single number that stands apart": (
+        torch.arange(6.0)[::6],
+        torch.arange(6.0).view(2, 3)[:1, ::3],
+    ),
 }
 
 
@@ -72,7 +79,8 @@ def test_a_message_that_comes_in_pieces_is_whole_and_half_of_one_is_none(at_once
 
 
 SOURCE = (
-    "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n        y = (y + 1) / 2.5\n    return y.sum(), y\n"
+    "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n"
+    "        y = (y + 1) / 2.5\n    return y.sum(), y\n"
 )
 
 
@@ -95,33 +103,47 @@ def honest(traced: Traced) -> tuple[Any, list[torch.Tensor]]:
 
 def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
     read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
-    assert (read.order, read.dropped, len(read.steps)) == (traced.order, traced.dropped, len(traced.steps))
+    assert (read.order, read.dropped, len(read.steps)) == (
+        traced.order,
+        traced.dropped,
+        len(traced.steps),
+    )
     for mine, theirs in zip(read.steps, traced.steps, strict=True):
         assert mine.name == theirs.name
         for part in ("lines", "sites", "inputs", "outputs"):
             assert getattr(mine, part) == getattr(theirs, part)
-        assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [True] * len(mine.crops)
+        assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [
+            True
+        ] * len(mine.crops)
 
 
-@pytest.mark.parametrize(("path", "value"), [
-    pytest.param(["order"], [99], id="a step that is not there"),
-    pytest.param(["order"], [0] * (ORDER + 1), id="an order without end"),
-    pytest.param(["order"], [-1], id="a step before the first"),
-    pytest.param(["steps", 0, "name"], "n" * 61, id="a long name"),
-    pytest.param(["steps", 0, "name"], "\ud800", id="half a surrogate pair"),
-    pytest.param(["steps", 0, "lines"], [], id="no line"),
-    pytest.param(["steps", 0, "lines"], [True], id="a truth value in place of a number"),
-    pytest.param(["steps", 0, "lines"], [1] * (DEPTH + 1), id="lines without end"),
-    pytest.param(["steps", 0, "storage"], "stolen", id="a word that was not agreed"),
-    pytest.param(["steps", 0, "numbers"], ["2"], id="a number that is text"),
-    pytest.param(["steps", 0, "inputs", 0, "shape"], [1 << 62], id="a shape of 2^62"),
-    pytest.param(["steps", 0, "inputs", 0, "extra"], 1, id="a field that was not agreed"),
-    pytest.param(["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"),
-    pytest.param(["dropped"], None, id="nothing where a number belongs"),
-    pytest.param(["reply"], None, id="no reply"),
-    *(pytest.param(["reply", "peak"], peak, id=f"a peak of {peak!r}") for peak in (-1, 1 << 40, 0.5, "0", True, [0])),
-    pytest.param(["$"], "Reply", id="another message"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param(["order"], [99], id="a step that is not there"),
+        pytest.param(["order"], [0] * (ORDER + 1), id="an order without end"),
+        pytest.param(["order"], [-1], id="a step before the first"),
+        pytest.param(["steps", 0, "name"], "n" * 61, id="a long name"),
+        pytest.param(["steps", 0, "name"], "\ud800", id="half a surrogate pair"),
+        pytest.param(["steps", 0, "lines"], [], id="no line"),
+        pytest.param(["steps", 0, "lines"], [True], id="a truth value in place of a number"),
+        pytest.param(["steps", 0, "lines"], [1] * (DEPTH + 1), id="lines without end"),
+        pytest.param(["steps", 0, "storage"], "stolen", id="a word that was not agreed"),
+        pytest.param(["steps", 0, "numbers"], ["2"], id="a number that is text"),
+        pytest.param(["steps", 0, "inputs", 0, "shape"], [1 << 62], id="a shape of 2^62"),
+        pytest.param(["steps", 0, "inputs", 0, "extra"], 1, id="a field that was not agreed"),
+        pytest.param(
+            ["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"
+        ),
+        pytest.param(["dropped"], None, id="nothing where a number belongs"),
+        pytest.param(["reply"], None, id="no reply"),
+        *(
+            pytest.param(["reply", "peak"], peak, id=f"a peak of {peak!r}")
+            for peak in (-1, 1 << 40, 0.5, "0", True, [0])
+        ),
+        pytest.param(["$"], "Reply", id="another message"),
+    ],
+)
 def test_what_was_not_agreed_is_not_read(honest, path, value):
     body, tensors = copy.deepcopy(honest[0]), honest[1]
     at = body
@@ -139,7 +161,9 @@ def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]
     tensors = list(honest[1])
     tensors[large["steps"][0]["crops"][0]["index"]] = torch.zeros(ELEMENTS + 1)
     for body, held, says in (
-        (many, honest[1], "steps"), (wide, honest[1], "inputs"), (large, tensors, "crops")
-    ):  # fmt: skip
+        (many, honest[1], "steps"),
+        (wide, honest[1], "inputs"),
+        (large, tensors, "crops"),
+    ):
         with pytest.raises(BadReply, match=says):
             read_traced(sent(body, held))

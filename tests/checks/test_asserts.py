@@ -24,34 +24,58 @@ from manyheads.checks.projection import LARGEST, project
 
 
 def answered(value: torch.Tensor) -> Answer:
-    return Answer(Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),)))
+    return Answer(
+        Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),))
+    )
 
 
 def raising(kind: str, *bases: str, message: str = "") -> Answer:
-    return Answer(Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7)))
+    return Answer(
+        Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7))
+    )
 
 
 ONES = torch.ones(2, 3, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(("got", "want"), [
-    pytest.param(ONES, ONES, id="equal values"),
-    pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
-    pytest.param(torch.tensor([-float("inf"), 1.0]), torch.tensor([-float("inf"), 1.0]), id="equal infinities"),
-    pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
-    pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        pytest.param(ONES, ONES, id="equal values"),
+        pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
+        pytest.param(
+            torch.tensor([-float("inf"), 1.0]),
+            torch.tensor([-float("inf"), 1.0]),
+            id="equal infinities",
+        ),
+        pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
+        pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
+    ],
+)
 def test_it_matches(got, want):
     assert_matches(answered(got), want)
 
 
-@pytest.mark.parametrize(("got", "says"), [
-    pytest.param(ONES[:1], r"should have shape \(2, 3\); yours has \(1, 3\)", id="another shape"),
-    pytest.param(ONES * 1.1, "6 of 6 values differ", id="all values differ"),
-    pytest.param(ONES + 2e-5 * torch.eye(2, 3), r"2 of 6 values differ, the most at \(0, 0\)", id="two values differ"),
-    pytest.param(ONES * float("nan"), "values differ, the most at", id="NaN agrees with nothing"),
-    pytest.param(ONES * float("inf"), "values differ, the most at", id="infinity in place of a number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("got", "says"),
+    [
+        pytest.param(
+            ONES[:1], r"should have shape \(2, 3\); yours has \(1, 3\)", id="another shape"
+        ),
+        pytest.param(ONES * 1.1, "6 of 6 values differ", id="all values differ"),
+        pytest.param(
+            ONES + 2e-5 * torch.eye(2, 3),
+            r"2 of 6 values differ, the most at \(0, 0\)",
+            id="two values differ",
+        ),
+        pytest.param(
+            ONES * float("nan"), "values differ, the most at", id="NaN agrees with nothing"
+        ),
+        pytest.param(
+            ONES * float("inf"), "values differ, the most at", id="infinity in place of a number"
+        ),
+    ],
+)
 def test_it_does_not_match(got, says):
     with pytest.raises(CheckFailed, match=says):
         assert_matches(answered(got), ONES)
@@ -73,18 +97,30 @@ def test_an_accepted_argument_is_no_refusal():
     assert caught.value.suspect == "divisibility_unchecked"
 
 
-@pytest.mark.parametrize(("answer", "also"), [
-    (raising("ValueError"), ()), (raising("AssertionError"), ()), (raising("Mine", "ValueError"), ()),
-    (raising("RuntimeError"), ("RuntimeError",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "also"),
+    [
+        (raising("ValueError"), ()),
+        (raising("AssertionError"), ()),
+        (raising("Mine", "ValueError"), ()),
+        (raising("RuntimeError"), ("RuntimeError",)),
+    ],
+)
 def test_a_refusal_is_a_value_error_or_an_assert_or_what_the_check_says(answer, also):
     assert_refused(answer, "C = 7", also=also)
 
 
-@pytest.mark.parametrize(("answer", "also"), [
-    pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
-    pytest.param(raising("NotImplementedError", "RuntimeError"), ("RuntimeError",), id="nothing written yet"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "also"),
+    [
+        pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
+        pytest.param(
+            raising("NotImplementedError", "RuntimeError"),
+            ("RuntimeError",),
+            id="nothing written yet",
+        ),
+    ],
+)
 def test_another_exception_is_no_refusal(answer, also):
     with pytest.raises(AttemptRaised):
         assert_refused(answer, "C = 7", also=also)
@@ -102,17 +138,39 @@ def of_kind(kind: str) -> Answer:
 CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=("args.0",)))
 
 
-@pytest.mark.parametrize(("ask", "says"), [
-    pytest.param(lambda: assert_matches(answered(torch.tensor(2.0)), torch.tensor(3.0)),
-        "a single number, and not the one that is due", id="a single number, without a place"),
-    pytest.param(lambda: assert_finite(of_kind("tuple")), "yours returned a tuple", id="a tuple"),
-    pytest.param(lambda: assert_finite(of_kind("x0.123::warning")), "an object of another type", id="their own type"),
-    pytest.param(lambda: assert_finite(answered(torch.tensor([0.0, float("nan")]))),
-        r"1 of 2 values are NaN, the first at \(1,\)", id="NaN, with its place"),
-    pytest.param(lambda: assert_unmutated(CHANGED), "the first argument changed", id="an argument that changed"),
-    pytest.param(lambda: assert_same(answered(ONES), answered(ONES * 2), "the past changed"), "the past changed",
-        id="two answers that differ, with the check's own sentence"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        pytest.param(
+            lambda: assert_matches(answered(torch.tensor(2.0)), torch.tensor(3.0)),
+            "a single number, and not the one that is due",
+            id="a single number, without a place",
+        ),
+        pytest.param(
+            lambda: assert_finite(of_kind("tuple")), "yours returned a tuple", id="a tuple"
+        ),
+        pytest.param(
+            lambda: assert_finite(of_kind("x0.123::warning")),
+            "an object of another type",
+            id="their own type",
+        ),
+        pytest.param(
+            lambda: assert_finite(answered(torch.tensor([0.0, float("nan")]))),
+            r"1 of 2 values are NaN, the first at \(1,\)",
+            id="NaN, with its place",
+        ),
+        pytest.param(
+            lambda: assert_unmutated(CHANGED),
+            "the first argument changed",
+            id="an argument that changed",
+        ),
+        pytest.param(
+            lambda: assert_same(answered(ONES), answered(ONES * 2), "the past changed"),
+            "the past changed",
+            id="two answers that differ, with the check's own sentence",
+        ),
+    ],
+)
 def test_it_fails_with_a_sentence_for_the_student(ask, says):
     with pytest.raises(CheckFailed, match=says):
         ask()
@@ -128,7 +186,10 @@ def test_a_text_that_the_lesson_has_too_is_replaced_in_the_solution() -> None:
 
 
 def test_a_text_that_stands_once_is_replaced_wherever_it_is() -> None:
-    assert edit("divide", "share").apply(LESSON + SOLUTION) == LESSON.replace("divide", "share") + SOLUTION
+    assert (
+        edit("divide", "share").apply(LESSON + SOLUTION)
+        == LESSON.replace("divide", "share") + SOLUTION
+    )
 
 
 @pytest.mark.parametrize("source", [LESSON, LESSON * 2, SOLUTION * 2, LESSON + 2 * SOLUTION])

@@ -1,4 +1,6 @@
-"""The rules by which a function has to weigh what it is given, on tables of weights that are known."""
+"""The rules by which a function has to weigh what it is given, on tables of weights that are
+known.
+"""
 
 import pytest
 import torch
@@ -11,7 +13,9 @@ FIRST, SECOND = 0, 1
 
 
 def answers(weigh) -> Tensor:
-    """The six variants of one text: a value raised at either of two keys, before and after these change places."""
+    """The six variants of one text: a value raised at either of two keys, before and after these
+    change places.
+    """
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(QUERIES, KEYS, generator=generator, dtype=torch.float64)
     values = torch.randn(KEYS, 3, generator=generator, dtype=torch.float64)
@@ -36,15 +40,23 @@ WEIGHED = {
     "softmax over the queries": (lambda scores: scores.softmax(0), True),
     "no softmax": (lambda scores: scores, True),
     "one share for all": (even, False),
-    "shares by distance": (lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores), False),
-    "a gate on all shares": (lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)), False),
+    "shares by distance": (
+        lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores),
+        False,
+    ),
+    "a gate on all shares": (
+        lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)),
+        False,
+    ),
 }
 
 
 @pytest.mark.parametrize("way", WEIGHED)
 def test_a_share_has_to_change_with_its_key(way: str) -> None:
     weigh, is_met = WEIGHED[way]
-    told = first_unmet([Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")])
+    told = first_unmet(
+        [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
+    )
     assert told == ("" if is_met else "nothing is weighed")
 
 
@@ -72,8 +84,12 @@ SCORES = torch.tensor([0.3, 0.6, 0.9], dtype=torch.float64)
 
 
 def of_equal_keys(weigh) -> Tensor:
-    """What equal keys give a value of 1, for three texts and every factor of their scores: (texts · 4, 1, 1)."""
-    scores = SCORES.repeat_interleave(len(LIMIT_FACTORS)) * torch.tensor(LIMIT_FACTORS).double().square().repeat(3)
+    """What equal keys give a value of 1, for three texts and every factor of their scores: (texts ·
+    4, 1, 1).
+    """
+    scores = SCORES.repeat_interleave(len(LIMIT_FACTORS)) * torch.tensor(
+        LIMIT_FACTORS
+    ).double().square().repeat(3)
     return weigh(scores[:, None].expand(-1, KEYS)).sum(-1).view(-1, 1, 1)
 
 
@@ -81,12 +97,21 @@ def of_equal_keys(weigh) -> Tensor:
     ("weigh", "is_met"),
     [
         pytest.param(lambda scores: scores.softmax(-1), True, id="softmax"),
-        pytest.param(lambda scores: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)), True, id="one key more"),
+        pytest.param(
+            lambda scores: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
+            True,
+            id="one key more",
+        ),
         pytest.param(lambda scores: scores, True, id="no softmax"),
         pytest.param(torch.sigmoid, False, id="sigmoid"),
         pytest.param(torch.tanh, False, id="tanh"),
     ],
 )
 def test_equal_keys_share_one_unit(weigh, is_met: bool) -> None:
-    judged = Judged("limit", of_equal_keys(weigh), of_equal_keys(lambda scores: scores.softmax(-1)), "more than one")
+    judged = Judged(
+        "limit",
+        of_equal_keys(weigh),
+        of_equal_keys(lambda scores: scores.softmax(-1)),
+        "more than one",
+    )
     assert first_unmet([judged]) == ("" if is_met else "more than one")

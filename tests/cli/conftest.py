@@ -20,7 +20,9 @@ def student_copy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
+    """The student's folder, for a command that runs in this process: which has computed, so it may
+    not be forked.
+    """
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.chdir(student_copy)
     return student_copy

@@ -1,4 +1,6 @@
-"""A class by its results, as every command shows it: titles, dates, decisions and roster are one truth, and what is not readable no 0."""
+"""A class by its results, as every command shows it: titles, dates, decisions and roster are one
+truth, and what is not readable no 0.
+"""
 
 import codecs
 import csv
@@ -48,7 +50,9 @@ def found(student: str) -> Result:
     values = make.check("values", 2, 3, title="has the values", evidence="1 differs")
     mean = make.exercise("mean", make.check("shape", 1, title="has the shape"), values)
     median = make.exercise("median", make.check("odd", 6, 6, title="odd lengths"))
-    return make.result(student, mean, median, handed_in=HandedIn(source="clones", time=moment("2026-12-03T12:00Z")))
+    return make.result(
+        student, mean, median, handed_in=HandedIn(source="clones", time=moment("2026-12-03T12:00Z"))
+    )
 
 
 @pytest.fixture
@@ -70,7 +74,10 @@ def exported(run_course: Run, format_: str, *more: str) -> str:
 
 def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv"))))
-    sums = {name: sum(float(r["score"] or 0) for r in rows if r["student"].lstrip("'") == name) for name in SCORES}
+    sums = {
+        name: sum(float(r["score"] or 0) for r in rows if r["student"].lstrip("'") == name)
+        for name in SCORES
+    }
     assert sums == pytest.approx(SCORES)
     told = {(r["student"], r["exercise"]): r["decided"] for r in rows}
     assert told["ada", "mean"] == f"{LATE} (9 → 7.2)"
@@ -80,20 +87,43 @@ def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> N
     assert [r["max_score"] for r in rows if r["student"] == "chen"] == ["4", ""]
 
 
-def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(run_course: Run, here: Path) -> None:
+def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(
+    run_course: Run, here: Path
+) -> None:
     done = run_course("export", "results", "--format", "canvas")
     rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(done.stdout))}
-    assert rows == {"Student": "Averages", "    Points Possible": "10", "ada": "7.2", "bela": "9", "chen": "6",
-                    "dara": "EX", "'=ewa": "6.3"}  # fmt: skip
+    assert rows == {
+        "Student": "Averages",
+        "    Points Possible": "10",
+        "ada": "7.2",
+        "bela": "9",
+        "chen": "6",
+        "dara": "EX",
+        "'=ewa": "6.3",
+    }
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)\n" in done.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
-    assert moodle == {"Username": "Averages", "ada": "7.2", "bela": "9", "chen": "6", "dara": "", "'=ewa": "6.3"}
+    assert moodle == {
+        "Username": "Averages",
+        "ada": "7.2",
+        "bela": "9",
+        "chen": "6",
+        "dara": "",
+        "'=ewa": "6.3",
+    }
 
 
 def test_a_file_of_csv_says_to_spreadsheets_that_it_is_utf_8(run_course: Run, here: Path) -> None:
     for format_, starts_with_mark in (("csv", True), ("canvas", False), ("moodle", False)):
-        assert run_course("export", "results", "--format", format_, "--out", here / "grades.csv").returncode == 0
-        assert (here / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is starts_with_mark, format_
+        assert (
+            run_course(
+                "export", "results", "--format", format_, "--out", here / "grades.csv"
+            ).returncode
+            == 0
+        )
+        assert (here / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is starts_with_mark, (
+            format_
+        )
 
 
 NO_WORD = "dara: Averages is excused, and {} has no word for that"
@@ -102,20 +132,33 @@ NO_WORD = "dara: Averages is excused, and {} has no word for that"
 def test_an_excuse_means_the_same_in_every_book_or_it_is_said(run_course: Run, here: Path) -> None:
     done = run_course("export", "results", "--format", "gradescope", "--out", here / "files")
     assert f"excused: {NO_WORD.format('Gradescope')}: no score is entered. Next: " in done.stderr
-    gradescope = json.loads((here / "files" / "dara" / "averages" / "results.json").read_text(encoding="utf-8"))
+    gradescope = json.loads(
+        (here / "files" / "dara" / "averages" / "results.json").read_text(encoding="utf-8")
+    )
     assert (gradescope.keys(), done.returncode) == ({"output", "output_format"}, 0)
     assert "excused: counts for nothing" in gradescope["output"]
     done = run_course("export", "results", "--format", "moodle")
     assert f"excused: {NO_WORD.format('Moodle')}: its cell is blank. Next: " in done.stderr
-    rows = [row for row in csv.DictReader(io.StringIO(exported(run_course, "csv"))) if row["student"] == "dara"]
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(exported(run_course, "csv")))
+        if row["student"] == "dara"
+    ]
     assert {(row["score"], row["max_score"]) for row in rows} == {("", "")}
     assert all("excused: counts for nothing" in row["decided"] for row in rows)
     assert "no word" not in run_course("export", "results", "--format", "canvas").stderr
 
 
 def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
-    assert run_course("export", "results", "--format", "gradescope", "--out", here / "files").returncode == 0
-    gradescope = json.loads((here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8"))
+    assert (
+        run_course(
+            "export", "results", "--format", "gradescope", "--out", here / "files"
+        ).returncode
+        == 0
+    )
+    gradescope = json.loads(
+        (here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8")
+    )
     assert gradescope["score"] == 7.2
     assert f"Averages: {LATE} (9 → 7.2)" in gradescope["output"].splitlines()
 
@@ -123,7 +166,11 @@ def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
 def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, here: Path) -> None:
     done = run_course("report", "results", "--students")
     assert done.returncode == 0, done.stderr
-    lines = {line.split()[0]: line.split()[1:4] for line in done.stdout.splitlines() if line.startswith(tuple(SCORES))}
+    lines = {
+        line.split()[0]: line.split()[1:4]
+        for line in done.stdout.splitlines()
+        if line.startswith(tuple(SCORES))
+    }
     assert lines["chen"] == ["2.4*", "ex", "2.4/4"]
     assert lines["dara"] == ["ex", "ex", "0/0"]
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)" in done.stdout
@@ -138,7 +185,9 @@ def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, 
 
 
 def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: Path) -> None:
-    (here / "overrides.yaml").write_text("- {student: zoe, exercise: median, score: 5, comment: on paper}\n")
+    (here / "overrides.yaml").write_text(
+        "- {student: zoe, exercise: median, score: 5, comment: on paper}\n"
+    )
     (here / "roster.csv").write_text("id\nada\nzoe\n")
     assert "there is no student 'zoe'" in run_course("export", "results").stderr
     rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", "--roster", "roster.csv"))))
@@ -165,7 +214,9 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
 
 def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, here: Path) -> None:
     (here / "overrides.yaml").unlink()
-    (here / "roster.csv").write_text("id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n")
+    (here / "roster.csv").write_text(
+        "id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n"
+    )
     section = ("--roster", "roster.csv", "--section", "B")
     done = run_course("report", "results", "--students", *section)
     lines = [line.split()[0] for line in done.stdout.splitlines() if "/10" in line]
@@ -179,12 +230,30 @@ def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, h
     assert sorted(path.name for path in (here / "home" / "feedback").iterdir()) == ["b", "chen"]
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    (["--section", "A"], "--section needs a roster with sections. Next: the same with --roster FILE"),
-    (["--section", "C", "--roster", "roster.csv"], "there is no section 'C'; there are: A, B. Next: the same with --section A"),
-    (["--section", "B", "--roster", "roster.csv"], "nobody of section B has a result. Next: course grade SUBMITTED"),
-    (["--roster", "twice.csv"], "bela and chen are one student by the roster. Next: take the results that do not count out of the folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ["--section", "A"],
+            "--section needs a roster with sections. Next: the same with --roster FILE",
+        ),
+        (
+            ["--section", "C", "--roster", "roster.csv"],
+            "there is no section 'C'; there are: A, B. Next: the same with --section A",
+        ),
+        (
+            ["--section", "B", "--roster", "roster.csv"],
+            "nobody of section B has a result. Next: course grade SUBMITTED",
+        ),
+        (
+            ["--roster", "twice.csv"],
+            (
+                "bela and chen are one student by the roster. Next: take the results that do not "
+                "count out of the folder"
+            ),
+        ),
+    ],
+)
 def test_a_section_that_there_is_not_is_one_sentence(run_course, here, options, says):
     (here / "overrides.yaml").unlink()
     (here / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
@@ -193,14 +262,18 @@ def test_a_section_that_there_is_not_is_one_sentence(run_course, here, options, 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"course: {says}\n")
 
 
-def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(run_course: Run, here: Path) -> None:
+def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(
+    run_course: Run, here: Path
+) -> None:
     (here / "overrides.yaml").unlink()
     shown = run_course("report", "results").stdout
     (line,) = [line for line in shown.splitlines() if line.startswith("decided: ")]
     assert line == f"decided: =ewa, ada, bela, chen, dara: Averages: {LATE} (9 → 7.2)"
 
 
-def test_where_there_is_no_course_it_is_said_that_nothing_is_applied(run_course: Run, here: Path) -> None:
+def test_where_there_is_no_course_it_is_said_that_nothing_is_applied(
+    run_course: Run, here: Path
+) -> None:
     (here / "course.yaml").unlink()
     done = run_course("export", "results")
     assert "ada,averages,mean,3,4" in done.stdout
@@ -220,7 +293,10 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     assert done.stdout.startswith(
         "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
-    assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill"
+    assert (
+        " ".join(done.stdout.splitlines()[2].split())
+        == "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill"
+    )
     (here / "overrides.yaml").write_text("- {student: ada}")
     done = run_course("overrides")
     assert (done.returncode, done.stdout) == (2, "")
@@ -229,23 +305,35 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
 
 UNSEEN = r"""
 - {student: ada, exercise: median, score: 4, by: "Dr. \u202eX", comment: "\e[2J\x9b1m\u2066محمد\u200cرضا\ud83d"}
-"""
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize("arguments", [
-    ["overrides"],
-    ["report", "results", "--students", "--roster", "roster.csv"],
-    *(["export", "results", "--format", format_, "--roster", "roster.csv"] for format_ in ("csv", "canvas", "moodle")),
-])  # fmt: skip
-def test_what_people_wrote_moves_no_cursor_and_turns_no_line_around(run_course: Run, here: Path, arguments) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["overrides"],
+        ["report", "results", "--students", "--roster", "roster.csv"],
+        *(
+            ["export", "results", "--format", format_, "--roster", "roster.csv"]
+            for format_ in ("csv", "canvas", "moodle")
+        ),
+    ],
+)
+def test_what_people_wrote_moves_no_cursor_and_turns_no_line_around(
+    run_course: Run, here: Path, arguments
+) -> None:
     (here / "overrides.yaml").write_text(UNSEEN)
     row = "ada,\u202eLovelace\x1b]0;title\x07 محمد\u200cرضا,A\x1b[1m\u2028B\n"
     (here / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
     done = run_course(*arguments)
-    pages = "".join(page.read_text(encoding="utf-8") for page in here.glob("results/report/**/*.html"))
+    pages = "".join(
+        page.read_text(encoding="utf-8") for page in here.glob("results/report/**/*.html")
+    )
     shown = done.stdout + done.stderr + pages
     assert "ada" in shown
-    kinds = {letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    kinds = {
+        letter for letter in shown if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     assert kinds - {"\n", "\u200b"} <= {"\u200c"}, "and of a name nothing is lost"
     assert "محمد\u200cرضا" in shown
 
@@ -266,14 +354,24 @@ assignments:
 IDS = ("z_sums", "a_means", "one_total", "sub_totals", "one_mean", "no_division", "by_two")
 TITLES = ["Adding up", "01 The total", "02 Subtotals", "The middle", "01 The mean"]
 BY_HAND = (
-    "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n- {student: ben, exercise: one_mean, score: 1}\n"
+    "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n"
+    "- {student: ben, exercise: one_mean, score: 1}\n"
 )
 
 
 def result_of(student: str, assignment: str, **scores: float) -> Result:
-    named = (Diagnosed(id="no_division", title="You did not divide.", hint="?", alternatives=("by_two",),
-                       alternative_titles=("You divided by two.",)),)  # fmt: skip
-    checks = {id_: make.check("values", score, 2, title="has the values") for id_, score in scores.items()}
+    named = (
+        Diagnosed(
+            id="no_division",
+            title="You did not divide.",
+            hint="?",
+            alternatives=("by_two",),
+            alternative_titles=("You divided by two.",),
+        ),
+    )
+    checks = {
+        id_: make.check("values", score, 2, title="has the values") for id_, score in scores.items()
+    }
     exercises = (make.exercise(id_, check, diagnosis=named) for id_, check in checks.items())
     return make.result(student, *exercises, assignment=assignment)
 
@@ -284,15 +382,20 @@ def two_assignments(tmp_path: Path) -> Path:
     (tmp_path / "overrides.yaml").write_text(BY_HAND)
     (tmp_path / "solutions").mkdir()
     for student in ("ada", "ben"):
-        write_result(result_of(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")  # of an old course
+        # of an old course
+        write_result(result_of(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")
     write_result(result_of("ben", "a_means", one_mean=0), tmp_path / "results")
     return tmp_path
 
 
 def seen(page: Path) -> str:
-    """What a reader sees or hears of a page's main part: its text and the labels of what it shows."""
+    """What a reader sees or hears of a page's main part: its text and the labels of what it
+    shows.
+    """
     main = page.read_text(encoding="utf-8").partition("<main")[2]
-    return re.sub("<[^>]*>", " ", re.sub(r'<[^>]* (?:aria-label|alt|title)="([^"]*)"[^>]*>', r" \1 ", main))
+    return re.sub(
+        "<[^>]*>", " ", re.sub(r'<[^>]* (?:aria-label|alt|title)="([^"]*)"[^>]*>', r" \1 ", main)
+    )
 
 
 def in_order(text: str, titles: list[str]) -> bool:
@@ -301,12 +404,17 @@ def in_order(text: str, titles: list[str]) -> bool:
     return -1 not in places and places == sorted(places) and not [id_ for id_ in IDS if id_ in text]
 
 
-@pytest.mark.parametrize(("command", "titles"), [
-    (["report", "results"], TITLES),
-    (["report", "results", "--students"], TITLES),
-    (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
-])  # fmt: skip
-def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(run_course, two_assignments, command, titles):
+@pytest.mark.parametrize(
+    ("command", "titles"),
+    [
+        (["report", "results"], TITLES),
+        (["report", "results", "--students"], TITLES),
+        (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
+    ],
+)
+def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
+    run_course, two_assignments, command, titles
+):
     done = run_course(*command, cwd=two_assignments, env={"COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     assert in_order(done.stdout, titles), done.stdout
@@ -317,22 +425,29 @@ def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Pa
     assert run_course("report", "results", cwd=two_assignments).returncode == 0
     pages = two_assignments / "results" / "report"
     for page in (pages / "index.html", pages / "students" / "ben.html"):
-        assert in_order(seen(page), ["Adding up", "Subtotals", "The middle", "The mean"]), seen(page)
+        assert in_order(seen(page), ["Adding up", "Subtotals", "The middle", "The mean"]), seen(
+            page
+        )
     assert run_course("feedback", "results", cwd=two_assignments).returncode == 0
     for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
         folder = two_assignments / "home" / "feedback" / "ben" / name
         assert set(titles) <= set(
-            re.split(r": [\d.]+ / \d\n| \| |\n", (folder / f"{name}.md").read_text().removeprefix("## "))
+            re.split(
+                r": [\d.]+ / \d\n| \| |\n", (folder / f"{name}.md").read_text().removeprefix("## ")
+            )
         )
         assert not [id_ for id_ in IDS if id_ in seen(folder / f"{name}.html")]
 
 
-@pytest.mark.parametrize(("command", "name", "shown", "hidden"), [
-    (["report", "results"], "a_means", "The middle", "Adding up"),
-    (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
-    (["export", "results"], "midd", "a_means", "z_sums"),
-    (["overrides"], "The middle", "The middle", "Adding up"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "name", "shown", "hidden"),
+    [
+        (["report", "results"], "a_means", "The middle", "Adding up"),
+        (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
+        (["export", "results"], "midd", "a_means", "z_sums"),
+        (["overrides"], "The middle", "The middle", "Adding up"),
+    ],
+)
 def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     run_course, two_assignments, command, name, shown, hidden
 ):
@@ -342,16 +457,19 @@ def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     assert hidden not in done.stdout
 
 
-def test_collect_takes_the_files_of_one_and_counts_the_others(run_course: Run, two_assignments: Path) -> None:
+def test_collect_takes_the_files_of_one_and_counts_the_others(
+    run_course: Run, two_assignments: Path
+) -> None:
     for name in ("01_one_total.py", "01_one_mean.py"):
         (two_assignments / "download" / "ada").mkdir(parents=True, exist_ok=True)
         (two_assignments / "download" / "ada" / name).write_text("def f():\n    pass\n")
     done = run_course("collect", "download", "--assignment", "adding", cwd=two_assignments)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "note: of other assignments, and left out: 1\n" in done.stdout
-    assert [path.relative_to(two_assignments).as_posix() for path in two_assignments.glob("submitted/*/*/*.py")] == [
-        "submitted/ada/z_sums/01_one_total.py"
-    ]
+    assert [
+        path.relative_to(two_assignments).as_posix()
+        for path in two_assignments.glob("submitted/*/*/*.py")
+    ] == ["submitted/ada/z_sums/01_one_total.py"]
 
 
 @pytest.fixture
@@ -360,16 +478,28 @@ def results(tmp_path: Path) -> Path:
     shutil.copy(TINY / "course.yaml", tmp_path)
     for student, score in (("ada", 2.0), ("ben", 0.0)):
         check = make.check("mean", score, 2, title="averages")
-        write_result(make.result(student, make.exercise("running_mean", check)), tmp_path / "results")
+        write_result(
+            make.result(student, make.exercise("running_mean", check)), tmp_path / "results"
+        )
     return tmp_path / "results"
 
 
-def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(run_course, results, tmp_path):
+def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(
+    run_course, results, tmp_path
+):
     done = run_course("report", "results")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2" in done.stdout
-    assert done.stdout.endswith("2 submissions, isolation: namespaces\nPages: results/report/index.html\n")
-    assert sorted(path.name for path in (results / "report" / "students").iterdir()) == ["ada.html", "ben.html"]
+    assert (
+        "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2"
+        in done.stdout
+    )
+    assert done.stdout.endswith(
+        "2 submissions, isolation: namespaces\nPages: results/report/index.html\n"
+    )
+    assert sorted(path.name for path in (results / "report" / "students").iterdir()) == [
+        "ada.html",
+        "ben.html",
+    ]
     students = run_course("report", "results", "--students", "--html", "web/heads").stdout
     lines = [[line.split() for line in shown.splitlines()] for shown in (done.stdout, students)]
     assert [["ben", "0", "0/2"] in each for each in lines] == [False, True]
@@ -377,18 +507,25 @@ def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(ru
     assert (tmp_path / "web" / "heads" / "students" / "ada.html").is_file()
 
 
-def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(run_course, results):
+def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(
+    run_course, results
+):
     (results / "ben" / "averages.json").write_text('{"student": "ben", ')
     done = run_course("report", "results")
     assert done.returncode == 2
-    says = "course: results/ben/averages.json is no result of this version. Next: course grade again, or remove it\n"
+    says = (
+        "course: results/ben/averages.json is no result of this version. Next: course grade "
+        "again, or remove it\n"
+    )
     assert done.stderr == says
     assert "1 submission, isolation: namespaces" in done.stdout
     page = (results / "report" / "index.html").read_text()
     assert "results/ben/averages.json is no result of this version." in page
     assert not (results / "report" / "students" / "ben.html").exists()
     (results / "ada" / "averages.json").write_text("")
-    assert run_course("report", "results", "--html", "web").stdout == "", "where none can be read no page is written"
+    assert run_course("report", "results", "--html", "web").stdout == "", (
+        "where none can be read no page is written"
+    )
     assert not (results.parent / "web").exists()
 
 
@@ -400,7 +537,9 @@ def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_course, 
     assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
-def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, results, tmp_path, tiny_copy):
+def test_submitted_draws_wrong_answers_beside_the_expected_ones(
+    run_course, results, tmp_path, tiny_copy
+):
     for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
         folder = tmp_path / "handed in" / student / "averages"
         folder.mkdir(parents=True)
@@ -414,22 +553,32 @@ def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, resu
     assert "<svg" not in (results / "report" / "students" / "ada.html").read_text(encoding="utf-8")
 
 
-def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, results: Path, tiny_copy: Path) -> None:
+def test_a_folder_that_holds_nobody_of_these_results_is_named(
+    run_course: Run, results: Path, tiny_copy: Path
+) -> None:
     submitted = tiny_copy / "handed in"
     (submitted / "zoe" / "averages").mkdir(parents=True)
     done = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
     assert done.returncode == 2
-    assert f"course: {submitted} has no submission of these results. Next: course report " in done.stderr
+    assert (
+        f"course: {submitted} has no submission of these results. Next: course report "
+        in done.stderr
+    )
     assert not (results / "report").exists()
 
 
-def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(run_course, results):
+def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(
+    run_course, results
+):
     named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
     check = make.check("mean", 0, 2, title="averages")
     exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
     write_result(make.result("ben", *exercises), results)
     done = run_course("report", "results")
-    assert "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis." in done.stdout
+    assert (
+        "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis."
+        in done.stdout
+    )
     page = (results / "report" / "index.html").read_text()
     assert "Misconceptions that came back" in page
     assert "<td>01 The running mean</td><td>later</td>" in page
@@ -440,16 +589,28 @@ WORK = "bartokbela_12346_678902_work.rar"
 
 
 @pytest.fixture
-def canvas_class(run_course: Run, tiny_copy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a command on what Canvas gives for Ada, Bela, whose archive nobody opens, and Cleo, who handed in nothing."""
+def canvas_class(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command on what Canvas gives for Ada, Bela, whose archive nobody opens, and Cleo, who
+    handed in nothing.
+    """
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("lovelaceada_12345_678901_01_running_mean.py", MEAN)
         archive.writestr(WORK, b"Rar!")
-    (tmp_path / "roster.csv").write_text("id,name,canvas_id\nada,Ada,12345\nbela,Bela,12346\ncleo,Cleo,12347\n")
-    (tiny_copy / "course.yaml").write_text(f"not_handed_in: zero\n{(tiny_copy / 'course.yaml').read_text()}")
+    (tmp_path / "roster.csv").write_text(
+        "id,name,canvas_id\nada,Ada,12345\nbela,Bela,12346\ncleo,Cleo,12347\n"
+    )
+    (tiny_copy / "course.yaml").write_text(
+        f"not_handed_in: zero\n{(tiny_copy / 'course.yaml').read_text()}"
+    )
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        places = {"IN": tmp_path / "in", "OUT": tmp_path / "out", "ZIP": tmp_path / "submissions.zip"}
+        places = {
+            "IN": tmp_path / "in",
+            "OUT": tmp_path / "out",
+            "ZIP": tmp_path / "submissions.zip",
+        }
         given = [places.get(argument, argument) for argument in arguments]
         return run_course(*given, "--roster", tmp_path / "roster.csv", cwd=tiny_copy)
 
@@ -476,17 +637,26 @@ def test_nobody_who_reads_results_has_a_zero_for_it(canvas_class: Run, tmp_path:
     assert (exported.returncode, "bela,averages,running_mean,,4" in exported.stdout) == (1, True)
     assert f"not graded: bela: handed in, not readable: {WORK}" in exported.stderr
     assert "There are no points for that: its cells are blank. Next: " in exported.stderr
-    files = canvas_class("export", "OUT", "--format", "gradescope", "--out", str(tmp_path / "files"))
+    files = canvas_class(
+        "export", "OUT", "--format", "gradescope", "--out", str(tmp_path / "files")
+    )
     assert "There are no points for that. Next: " in files.stderr
-    assert f"not graded: bela: handed in, not readable: {WORK}" in canvas_class("report", "OUT").stdout
+    assert (
+        f"not graded: bela: handed in, not readable: {WORK}" in canvas_class("report", "OUT").stdout
+    )
     page = (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
     assert "what you handed in cannot be read" in page
     assert "not graded" in page
 
 
-def test_what_is_put_into_the_folder_by_hand_is_graded_in_its_place(canvas_class: Run, tmp_path: Path) -> None:
+def test_what_is_put_into_the_folder_by_hand_is_graded_in_its_place(
+    canvas_class: Run, tmp_path: Path
+) -> None:
     canvas_class("collect", "ZIP", "--out", "IN")
-    shutil.copy(tmp_path / "in" / "ada" / "averages" / "01_running_mean.py", tmp_path / "in" / "bela" / "averages")
+    shutil.copy(
+        tmp_path / "in" / "ada" / "averages" / "01_running_mean.py",
+        tmp_path / "in" / "bela" / "averages",
+    )
     again = canvas_class("collect", "ZIP", "--out", "IN")
     assert again.returncode == 0
     assert "what you have laid into bela/averages/ is graded in its place" in again.stdout
@@ -496,11 +666,15 @@ def test_what_is_put_into_the_folder_by_hand_is_graded_in_its_place(canvas_class
 
 def test_what_a_human_decides_counts(canvas_class: Run, tiny_copy: Path, tmp_path: Path) -> None:
     canvas_class("collect", "ZIP", "--out", "IN")
-    (tiny_copy / "overrides.yaml").write_text("- {student: bela, exercise: running_mean, score: 3}\n")
+    (tiny_copy / "overrides.yaml").write_text(
+        "- {student: bela, exercise: running_mean, score: 3}\n"
+    )
     assert (grade_all(canvas_class).returncode, canvas(canvas_class)["bela"]) == (0, "3")
 
 
-def test_it_counts_no_more_once_the_student_has_handed_in_a_file(canvas_class: Run, tmp_path: Path) -> None:
+def test_it_counts_no_more_once_the_student_has_handed_in_a_file(
+    canvas_class: Run, tmp_path: Path
+) -> None:
     canvas_class("collect", "ZIP", "--out", "IN")
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("bartokbela_12346_678999_01_running_mean.py", MEAN)
@@ -510,7 +684,9 @@ def test_it_counts_no_more_once_the_student_has_handed_in_a_file(canvas_class: R
     assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
 
 
-def test_it_holds_where_the_empty_folder_was_not_copied_along(canvas_class: Run, tmp_path: Path) -> None:
+def test_it_holds_where_the_empty_folder_was_not_copied_along(
+    canvas_class: Run, tmp_path: Path
+) -> None:
     canvas_class("collect", "ZIP", "--out", "IN")
     shutil.rmtree(tmp_path / "in" / "bela")
     grade_all(canvas_class)
@@ -524,7 +700,15 @@ def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, t
         (tmp_path / "in" / path).write_text(MEAN)
     named = f"bela/averages/{name.partition('/')[0]}"
     done = canvas_class(
-        "grade", "IN", "--out", "OUT", "--jobs", "1", "--no-lines", "--gradebook", f"sqlite:///{tmp_path}/g.db"
+        "grade",
+        "IN",
+        "--out",
+        "OUT",
+        "--jobs",
+        "1",
+        "--no-lines",
+        "--gradebook",
+        f"sqlite:///{tmp_path}/g.db",
     )
     assert done.returncode == 1
     assert f"not graded: bela: handed in, not graded as it is: {named}" in done.stdout
@@ -534,7 +718,10 @@ def test_nobody_has_a_zero_for_what_lies_there_and_is_not_graded(canvas_class, t
             (row,) = [row for row in csv.reader(io.StringIO(done.stdout)) if "bela" in row]
             assert (done.returncode, "0" in row) == (1, False), (format_, source)
             assert "not graded: bela: " in done.stderr
-    page = canvas_class("report", "OUT") and (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
+    page = (
+        canvas_class("report", "OUT")
+        and (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
+    )
     assert f"cannot be graded as it is: {named}" in page
     (tmp_path / "in" / "bela" / "averages" / "01_running_mean.py").write_text(MEAN)
     assert grade_all(canvas_class).returncode == 1  # the other is still named
@@ -550,13 +737,18 @@ def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
     (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").write_text(f"{MEAN}# mended\n")
     again = canvas_class("collect", "ZIP", "--out", "IN")
     assert again.returncode == 1
-    said = "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was changed since. Next: "
+    said = (
+        "not taken: ada/averages/01_running_mean.py: what is there was not collected, or was "
+        "changed since. Next: "
+    )
     assert said in " ".join(again.stdout.split())
 
 
 def test_overrides_names_a_student_whom_nobody_knows(run_course: Run, here: Path) -> None:
     assert run_course("overrides", cwd=here).returncode == 0
-    (here / "overrides.yaml").write_text(f"{OVERRIDES}- {{student: belaa, exercise: mean, score: 1}}\n")
+    (here / "overrides.yaml").write_text(
+        f"{OVERRIDES}- {{student: belaa, exercise: mean, score: 1}}\n"
+    )
     done = run_course("overrides", cwd=here)
     assert done.returncode == 2
     said = " ".join((done.stdout + done.stderr).split())
@@ -570,13 +762,19 @@ def test_where_nobody_is_known_overrides_are_shown_alone(run_course: Run, here: 
     (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
     (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     done = run_course("overrides", cwd=here)
-    assert (done.returncode, "there is no student '=ewa'" in " ".join((done.stdout + done.stderr).split())) == (2, True)
+    assert (
+        done.returncode,
+        "there is no student '=ewa'" in " ".join((done.stdout + done.stderr).split()),
+    ) == (2, True)
 
 
 def test_a_report_of_one_section_keeps_the_pages_of_the_others(run_course: Run, here: Path) -> None:
     (here / "roster.csv").write_text("id,section\nada,A\nbela,B\nchen,A\ndara,B\n=ewa,B\n")
     for section in ((), ("--section", "A")):
-        assert run_course("report", "results", "--roster", "roster.csv", *section, cwd=here).returncode == 0
+        assert (
+            run_course("report", "results", "--roster", "roster.csv", *section, cwd=here).returncode
+            == 0
+        )
         pages = {path.stem for path in (here / "results" / "report" / "students").glob("*.html")}
         assert {"ada", "bela", "chen", "dara"} <= pages, section
 
@@ -584,5 +782,8 @@ def test_a_report_of_one_section_keeps_the_pages_of_the_others(run_course: Run, 
 def test_an_unknown_time_leads_in_no_circle(run_course: Run, here: Path) -> None:
     write_result(found("ada").model_copy(update={"handed_in": None}), here / "results")
     done = " ".join(run_course("report", "results", cwd=here).stdout.split())
-    assert "none of them counts as late: ada. Next: a score in overrides.yaml for whoever was late" in done
+    assert (
+        "none of them counts as late: ada. Next: a score in overrides.yaml for whoever was late"
+        in done
+    )
     assert "course collect" not in done

@@ -22,22 +22,43 @@ def download(tmp_path: Path) -> Path:
     return tmp_path / "submissions.zip"
 
 
-def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path) -> None:
+def test_who_what_and_from_where_is_told(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
+) -> None:
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     done = run_course(
-        "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", "--verbose", cwd=tiny_copy,
+        "collect",
+        download,
+        "--out",
+        tmp_path / "in",
+        "--roster",
+        tmp_path / "roster.csv",
+        "--verbose",
+        cwd=tiny_copy,
         env={"COLUMNS": "40"},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stderr) == (1, "")
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert lines[0] == "'submissions.zip' is read as: Canvas"
     assert lines[1:] == [
-        "ada/averages/01_running_mean.py: new (late), from lovelaceada_LATE_12345_678901_01_running_mean-1.py",
-        "bartokbela_12346/averages/01_running_mean.py: new, from bartokbela_12346_678902_Untitled (1).py",
+        (
+            "ada/averages/01_running_mean.py: new (late), from "
+            "lovelaceada_LATE_12345_678901_01_running_mean-1.py"
+        ),
+        (
+            "bartokbela_12346/averages/01_running_mean.py: new, from "
+            "bartokbela_12346_678902_Untitled (1).py"
+        ),
         "2 students: 2 new",
         f"note: {tmp_path / 'roster.csv'}: not read: 'Tutor'. {FORM}.",
-        "note: bartokbela_12346: is not on the roster: no id, e-mail address or name fits one student alone. Next: complete the roster, or rename the folder to the right id",
-        "not taken: submissions.zip: chenc_12347_text.html is text or a link typed into Canvas, or a note, and no file. Next: ask for the file",
+        (
+            "note: bartokbela_12346: is not on the roster: no id, e-mail address or name fits one "
+            "student alone. Next: complete the roster, or rename the folder to the right id"
+        ),
+        (
+            "not taken: submissions.zip: chenc_12347_text.html is text or a link typed into "
+            "Canvas, or a note, and no file. Next: ask for the file"
+        ),
         f"Next: course grade {tmp_path / 'in'}",
     ]
 
@@ -45,8 +66,13 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
 def test_a_roster_that_matches_nobody_stops_the_command(run_course, tiny_copy, tmp_path, download):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
-    read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as canvas_id, "
-    done = run_course("collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy)
+    read_as = (
+        f"is on the roster, {roster}, of which these columns are read: 'Student' as name, "
+        "'ID' as canvas_id, "
+    )
+    done = run_course(
+        "collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in done.stderr
     assert read_as in done.stderr
@@ -68,8 +94,10 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_
     collect = ("collect", tmp_path / "class.zip", "--out", tmp_path / "in")
     lines = run_course(*collect, cwd=tiny_copy).stdout.splitlines()
     assert [line.split() for line in lines[1:4]] == [
-        ["student", "files", "now"], ["student00", "1", "1", "new"], ["student01", "1", "1", "new"],
-    ]  # fmt: skip
+        ["student", "files", "now"],
+        ["student00", "1", "1", "new"],
+        ["student01", "1", "1", "new"],
+    ]
     assert lines[32] == "30 students: 30 new"
     assert lines[33].startswith("not taken: class.zip: student00/notes.pdf ")
     assert lines[53:] == [
@@ -81,16 +109,23 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_
     assert "more" not in every
 
 
-def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course, tiny_copy, tmp_path):
+def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
+    run_course, tiny_copy, tmp_path
+):
     (tmp_path / "bare one.py").write_text(MEAN)
     collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "handed in")
     done = run_course(*collect, cwd=tiny_copy)
     assert (done.returncode, done.stderr, (tmp_path / "handed in").exists()) == (1, "", False)
     assert done.stdout.splitlines()[1:] == [
         "0 students: nothing",
-        "not taken: bare one.py: bare one.py says of no student whose it is. "
-        "Next: mkdir STUDENT && mv 'bare one.py' STUDENT/ where it lies, then: course collect STUDENT",
-        f"Next: course collect DOWNLOAD --out '{tmp_path / 'handed in'}', with a download that holds what students wrote",
+        (
+            "not taken: bare one.py: bare one.py says of no student whose it is. Next: mkdir "
+            "STUDENT && mv 'bare one.py' STUDENT/ where it lies, then: course collect STUDENT"
+        ),
+        (
+            f"Next: course collect DOWNLOAD --out '{tmp_path / 'handed in'}', with a download "
+            "that holds what students wrote"
+        ),
     ]
     (tmp_path / "STUDENT").mkdir()
     (tmp_path / "bare one.py").rename(tmp_path / "STUDENT" / "bare one.py")
@@ -98,7 +133,9 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course,
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
-def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(tiny_copy, tmp_path):
+def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
+    tiny_copy, tmp_path
+):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)
@@ -106,6 +143,7 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
     done = run(*command, cwd=tiny_copy, LC_ALL="C", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8=1 course collect" in done.stdout
-    )
+        r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8="
+        r"1 course collect"
+    ) in done.stdout
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]

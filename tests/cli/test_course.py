@@ -1,4 +1,6 @@
-"""The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command to run next."""
+"""The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command
+to run next.
+"""
 
 import json
 import os
@@ -22,7 +24,10 @@ from tests import make
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, besides_progress, hand_in, run
 
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
@@ -37,7 +42,9 @@ def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    "names", list(all_commands(typer.main.get_command(app))), ids=lambda names: " ".join(names) or "course"
+    "names",
+    list(all_commands(typer.main.get_command(app))),
+    ids=lambda names: " ".join(names) or "course",
 )
 def test_help_shows_an_example_that_is_a_command(run_course: Run, names: tuple[str, ...]) -> None:
     done = run_course(*names, "--help")
@@ -47,13 +54,19 @@ def test_help_shows_an_example_that_is_a_command(run_course: Run, names: tuple[s
 
 def test_help_says_how_folders_are_laid_out(run_course: Run) -> None:
     """What stands in angle brackets is HTML to Markdown, and once was not shown."""
-    assert "with <student>/<assignment>/ folders" in words(run_course("grade", "--help").stdout.replace("│", ""))
+    assert "with <student>/<assignment>/ folders" in words(
+        run_course("grade", "--help").stdout.replace("│", "")
+    )
 
 
-def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tmp_path: Path) -> None:
+def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "course.yaml").write_bytes((TINY / "course.yaml").read_bytes())
     (tmp_path / "deeper").mkdir()
-    student, instructor = (make.run(*make.COURSE, "--help", cwd=at).stdout for at in (tmp_path / "deeper", TINY))
+    student, instructor = (
+        make.run(*make.COURSE, "--help", cwd=at).stdout for at in (tmp_path / "deeper", TINY)
+    )
     for shown in ("For students", " check ", " hint "):
         assert shown in student
     for not_theirs in ("To grade a class", " release ", "For everybody", " doctor "):
@@ -63,7 +76,9 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tm
         assert panel in instructor
 
 
-def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_what_comes_next(run_course: Run) -> None:
+def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_what_comes_next(
+    run_course: Run,
+) -> None:
     pty = pytest.importorskip("pty")
     terminal, its_end = pty.openpty()
     command = [sys.executable, "-m", "manyheads", "check", "median", "--course", str(TINY)]
@@ -76,20 +91,83 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
-@pytest.mark.parametrize(("arguments", "says", "next_"), [
-    pytest.param(["status"], "no course.yaml in", "change to the course's folder, then: course status", id="no course"),
-    pytest.param(["status", "--course", "nowhere"], "cannot be read", "change to the course's folder, then: course status", id="no such course"),
-    pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
-    pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
-    pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
-    pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
-    pytest.param(["collect", "nowhere.zip", "--course", TINY], "nowhere.zip does not exist", "course collect DOWNLOAD --out submitted", id="no such download"),
-    pytest.param(["collect", ".", "--out", "in", "--course", TINY], "in is in ., which is read", "give --out a folder elsewhere", id="a folder that is read"),
-    pytest.param(["collect", "x.zip", "--roster", "none.csv", "--course", TINY], "none.csv cannot be read (No such file or directory)", "put it there, or give another in course.yaml (roster: FILE) or by --roster", id="no such roster"),
-    pytest.param(["release", "--gradescope", "x.zip", "--assignment", "hw9", "--course", TINY], "there is no assignment 'hw9'; there are: averages", "course status", id="no such assignment for Gradescope"),
-    pytest.param(["release", "--torch-index", "https://example.org", "--course", TINY], "--torch-index is Gradescope's", "course release --gradescope OUT.zip with it", id="Gradescope's option alone"),
-    pytest.param(["release", "running_mean", "--gradescope", "x.zip", "--course", TINY], "an autograder has every exercise", "course release --gradescope x.zip", id="one exercise for Gradescope"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(
+            ["status"],
+            "no course.yaml in",
+            "change to the course's folder, then: course status",
+            id="no course",
+        ),
+        pytest.param(
+            ["status", "--course", "nowhere"],
+            "cannot be read",
+            "change to the course's folder, then: course status",
+            id="no such course",
+        ),
+        pytest.param(
+            ["check", "median", "--course", TINY],
+            "there is no exercise 'median'; there are: running_mean",
+            "course status",
+            id="an unknown exercise to check",
+        ),
+        pytest.param(
+            ["verify", "median", "--course", TINY],
+            "there is no exercise 'median'",
+            "course status",
+            id="an unknown exercise to verify",
+        ),
+        pytest.param(
+            ["grade", ".", "--exercise", "median", "--course", TINY],
+            "there is no exercise 'median'",
+            "course status",
+            id="an unknown exercise to grade",
+        ),
+        pytest.param(
+            ["release", "running_mean", "--out", "class", "--course", TINY],
+            "a class repository has every exercise",
+            "course release --out class",
+            id="one exercise for a class repository",
+        ),
+        pytest.param(
+            ["collect", "nowhere.zip", "--course", TINY],
+            "nowhere.zip does not exist",
+            "course collect DOWNLOAD --out submitted",
+            id="no such download",
+        ),
+        pytest.param(
+            ["collect", ".", "--out", "in", "--course", TINY],
+            "in is in ., which is read",
+            "give --out a folder elsewhere",
+            id="a folder that is read",
+        ),
+        pytest.param(
+            ["collect", "x.zip", "--roster", "none.csv", "--course", TINY],
+            "none.csv cannot be read (No such file or directory)",
+            "put it there, or give another in course.yaml (roster: FILE) or by --roster",
+            id="no such roster",
+        ),
+        pytest.param(
+            ["release", "--gradescope", "x.zip", "--assignment", "hw9", "--course", TINY],
+            "there is no assignment 'hw9'; there are: averages",
+            "course status",
+            id="no such assignment for Gradescope",
+        ),
+        pytest.param(
+            ["release", "--torch-index", "https://example.org", "--course", TINY],
+            "--torch-index is Gradescope's",
+            "course release --gradescope OUT.zip with it",
+            id="Gradescope's option alone",
+        ),
+        pytest.param(
+            ["release", "running_mean", "--gradescope", "x.zip", "--course", TINY],
+            "an autograder has every exercise",
+            "course release --gradescope x.zip",
+            id="one exercise for Gradescope",
+        ),
+    ],
+)
 def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
     done = run_course(*arguments, cwd=tmp_path / "empty")
@@ -100,7 +178,9 @@ def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, argume
     assert list((tmp_path / "empty").iterdir()) == []
 
 
-def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(monkeypatch, capsys):
+def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
+    monkeypatch, capsys
+):
     def fails() -> None:
         raise ValueError("nobody foresaw this")
 
@@ -112,8 +192,12 @@ def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
     assert said.endswith("Next: report it with the lines above\n")
 
 
-@pytest.mark.parametrize("arguments", [["grade"], ["grade", ".", "--jobs", "0"], ["frobnicate"], ["status", "--loud"]])
-def test_what_the_command_line_does_not_know_is_status_2(run_course: Run, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["grade"], ["grade", ".", "--jobs", "0"], ["frobnicate"], ["status", "--loud"]]
+)
+def test_what_the_command_line_does_not_know_is_status_2(
+    run_course: Run, arguments: list[str]
+) -> None:
     done = run_course(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--help" in done.stderr
@@ -124,12 +208,15 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tin
     done = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
-        "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
+        "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install "
+        "bubblewrap"
     )
     assert not (tiny_copy / "results").exists()
 
 
-def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run, student_copy: Path) -> None:
+def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(
+    run_course: Run, student_copy: Path
+) -> None:
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert (check.returncode, check.stderr) == (0, "")
     first, where, *_, following = check.stdout.splitlines()
@@ -137,25 +224,36 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run
     assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
     assert following.startswith("Next: course check running_mean")
     assert status.returncode == 0
-    assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
-    assert status.stdout.endswith(f"\nFill the stubs of {SCRIPT}.\nNext: course check running_mean\n")
+    assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(
+        status.stdout
+    )
+    assert status.stdout.endswith(
+        f"\nFill the stubs of {SCRIPT}.\nNext: course check running_mean\n"
+    )
 
 
-def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
+def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(
+    run_course: Run, tiny_copy: Path
+) -> None:
     paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
     before = [path.read_bytes() for path in paths]
     for path in paths:
         path.unlink()
     done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: course verify\n"
+    assert done.stdout == (
+        f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: "
+        "course verify\n"
+    )
     assert [path.read_bytes() for path in paths] == before
     one = run_course("release", "running_mean", cwd=tiny_copy).stdout
     assert one.endswith(": 0 written, 3 left as they were. Next: course verify running_mean\n")
 
 
 @pytest.mark.journey
-def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
+def test_verify_shows_every_claim_and_then_the_one_that_broke(
+    run_course: Run, tiny_copy: Path
+) -> None:
     elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
     assert run_course("release", cwd=tiny_copy).returncode == 0
     sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
@@ -174,29 +272,51 @@ def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, t
     assert broken.stdout.splitlines()[-1] == "1 claim does not hold."
 
 
-def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+def test_grade_writes_a_result_for_everybody_and_a_table(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": WRONG, "[bold]c": WRONG})
     os.mkdir(submitted / "d\ne")
     (submitted / "eve" / "averages").mkdir(parents=True)
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
-    done = run_course("grade", submitted, "--out", tmp_path / "[b] out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
+    done = run_course(
+        "grade",
+        submitted,
+        "--out",
+        tmp_path / "[b] out",
+        "--jobs",
+        "1",
+        "--seed",
+        "7",
+        cwd=tiny_copy,
+    )
     assert (done.returncode, besides_progress(done.stderr)) == (1, "")
-    assert "not graded: 'd\\ne': is not graded, for its name begins with a dot, or could break a page" in words(
+    assert (
+        "not graded: 'd\\ne': is not graded, for its name begins with a dot, or could break a page"
+        in words(done.stdout)
+    )
+    assert "not graded: eve/averages/running_mean (1).py: is no part of what is graded" in words(
         done.stdout
     )
-    assert "not graded: eve/averages/running_mean (1).py: is no part of what is graded" in words(done.stdout)
-    assert [each["path"] for each in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())] == [
+    assert [
+        each["path"] for each in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())
+    ] == [
         "'d\\ne'",
         "eve/averages/running_mean (1).py",
     ]
-    results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "[b] out").glob("*/averages.json")}
+    results = {
+        p.parent.name: json.loads(p.read_text())
+        for p in (tmp_path / "[b] out").glob("*/averages.json")
+    }
     assert {name: r["score"] for name, r in results.items()} == {
         "ada": 4,
         "ben": 2,
         "[bold]c": 2,
         "eve": None,
     }  # what lies there is read by nobody
-    assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {(7, "namespaces", "cpu")}
+    assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {
+        (7, "namespaces", "cpu")
+    }
     assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if "/4" in line]
     assert rows == [
@@ -212,7 +332,9 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
 
 def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student_copy, tmp_path):
     (tmp_path / "without").mkdir()
-    (tmp_path / "without" / "typer.py").write_text("raise ModuleNotFoundError('x', name='typer.main')")
+    (tmp_path / "without" / "typer.py").write_text(
+        "raise ModuleNotFoundError('x', name='typer.main')"
+    )
     path = os.pathsep.join([str(tmp_path / "without"), str(Path(__file__).parents[2])])
     done = run_course("status", cwd=student_copy, env={"PYTHONPATH": path})
     assert (done.returncode, done.stdout) == (2, "")
@@ -236,7 +358,11 @@ def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsy
 
 def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
     text = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
-    handed_over = {"course.yaml": b"title: Averages\n", "exercises/averages/02_mean.py": text, "engine.whl": b"FILL:"}
+    handed_over = {
+        "course.yaml": b"title: Averages\n",
+        "exercises/averages/02_mean.py": text,
+        "engine.whl": b"FILL:",
+    }
     assert _still_to_fill(handed_over) == (
         "Students will read FILL: in 2 lines, the first in exercises/averages/02_mean.py. "
         "Next: course verify, which lists what is to be filled"
@@ -244,17 +370,33 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
     assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
 
 
-def test_what_a_mutant_warns_of_is_not_printed_as_the_references(run_course: Run, tiny_copy: Path) -> None:
-    solution, bank = (tiny_copy / path for path in ("solutions/averages/01_running_mean.py", "grader/misconceptions/running_mean.py"))  # fmt: skip
-    make.replace(solution, "    return x.cumsum(0)", "    numpy.ones(1) / numpy.array([1.0])\n    return x.cumsum(0)")
+def test_what_a_mutant_warns_of_is_not_printed_as_the_references(
+    run_course: Run, tiny_copy: Path
+) -> None:
+    solution, bank = (
+        tiny_copy / path
+        for path in (
+            "solutions/averages/01_running_mean.py",
+            "grader/misconceptions/running_mean.py",
+        )
+    )
+    make.replace(
+        solution,
+        "    return x.cumsum(0)",
+        "    numpy.ones(1) / numpy.array([1.0])\n    return x.cumsum(0)",
+    )
     make.replace(solution, "import torch\n", "import numpy\nimport torch\n")
-    make.replace(bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})')
+    make.replace(
+        bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})'
+    )
     done = run_course("release", cwd=tiny_copy)
     assert (done.returncode, "Warning" in done.stderr) == (0, False), done.stderr
 
 
 MEAN = "def running_mean(x):\n    return x\n"
-READS_A_LINE = f"| {sys.executable} -c 'import fcntl; fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 4096); input()'"
+READS_A_LINE = (
+    f"| {sys.executable} -c 'import fcntl; fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 4096); input()'"
+)
 
 
 @pytest.fixture
@@ -276,20 +418,25 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for one result and not for two."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("only root mounts a small file system, and not on every machine")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, small_disk, tmp_path):
+def test_a_full_disk_is_told_and_what_is_written_is_whole(
+    tiny_copy, submitted, small_disk, tmp_path
+):
     done = grade_in_a_shell(tiny_copy, submitted, small_disk)
     assert done.returncode == 2
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
     assert said.startswith(f"course: {small_disk}/")
     assert said.endswith(
-        "No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."
+        "No space left on device: make room there, and run the same command again: what is "
+        "written is whole. Next: df -h ."
     )
     for path in small_disk.rglob("*"):
         assert path.suffix != ".partial"
@@ -302,10 +449,25 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, 
         assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
 
 
-@pytest.mark.parametrize(("after", "says"), [
-    (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
-    ("> /dev/full", "course: standard output: No space left on device: make room there, and run the same command again: what is written is whole. Next: df -h ."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (
+            ">&-",
+            (
+                "course: standard output is closed. Next: the same command, with its output to a "
+                "file or to /dev/null"
+            ),
+        ),
+        (
+            "> /dev/full",
+            (
+                "course: standard output: No space left on device: make room there, and run the "
+                "same command again: what is written is whole. Next: df -h ."
+            ),
+        ),
+    ],
+)
 def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
@@ -313,46 +475,72 @@ def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, af
 
 @pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
 def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, tmp_path, after):
-    """What is written is longer than the pipe: else it may all be written before the reader goes."""
-    submitted = hand_in(tmp_path / "in", dict.fromkeys((f"{number:_>60}" for number in range(200)), MEAN))
+    """What is written is longer than the pipe: else it may all be written before the reader
+    goes.
+    """
+    submitted = hand_in(
+        tmp_path / "in", dict.fromkeys((f"{number:_>60}" for number in range(200)), MEAN)
+    )
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
-    assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (141, False, False)
+    assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (
+        141,
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize("options", ["", "--json", "--format lines"])
-def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy: Path, options: str) -> None:
+def test_check_whose_output_nobody_reads_ends_without_a_word(
+    student_copy: Path, options: str
+) -> None:
     (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(MEAN)
     line = f"{sys.executable} -m manyheads check {options} | true"
     done = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
     assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
 
 
-def test_a_file_in_place_of_a_folder_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_told(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
-    says = f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another place. Next: ls -l\n"
+    says = (
+        f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
+        "place. Next: ls -l\n"
+    )
     assert (done.returncode, done.stderr) == (2, says)
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
-def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_root_of_a_namespace_with_nobody_else_is_told(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces can be made here")
     done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", before="unshare -r ")
     assert done.returncode == 2
     assert done.stderr == (
-        "course: root is the only user of this user namespace, and an attempt has to be another one. "
-        "Next: the same command outside of it, as an ordinary user\n"
+        "course: root is the only user of this user namespace, and an attempt has to be another "
+        "one. Next: the same command outside of it, as an ordinary user\n"
     )
 
 
-@pytest.mark.parametrize(("format", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")])
-def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(run_course, small_disk, tmp_path, format, below):
-    write_result(make.result("ada", make.exercise("running_mean", score=1, max_score=4)), tmp_path / "results")
+@pytest.mark.parametrize(
+    ("format", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")]
+)
+def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(
+    run_course, small_disk, tmp_path, format, below
+):
+    write_result(
+        make.result("ada", make.exercise("running_mean", score=1, max_score=4)),
+        tmp_path / "results",
+    )
     out = small_disk / "grades"
     (written := out / below).parent.mkdir(parents=True, exist_ok=True)
     written.write_text("as it was\n")
     (small_disk / "filler").write_bytes(bytes(4096))
     done = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)
     assert (done.returncode, written.read_text()) == (2, "as it was\n")
-    assert "cannot be written (No space left on device). Next: give --out another path" in done.stderr
+    assert (
+        "cannot be written (No space left on device). Next: give --out another path" in done.stderr
+    )

@@ -1,6 +1,7 @@
 """Ctrl-C ends a command at once and without a traceback, also while its modules are imported.
 
-A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C at a known import.
+A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C
+at a known import.
 """
 
 import os
@@ -39,7 +40,9 @@ except BaseException:
 """
 
 
-def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
+def run(
+    tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL"
+) -> tuple[int, str]:
     """`course` after these lines of Python: its status, and all that it said."""
     (tmp_path / "sitecustomize.py").write_text(customize)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
@@ -49,10 +52,22 @@ def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("module", "command"), [
-    *((module, "--help") for module in ("manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.author")),
-    ("torch.autograd", "doctor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        *(
+            (module, "--help")
+            for module in (
+                "manyheads.errors",
+                "typer",
+                "rich.console",
+                "manyheads.course.model",
+                "manyheads.cli.author",
+            )
+        ),
+        ("torch.autograd", "doctor"),
+    ],
+)
 def test_while_modules_are_imported(tmp_path: Path, module: str, command: str) -> None:
     assert run(tmp_path, PRESSES.format(module=module), command) == (130, "")
 
@@ -63,7 +78,8 @@ def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
     assert run(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
 
 
-@pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])  # which no exception leaves
+# which no exception leaves
+@pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])
 def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
     status, said = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130
@@ -71,6 +87,8 @@ def test_while_the_last_words_are_written(tmp_path: Path, presses: str) -> None:
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = run(tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN")
+    status, said = run(
+        tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN"
+    )
     assert status == 0
     assert "Usage" in said

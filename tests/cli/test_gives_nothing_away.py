@@ -1,4 +1,6 @@
-"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in the file."""
+"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in
+the file.
+"""
 
 import re
 import shutil
@@ -37,7 +39,9 @@ def real_course() -> tuple[Course, Lines]:
 
 @cache
 def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
-    """Every two numbers that stand side by side in what the reference returns to a recorded call, to three digits."""
+    """Every two numbers that stand side by side in what the reference returns to a recorded call,
+    to three digits.
+    """
     pairs: set[tuple[str, str]] = set()
     runner = LocalRecordingRunner(namespace_of(exercise.solution))
     for call in read(exercise.fingerprints).calls:
@@ -58,11 +62,17 @@ def strings(told: object) -> Iterator[str]:
 
 
 def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
-    """What is hidden of what is told, and not the student's own: lines of code, and rows of expected numbers."""
+    """What is hidden of what is told, and not the student's own: lines of code, and rows of
+    expected numbers.
+    """
     hidden, texts = real_course()[1], list(strings(told))
     said, own = _normalised("\n".join(texts)), _normalised(source)
     lines = {line for form, (line, _) in hidden.items() if form in said and form not in own}
-    numbers = [[f"{float(number):.3g}" for number in NUMBER.findall(text)] for text in texts if text not in source]
+    numbers = [
+        [f"{float(number):.3g}" for number in NUMBER.findall(text)]
+        for text in texts
+        if text not in source
+    ]
     pairs = {pair for row in numbers for pair in pairwise(row)}
     return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
 
@@ -73,21 +83,32 @@ def hidden_of(exercise: Exercise) -> Exercise:
 
 
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
-    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
+    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
+    third is nearly the answer.
+    """
     own = read_own(course, exercise)
     source, result = own.source, checked(Checks(course, box), own)
     assert result is not None
     told: list[Any] = [without_ids(result).model_dump(mode="json")]
     hints = [next_hint(own, result) for _ in range(3)]
-    told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
+    told += [
+        [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
+    ]
     if not source.source.startswith("mutant = "):
-        followed = follow(box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints)))
+        followed = follow(
+            box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
+        )
         calls = [explained(example, traced, source) for example, traced in followed.shown]
-        told += [[call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)] for call in calls]
+        told += [
+            [call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)]
+            for call in calls
+        ]
     return told
 
 
-def found_in(course: Course, exercise: Exercise, paths: list[Path], box: Box) -> dict[str, set[str]]:
+def found_in(
+    course: Course, exercise: Exercise, paths: list[Path], box: Box
+) -> dict[str, set[str]]:
     """What is given away of each of these attempts."""
     found: dict[str, set[str]] = {}
     for path in paths:
@@ -112,13 +133,16 @@ def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed() -
     row = " ".join(next(iter(expected_pairs(exercise))))
     for leak in (line, f"expected [{row}]"):
         assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})
-    assert not given_away(exercise, line, {"exercises": [{"code": line}]})  # which the student wrote
+    # which the student wrote
+    assert not given_away(exercise, line, {"exercises": [{"code": line}]})
 
 
 def test_no_solution_is_given_away_a_sample(class_copy: Course) -> None:
     with open_own_box(meta=True) as box:
         for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
-            assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+            assert (
+                found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+            )
 
 
 @pytest.mark.soak

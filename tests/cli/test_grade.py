@@ -1,4 +1,6 @@
-"""`course grade`: how many judges it starts, what it writes, that points are honest, and which files it finds."""
+"""`course grade`: how many judges it starts, what it writes, that points are honest, and which
+files it finds.
+"""
 
 import json
 import os
@@ -30,7 +32,8 @@ ONE = "A GPU takes one attempt at a time: 1 judge at work."
 def three(tmp_path: Path) -> Path:
     """A class of three."""
     return hand_in(
-        tmp_path / "submitted", dict.fromkeys(("ada", "bela", "chen"), "def running_mean(x):\n    return x\n")
+        tmp_path / "submitted",
+        dict.fromkeys(("ada", "bela", "chen"), "def running_mean(x):\n    return x\n"),
     )
 
 
@@ -47,21 +50,29 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tm
     done = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
     assert done.stderr == (
-        "course: this machine has no CUDA device that torch can use. Next: course grade … --device cpu\n"
+        "course: this machine has no CUDA device that torch can use. Next: course grade … "
+        "--device cpu\n"
     )
     assert not list(tmp_path.glob("results/ada/*.json"))
 
 
-@pytest.mark.parametrize(("device", "gpus", "judges", "says"), [
-    pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
-    pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
-    pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
-    pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
-    pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
-])  # fmt: skip
-def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says):
+@pytest.mark.parametrize(
+    ("device", "gpus", "judges", "says"),
+    [
+        pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
+        pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
+        pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
+        pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
+        pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
+    ],
+)
+def test_of_three_judges_there_are_at_work(
+    monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says
+):
     asked: list[int] = []
-    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
+    monkeypatch.setattr(
+        command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(())
+    )
     found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
     monkeypatch.setattr(nvidia, "find_driver", lambda: found)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -74,19 +85,29 @@ def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, three
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(monkeypatch, tiny_copy, three):
+def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(
+    monkeypatch, tiny_copy, three
+):
     asked: list[int] = []
-    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
+    monkeypatch.setattr(
+        command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(())
+    )
     command.grade(three, three.parent / "results", course=tiny_copy)
     assert asked == [1]
 
 
-@pytest.mark.parametrize(("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"])
-def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(run_course, tiny_copy, tmp_path, options, lines):
+@pytest.mark.parametrize(
+    ("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"]
+)
+def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(
+    run_course, tiny_copy, tmp_path, options, lines
+):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
     path.write_text(NO_FIRST)
-    done = run_course("grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out")
+    done = run_course(
+        "grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stderr
     written = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
     jsonschema.validate(json.loads(written), json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -102,8 +123,12 @@ def running_mean(x):
 """
 
 
-def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_copy, tmp_path, three):
-    """A student's page has the line to send; the instructor repeats that alone, and what was found of others stays."""
+def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
+    run_course, tiny_copy, tmp_path, three
+):
+    """A student's page has the line to send; the instructor repeats that alone, and what was found
+    of others stays.
+    """
     where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
     assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
@@ -113,7 +138,10 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_c
     first = json.loads(ada.read_text(encoding="utf-8"))
     page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")
     check = next(c["id"] for c in first["exercises"][0]["checks"] if c["outcome"] != "passed")
-    line = f"ada/running_mean, check {check}, seed {first['seed']}, file {first['exercises'][0]['digest']}"
+    line = (
+        f"ada/running_mean, check {check}, seed {first['seed']}, file "
+        f"{first['exercises'][0]['digest']}"
+    )
     assert line in page
     done = run_course("grade", three, *where, "--only", line.partition(",")[0])
     assert (done.returncode, done.stderr) == (0, "")
@@ -122,19 +150,26 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_c
     assert {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")} == before
 
 
-@pytest.mark.parametrize(("only", "says"), [
-    ("ada", "--only ada should be STUDENT/EXERCISE"),
-    ("nobody/running_mean", "has nothing of nobody"),
-    ("ada/median", "median"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("only", "says"),
+    [
+        ("ada", "--only ada should be STUDENT/EXERCISE"),
+        ("nobody/running_mean", "has nothing of nobody"),
+        ("ada/median", "median"),
+    ],
+)
 def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, three, only, says):
-    done = run_course("grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only)
+    done = run_course(
+        "grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert "Next: " in done.stderr
 
 
-def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, tiny_copy, tmp_path, three):
+def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
+    run_course, tiny_copy, tmp_path, three
+):
     """A row of overrides.yaml may be about somebody who handed in nothing, and is on the roster."""
     (tiny_copy / "roster.csv").write_text("id,name\nada,A\nbela,B\nchen,C\nmlin,M\n")
     (tiny_copy / "overrides.yaml").write_text(
@@ -144,7 +179,9 @@ def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, t
     common = (*roster, "--no-lines")
     done = run_course("grade", three, *common, "--out", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
-    done = run_course("grade", three, *common, "--out", tmp_path / "out", "--only", "ada/running_mean")
+    done = run_course(
+        "grade", three, *common, "--out", tmp_path / "out", "--only", "ada/running_mean"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "Handed in nothing" not in done.stdout
 
@@ -160,7 +197,9 @@ def submitted(two_means: Path, tmp_path: Path) -> Path:
         folder = tmp_path / "submitted" / student / "averages"
         folder.mkdir(parents=True)
         for path in (two_means / "solutions" / "averages").glob("*.py"):
-            (folder / path.name).write_text(f"{path.read_text(encoding='utf-8')}# {student}\n", encoding="utf-8")
+            (folder / path.name).write_text(
+                f"{path.read_text(encoding='utf-8')}# {student}\n", encoding="utf-8"
+            )
     return tmp_path / "submitted"
 
 
@@ -190,14 +229,30 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     return [found["score"], *(each["score"] for each in found["exercises"])]
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
-    pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
-    pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
-])  # fmt: skip
-def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(run_course, two_means, submitted, spoil, said):
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        pytest.param(
+            rename_a_check,
+            "its checks give 3 points",
+            id="a check that pytest does not take for one",
+        ),
+        pytest.param(
+            empty,
+            "nothing was collected from grader/checks/test_running_mean.py",
+            id="no check at all",
+        ),
+    ],
+)
+def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
+    run_course, two_means, submitted, spoil, said
+):
     spoil(two_means)
     done = run_course("grade", submitted, "--out", "out", cwd=two_means)
-    assert (done.returncode, done.stderr) == (2, f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
+    )
     assert not (two_means / "out").exists()
     verified = run_course("verify", FIRST, cwd=two_means)
     assert (verified.returncode, verified.stderr) == (1, "")
@@ -205,7 +260,9 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(run_cour
     assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
 
 
-def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(run_course, two_means, submitted):
+def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
+    run_course, two_means, submitted
+):
     rename_a_check(two_means)
     done = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -213,26 +270,43 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(run_cou
     assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
 
 
-def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(run_course, two_means, submitted):
+def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
+    run_course, two_means, submitted
+):
     whole = checks_of(two_means).read_bytes()
     fail_by_itself(two_means)
     done = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert done.returncode == 2, "a fault of the grader's own"
-    assert "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
+    assert (
+        "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
+    )
     assert "Next: the same course grade again" in done.stdout
-    fault = "a fault of the grader's own: gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28). Next: course verify"
-    assert " ".join(done.stdout.split()).count("ZeroDivisionError") == " ".join(done.stdout.split()).count(fault) == 1
+    fault = (
+        "a fault of the grader's own: gradients: ZeroDivisionError: division by zero "
+        "(test_running_mean.py, line 28). Next: course verify"
+    )
+    assert (
+        " ".join(done.stdout.split()).count("ZeroDivisionError")
+        == " ".join(done.stdout.split()).count(fault)
+        == 1
+    )
     assert points_in(two_means / "results") == [None, None, 4]
     exported = run_course("export", "--format", "canvas", cwd=two_means)
     assert exported.returncode == 1
     assert [line.rpartition(",")[2] for line in exported.stdout.splitlines()[1:]] == ["8", "", ""]
-    assert exported.stderr.splitlines()[0] == "not graded: ada: 01 The running mean: the grader itself failed here"
+    assert (
+        exported.stderr.splitlines()[0]
+        == "not graded: ada: 01 The running mean: the grader itself failed here"
+    )
     reported = run_course("report", "--students", cwd=two_means)
     assert [line.split() for line in reported.stdout.splitlines() if "?/8" in line] == [
-        ["ada", "?", "4", "?/8"], ["ben", "?", "4", "?/8"]
-    ]  # fmt: skip
+        ["ada", "?", "4", "?/8"],
+        ["ben", "?", "4", "?/8"],
+    ]
     again = run_course("grade", submitted, "--no-lines", cwd=two_means)
-    assert "2 submissions (2 in part)" in again.stdout, "what is not graded is tried again, and nothing else"
+    assert "2 submissions (2 in part)" in again.stdout, (
+        "what is not graded is tried again, and nothing else"
+    )
     checks_of(two_means).write_bytes(whole)
     mended = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
@@ -244,7 +318,9 @@ def seed_of(done: subprocess.CompletedProcess[str]) -> int:
     return int(done.stdout.partition("seed: ")[2].partition(",")[0])
 
 
-def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, two_means: Path, submitted: Path) -> None:
+def test_a_run_has_a_seed_of_its_own_which_repeats_it(
+    run_course: Run, two_means: Path, submitted: Path
+) -> None:
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course("grade", submitted, "--out", out, "--no-lines", *options, cwd=two_means)
 
@@ -281,20 +357,40 @@ def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_p
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
     handed_in.write_bytes((renamed / "grader" / LOOP).read_bytes())
-    done = run_course("grade", tmp_path / "submitted", "--course", renamed, "--out", tmp_path / "results")
+    done = run_course(
+        "grade", tmp_path / "submitted", "--course", renamed, "--out", tmp_path / "results"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "not graded" not in done.stdout
-    result = json.loads((tmp_path / "results" / "ada" / "averages.json").read_text(encoding="utf-8"))
+    result = json.loads(
+        (tmp_path / "results" / "ada" / "averages.json").read_text(encoding="utf-8")
+    )
     assert result["score"] == result["max_score"]
-    assert result["exercises"][0]["note"] == f"Graded from {name}: this exercise is called 01_running_mean now."
+    assert (
+        result["exercises"][0]["note"]
+        == f"Graded from {name}: this exercise is called 01_running_mean now."
+    )
 
 
-def test_an_old_name_is_collected_under_the_new_one(run_course: Run, renamed: Path, tmp_path: Path) -> None:
+def test_an_old_name_is_collected_under_the_new_one(
+    run_course: Run, renamed: Path, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
-        archive.writestr("lovelaceada_12345_678901_01_mean_so_far.py", (renamed / "grader" / LOOP).read_text())
-    done = run_course("collect", tmp_path / "submissions.zip", "--course", renamed, "--out", tmp_path / "submitted")
+        archive.writestr(
+            "lovelaceada_12345_678901_01_mean_so_far.py", (renamed / "grader" / LOOP).read_text()
+        )
+    done = run_course(
+        "collect",
+        tmp_path / "submissions.zip",
+        "--course",
+        renamed,
+        "--out",
+        tmp_path / "submitted",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [path.name for path in (tmp_path / "submitted").glob("*/averages/*.py")] == ["01_running_mean.py"]
+    assert [path.name for path in (tmp_path / "submitted").glob("*/averages/*.py")] == [
+        "01_running_mean.py"
+    ]
 
 
 MEAN = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
@@ -303,14 +399,25 @@ RAISES = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"
 
 
 def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
-    done = run_course("grade", submitted, "--out", submitted.parent / "out", "--jobs", "1", "--no-lines", cwd=two_means)
+    done = run_course(
+        "grade",
+        submitted,
+        "--out",
+        submitted.parent / "out",
+        "--jobs",
+        "1",
+        "--no-lines",
+        cwd=two_means,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((submitted.parent / "out" / "ada" / "averages.json").read_text())
     return {exercise["id"]: exercise for exercise in result["exercises"]}
 
 
 @pytest.mark.parametrize("name", ["homework.ipynb", "Averages (2).ipynb"])
-def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(run_course, two_means, tmp_path, name):
+def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
+    run_course, two_means, tmp_path, name
+):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(f"ada/{name}", notebook(MEAN, LAST_MEAN))
     done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means)
@@ -334,16 +441,29 @@ def lay_out(tmp_path: Path, **files: str) -> Path:
     return tmp_path / "in"
 
 
-def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course: Run, two_means: Path, tmp_path: Path) -> None:
+def test_an_exercises_own_file_counts_where_it_is_worked_on(
+    run_course: Run, two_means: Path, tmp_path: Path
+) -> None:
     stub = (two_means / "exercises" / "averages" / "02_last_mean.py").read_text()
-    files = {"averages__ipynb": notebook(RAISES, LAST_MEAN), "01_running_mean__py": MEAN, "02_last_mean__py": stub}
+    files = {
+        "averages__ipynb": notebook(RAISES, LAST_MEAN),
+        "01_running_mean__py": MEAN,
+        "02_last_mean__py": stub,
+    }
     found = exercises_of(run_course, two_means, lay_out(tmp_path, **files))
-    assert {id_: each["score"] for id_, each in found.items()} == {"running_mean": 4, "last_mean": 4}
+    assert {id_: each["score"] for id_, each in found.items()} == {
+        "running_mean": 4,
+        "last_mean": 4,
+    }
     assert found["running_mean"]["note"] == ""
 
 
-def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(run_course, two_means, tmp_path):
-    found = exercises_of(run_course, two_means, lay_out(tmp_path, averages__ipynb=notebook("x = 1", RAISES)))
+def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
+    run_course, two_means, tmp_path
+):
+    found = exercises_of(
+        run_course, two_means, lay_out(tmp_path, averages__ipynb=notebook("x = 1", RAISES))
+    )
     said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
     assert "line 4 of code cell 2" in said
     assert {check["outcome"] for check in found["last_mean"]["checks"]} == {"missing"}

@@ -1,4 +1,6 @@
-"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS Code read it; --watch on a real terminal."""
+"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS
+Code read it; --watch on a real terminal.
+"""
 
 import json
 import os
@@ -29,9 +31,14 @@ from tests import make
 from tests.conftest import Run
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, run, start
 
-SCHEMA = json.loads(Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8")
+)
 OF_AN_EXERCISE = {"$defs": SCHEMA["$defs"], "$ref": "#/$defs/ExerciseResult"}
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
 SUMS = RIGHT.replace("mean()", "sum()")
 LINE = next(number for number, line in enumerate(SUMS.splitlines(), 1) if "sum()" in line)
 IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))
@@ -47,7 +54,10 @@ def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[
         done = run_course(*arguments, "--json", cwd=student_copy)
         assert done.stderr == ""
         (exercise,) = json.loads(done.stdout)["exercises"]
-        assert [error.message for error in jsonschema.Draft202012Validator(OF_AN_EXERCISE).iter_errors(exercise)] == []
+        assert [
+            error.message
+            for error in jsonschema.Draft202012Validator(OF_AN_EXERCISE).iter_errors(exercise)
+        ] == []
         assert not [id_ for id_ in IDS if f'"{id_}"' in done.stdout]
         return done.returncode, exercise
 
@@ -62,7 +72,9 @@ def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_cours
     assert (status, text.returncode, [line["line"] for line in told["lines"]]) == (1, 1, [LINE])
     assert named["title"].removesuffix(".") in said
     assert named["hint"] in said
-    assert not any(check["hint"] for check in told["checks"]), "a hint stands with its misconception only"
+    assert not any(check["hint"] for check in told["checks"]), (
+        "a hint stands with its misconception only"
+    )
     assert not any(line["edit"] for line in told["lines"])
 
 
@@ -74,24 +86,48 @@ def test_what_is_right_is_told_with_status_0(asked):
         assert {function["state"] for function in told["functions"]} == {"right"}
 
 
-@pytest.mark.parametrize(("source", "name", "line"), [
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="what cannot be parsed"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean: ", "4:5", id="an exception"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean: ", "3:1", id="nothing proved"),
-    pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
-    pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
-])  # fmt: skip
-def test_a_line_is_that_of_the_exception_or_else_of_the_definition(run_course, student_copy, source, name, line):
+@pytest.mark.parametrize(
+    ("source", "name", "line"),
+    [
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n",
+            "",
+            "4:5",
+            id="what cannot be parsed",
+        ),
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    return x.nothing\n",
+            "running_mean: ",
+            "4:5",
+            id="an exception",
+        ),
+        pytest.param(
+            "x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n",
+            "running_mean: ",
+            "3:1",
+            id="nothing proved",
+        ),
+        pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
+        pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
+    ],
+)
+def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
+    run_course, student_copy, source, name, line
+):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
     in_a_task = {"FORCE_COLOR": "1"}  # as in its terminal
     done = run_course("check", "--format", "lines", cwd=student_copy, env=in_a_task)
     (said,) = done.stdout.splitlines()
-    assert (done.returncode, done.stderr, said.startswith(f"{SCRIPT}:{line}")) == (1, "", True), said
+    assert (done.returncode, done.stderr, said.startswith(f"{SCRIPT}:{line}")) == (1, "", True), (
+        said
+    )
     assert f" error: {name}" in said
 
 
 def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
-    notebook = jupytext.reads(RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent")
+    notebook = jupytext.reads(
+        RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent"
+    )
     jupytext.write(notebook, student_copy / NOTEBOOK)
     (said,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
     assert said.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
@@ -100,7 +136,9 @@ def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
 
 def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
     said = run_course("check", "running_mean", cwd=student_copy).stdout
-    assert said.endswith(f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n")
+    assert said.endswith(
+        f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n"
+    )
 
 
 def test_status_tells_what_is_not_begun(asked):
@@ -114,7 +152,9 @@ def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, 
     done = run_course("check", "running_mean", "--json", cwd=student_copy)
     (told,) = json.loads(done.stdout)["exercises"]
     assert (done.returncode, told["checks"], "is not here" in told["note"]) == (1, [], True)
-    (line,) = run_course("check", "running_mean", "--format", "lines", cwd=student_copy).stdout.splitlines()
+    (line,) = run_course(
+        "check", "running_mean", "--format", "lines", cwd=student_copy
+    ).stdout.splitlines()
     assert line.startswith(f"{SCRIPT}:1:1: error: 01_running_mean.py is not here.")
 
 
@@ -123,7 +163,9 @@ MATCHER = TASK["problemMatcher"]
 
 
 def cycle(output: IO[str]) -> list[str]:
-    """The lines between one that begins checking and the one that ends it, as VS Code finds them."""
+    """The lines between one that begins checking and the one that ends it, as VS Code finds
+    them.
+    """
     assert re.search(MATCHER["background"]["beginsPattern"], output.readline())
     lines = []
     while not re.search(MATCHER["background"]["endsPattern"], line := output.readline()):
@@ -132,7 +174,9 @@ def cycle(output: IO[str]) -> list[str]:
     return lines
 
 
-def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(student_copy: Path) -> None:
+def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
+    student_copy: Path,
+) -> None:
     process = start(*COURSE, *TASK["args"], cwd=student_copy)
     assert cycle(process.stdout) == []  # nothing is begun
     (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
@@ -156,8 +200,12 @@ def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
 
 
 def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:
-    (student_copy / "pygls.py").write_text("raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8")
-    done = run(*COURSE, "lsp", cwd=student_copy, PYTHONPATH=f"{student_copy}{os.pathsep}{REPOSITORY}")
+    (student_copy / "pygls.py").write_text(
+        "raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8"
+    )
+    done = run(
+        *COURSE, "lsp", cwd=student_copy, PYTHONPATH=f"{student_copy}{os.pathsep}{REPOSITORY}"
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("course: course lsp needs pygls")
     assert "-m pip install --constraint constraints.txt pygls" in done.stderr
@@ -173,8 +221,17 @@ class Terminal:
         self.pid, self._terminal = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"}
-            os.execve(sys.executable, [sys.executable, "-m", "manyheads", "check", "--watch", *arguments], environment)
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(REPOSITORY),
+                "TERM": "xterm",
+                "COLUMNS": "200",
+            }
+            os.execve(
+                sys.executable,
+                [sys.executable, "-m", "manyheads", "check", "--watch", *arguments],
+                environment,
+            )
         self._unread = ""
 
     def read_until(self, pattern: str) -> str:
@@ -222,7 +279,9 @@ def test_every_save_is_checked_also_where_all_is_done(student_copy: Path) -> Non
     assert terminal.interrupt() == 0
 
 
-def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_done_is_checked_once_at_the_start(
+    student_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(student_copy, WRONG)
     course, checked = load_course(student_copy), list[str]()
 
@@ -238,7 +297,9 @@ def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monke
 
 @pytest.fixture
 def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing of it is run."""
+    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing
+    of it is run.
+    """
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
@@ -251,7 +312,9 @@ def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def watched(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+def watched(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> str:
     """What is shown when the first exercise is saved, which alone was named."""
     course = load_course(folder)
     monkeypatch.setattr("manyheads.cli.check._saves", lambda watches, first: iter((first,)))
@@ -259,7 +322,10 @@ def watched(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     return " ".join(capsys.readouterr().out.split())
 
 
-FIRST, SECOND = (f"exercises/multi_head_attention/{name}.py" for name in ("01_attention_scores", "02_causal_mask"))
+FIRST, SECOND = (
+    f"exercises/multi_head_attention/{name}.py"
+    for name in ("01_attention_scores", "02_causal_mask")
+)
 
 
 def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
@@ -269,9 +335,14 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
     shown = watched(whole_course, capsys, monkeypatch)
     assert "✓ 01 Attention scores" in shown
     number = next(
-        n for n, line in enumerate((whole_course / SECOND).read_text().splitlines(), 1) if "def causal_mask" in line
+        n
+        for n, line in enumerate((whole_course / SECOND).read_text().splitlines(), 1)
+        if "def causal_mask" in line
     )
-    assert f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. What you save" in shown
+    assert (
+        f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. "
+        "What you save"
+    ) in shown
     assert "course check causal_mask" not in shown
 
 
@@ -281,12 +352,18 @@ def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
     add(whole_course / FIRST, "right = 1")
     add(whole_course / SECOND, "wrong = 1")
     shown = watched(whole_course, capsys, monkeypatch)
-    assert re.search(r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", shown)
+    assert re.search(
+        r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", shown
+    )
 
 
-def test_exercises_that_come_next_are_watched_too(whole_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exercises_that_come_next_are_watched_too(
+    whole_course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     course, watches = load_course(whole_course), list[Exercise]()
-    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: watches.extend(named) or iter(()))
+    monkeypatch.setattr(
+        "manyheads.cli.check._saves", lambda named, first: watches.extend(named) or iter(())
+    )
     watch_saves(Checks(course), open_console(), course.exercises[:1])
     assert watches == list(course.exercises)
 

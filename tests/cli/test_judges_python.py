@@ -1,4 +1,6 @@
-"""A class repository says with which Python attempts are judged, and check says once where this one is newer."""
+"""A class repository says with which Python attempts are judged, and check says once where this one
+is newer.
+"""
 
 import json
 
@@ -7,24 +9,34 @@ import pytest
 from manyheads.judges_python import MANIFEST, PYTHON
 from tests.make import RIGHT
 
-NOTE = f"note: attempts are judged with Python 3.9, and this is {PYTHON}: what is newer is not valid there"
+NOTE = (
+    f"note: attempts are judged with Python 3.9, and this is {PYTHON}: what is newer is not "
+    "valid there"
+)
 
 
-@pytest.mark.parametrize(("released", "says"), [
-    pytest.param('{"python": "3.9"}', NOTE, id="older"),
-    pytest.param(json.dumps({"python": PYTHON}), "", id="the same"),
-    pytest.param('{"python": "3.99"}', "", id="newer"),
-    pytest.param('{"owner": "@school", "files": {}}', "", id="of an earlier release"),
-    pytest.param('{"python": "3.9; rm"}', "", id="no version"),
-    pytest.param('{"python": 3.9}', "", id="a number"),
-    pytest.param("[", "", id="damaged"),
-    pytest.param(None, "", id="none"),
-])  # fmt: skip
-def test_check_says_once_where_this_python_is_newer_than_the_judges(run_course, student_copy, released, says):
+@pytest.mark.parametrize(
+    ("released", "says"),
+    [
+        pytest.param('{"python": "3.9"}', NOTE, id="older"),
+        pytest.param(json.dumps({"python": PYTHON}), "", id="the same"),
+        pytest.param('{"python": "3.99"}', "", id="newer"),
+        pytest.param('{"owner": "@school", "files": {}}', "", id="of an earlier release"),
+        pytest.param('{"python": "3.9; rm"}', "", id="no version"),
+        pytest.param('{"python": 3.9}', "", id="a number"),
+        pytest.param("[", "", id="damaged"),
+        pytest.param(None, "", id="none"),
+    ],
+)
+def test_check_says_once_where_this_python_is_newer_than_the_judges(
+    run_course, student_copy, released, says
+):
     if released is not None:
         (student_copy / MANIFEST).parent.mkdir()
         (student_copy / MANIFEST).write_text(released, encoding="utf-8")
-    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(RIGHT, encoding="utf-8")
+    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(
+        RIGHT, encoding="utf-8"
+    )
     done = run_course("check", cwd=student_copy)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("judged with Python") == bool(says)

@@ -29,7 +29,9 @@ class LanguageClient:
         threading.Thread(target=self._read, daemon=True).start()
         self._number = 0
         self._waiting: list[dict[str, Any]] = []
-        self.request("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
+        self.request(
+            "initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}}
+        )
         self.notify("initialized", {})
 
     def _read(self) -> None:
@@ -63,7 +65,9 @@ class LanguageClient:
         """Send a request, and return its result."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params})
-        answer = self._next(lambda message: message.get("id") == self._number and "method" not in message)
+        answer = self._next(
+            lambda message: message.get("id") == self._number and "method" not in message
+        )
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -73,7 +77,12 @@ class LanguageClient:
 
     def open(self, path: Path) -> list[dict[str, Any]]:
         """Open a file, and return its diagnostics."""
-        item = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text(encoding="utf-8")}
+        item = {
+            "uri": path.as_uri(),
+            "languageId": "python",
+            "version": 1,
+            "text": path.read_text(encoding="utf-8"),
+        }
         self.notify("textDocument/didOpen", {"textDocument": item})
         return self.diagnostics(path)
 
@@ -98,9 +107,13 @@ class LanguageClient:
 
 pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
 pytestmark = pytest.mark.journey
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
 WRONG = RIGHT.replace("mean()", "sum()")
-LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)  # from 0 on, as the protocol has it
+# from 0 on, as the protocol has it
+LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)
 
 
 @pytest.fixture
@@ -110,10 +123,14 @@ def editor(student_copy: Path) -> Iterator[LanguageClient]:
     assert client.close() == 0
 
 
-def actions(editor: LanguageClient, path: Path, found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def actions(
+    editor: LanguageClient, path: Path, found: list[dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """The code actions at the first diagnostic, by title."""
     about = {"range": found[0]["range"], "context": {"diagnostics": found}}
-    told = editor.request("textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, **about})
+    told = editor.request(
+        "textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, **about}
+    )
     return {action["title"]: action["command"] for action in told}
 
 
@@ -131,7 +148,10 @@ def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, stud
         (found,) = editor.save(path, f"{WRONG}# {save}\n")
         start, end = found["range"]["start"], found["range"]["end"]
         assert (start["line"], end["line"], found["source"]) == (LINE, LINE, "course")
-        assert WRONG.splitlines()[LINE][start["character"] : end["character"]] == WRONG.splitlines()[LINE].strip()
+        assert (
+            WRONG.splitlines()[LINE][start["character"] : end["character"]]
+            == WRONG.splitlines()[LINE].strip()
+        )
         assert found["message"].startswith("running_mean: You summed without dividing")
         assert "8 of 9 values differ" in found["message"]  # which editors show on hover
         assert found["relatedInformation"][0]["message"].startswith("Hint: ")
@@ -145,7 +165,10 @@ def test_next_hint_is_an_action_whose_hint_goes_to_the_diagnostic(editor, studen
     (now,) = editor.diagnostics(path)
     assert "Hint 2 of 3: " in said
     assert now["relatedInformation"][0]["message"] in said
-    assert editor.save(path, f"{WRONG}# changed\n")[0]["relatedInformation"] == found[0]["relatedInformation"]
+    assert (
+        editor.save(path, f"{WRONG}# changed\n")[0]["relatedInformation"]
+        == found[0]["relatedInformation"]
+    )
 
 
 def test_shapes_stand_behind_the_lines_that_make_them(editor, student_copy):
@@ -166,4 +189,13 @@ def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, st
     editor.notify("textDocument/didOpen", {"textDocument": item})
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
     assert editor.open(path) == []  # the next that is published is of this file
-    assert editor.request("textDocument/inlayHint", {"textDocument": {"uri": other.as_uri()}, "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}}) == []  # fmt: skip
+    assert (
+        editor.request(
+            "textDocument/inlayHint",
+            {
+                "textDocument": {"uri": other.as_uri()},
+                "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
+            },
+        )
+        == []
+    )

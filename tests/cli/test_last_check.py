@@ -45,7 +45,9 @@ def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py
 
 @pytest.fixture
 def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
-    """Whether the student's file was run since this was last asked. Its right attempt notes that it runs."""
+    """Whether the student's file was run since this was last asked. Its right attempt notes that it
+    runs.
+    """
     noted = tmp_path / "noted"
     (student_copy / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
 
@@ -57,7 +59,9 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     return ask
 
 
-def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(run_course, student_copy, ran):
+def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
+    run_course, student_copy, ran
+):
     first = run_course("status", cwd=student_copy)
     assert ran()
     assert run_course("status", cwd=student_copy).stdout == first.stdout
@@ -75,11 +79,15 @@ def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(run_
     assert ran()
 
 
-def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, student_copy: Path) -> None:
+def test_an_attempt_without_an_end_is_run_again_by_check_alone(
+    run_course: Run, student_copy: Path
+) -> None:
     """A busy machine may have been the cause, and who asks to check it wants to know."""
     text = (student_copy / "course.yaml").read_text()
     (student_copy / "course.yaml").write_text(
-        text.replace("seconds_per_call: 2", "seconds_per_call: 0.5").replace("attempt: 6", "attempt: 1")
+        text.replace("seconds_per_call: 2", "seconds_per_call: 0.5").replace(
+            "attempt: 6", "attempt: 1"
+        )
     )
     (student_copy / SCRIPT).write_text(
         "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
@@ -107,15 +115,22 @@ def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
 
 def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(WRONG)
-    twice = [make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)]
+    twice = [
+        make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)
+    ]
     assert [(done.returncode, done.stderr) for done in twice] == [(0, "True\n"), (0, "False\n")]
 
 
-def test_another_version_or_state_of_the_engine_ends_what_was_kept(course: Course, monkeypatch) -> None:
+def test_another_version_or_state_of_the_engine_ends_what_was_kept(
+    course: Course, monkeypatch
+) -> None:
     attempt(course).keep(RESULT)
     versions = own.versions()
     assert {each.split()[0] for each in versions} >= {"manyheads", "torch"}
-    assert f"own_attempt.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}" in versions
+    assert (
+        f"own_attempt.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}"
+        in versions
+    )
     for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
         monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
         assert attempt(course).last is None
@@ -124,11 +139,17 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(course: Cours
 KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
 
 
-@pytest.mark.parametrize(("file", "text"), [
-    ("course.yaml", None), ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
-    *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
-])  # fmt: skip
-def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(course, student_copy, file, text):
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("course.yaml", None),
+        ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
+        *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
+    ],
+)
+def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
+    course, student_copy, file, text
+):
     attempt(course).keep(RESULT)
     assert (attempt(course).last, attempt(course, RIGHT).last) == (RESULT, None)
     assert attempt(course, name="01_running_mean.ipynb").last is None
@@ -140,7 +161,9 @@ def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(course, stu
 
 
 @pytest.mark.parametrize("full", [True, False])
-def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course: Run, student_copy: Path, full: bool) -> None:
+def test_a_result_that_cannot_be_kept_is_told_and_counts(
+    run_course: Run, student_copy: Path, full: bool
+) -> None:
     """A file where the folder should be stands for a disk that is full or read-only."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if full:
@@ -156,7 +179,10 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
     shutil.copy(first.fingerprints, second.fingerprints)
     failed = make.exercise("mean", make.check("mean"))
     done = failed.model_copy(update={"checks": ()})
-    with pytest.raises(CourseError, match=r"^trace which exercise\? None was checked here yet\. Next: course trace "):
+    with pytest.raises(
+        CourseError,
+        match=r"^trace which exercise\? None was checked here yet\. Next: course trace ",
+    ):
         own_meant(course, None, "trace")
     for exercise, result, expected in (
         (second, failed, second),

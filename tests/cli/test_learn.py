@@ -40,14 +40,18 @@ def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
     assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
 
 
-def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(ask: Ask, student_copy: Path) -> None:
+def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
+    ask: Ask, student_copy: Path
+) -> None:
     kept = student_copy / ".course"
     shutil.rmtree(kept, ignore_errors=True)
     kept.write_text("a file in the way, for which root has no way round either")
     for _ in range(2):
         _, first, forgets, _ = ask()
         assert first == "Hint 1 of 3: How many numbers are in the mean at position 0?"
-        assert forgets.startswith(f"The step is not remembered: {kept}/hints.json cannot be written (")
+        assert forgets.startswith(
+            f"The step is not remembered: {kept}/hints.json cannot be written ("
+        )
 
 
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
@@ -55,7 +59,9 @@ def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, stude
     done = run_course(command, cwd=student_copy)
     following = f"Next: course {command} running_mean"
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
+    assert (
+        done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
+    )
 
 
 def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
@@ -67,14 +73,20 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_
     assert run_course("trace", cwd=student_copy).stdout.endswith("Next: course status\n")
 
 
-def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
+def test_after_the_last_hint_the_same_is_not_repeated_in_silence(
+    ask: Ask, student_copy: Path
+) -> None:
     (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
     said = [ask() for _ in range(4)]
-    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "hint", "trace", "trace")]
+    assert [each[-1] for each in said] == [
+        f"Next: course {c} running_mean" for c in ("hint", "hint", "trace", "trace")
+    ]
     assert said[3][1] == "That was the last hint. Here it is again."
 
 
-def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
+def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
+    ask: Ask, student_copy: Path
+) -> None:
     shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
     hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
     title, first, following = ask()
@@ -84,17 +96,38 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
 
 
-@pytest.mark.parametrize(("source", "said", "hint"), [
-    pytest.param("def running_mean(x):\n    import os\n    os._exit(0)\n", "process",
-        "Hint 1 of 2: The whole process ended", id="ends the process"),
-    pytest.param("def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
-        "It was still in the loop on line 3", "Hint 1 of 2: Which loop has no end?", id="has no end"),
-    pytest.param("import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", "It raised KeyError on line 5",
-        "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.", id="an exception"),
-    pytest.param(DOES_NOT_HOLD, "It does not do this yet: ",
-        "Hint 1 of 3: Look at line 7: one small change there makes every check pass.", id="a mistake without a name"),
-])  # fmt: skip
-def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(ask, student_copy, source, said, hint):
+@pytest.mark.parametrize(
+    ("source", "said", "hint"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    import os\n    os._exit(0)\n",
+            "process",
+            "Hint 1 of 2: The whole process ended",
+            id="ends the process",
+        ),
+        pytest.param(
+            "def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
+            "It was still in the loop on line 3",
+            "Hint 1 of 2: Which loop has no end?",
+            id="has no end",
+        ),
+        pytest.param(
+            "import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n",
+            "It raised KeyError on line 5",
+            "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.",
+            id="an exception",
+        ),
+        pytest.param(
+            DOES_NOT_HOLD,
+            "It does not do this yet: ",
+            "Hint 1 of 3: Look at line 7: one small change there makes every check pass.",
+            id="a mistake without a name",
+        ),
+    ],
+)
+def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
+    ask, student_copy, source, said, hint
+):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
     title, first, _ = ask()
     assert said in title
@@ -103,19 +136,32 @@ def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(ask,
 
 NAMED = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
 GONE = "Next: git checkout exercises/averages/01_running_mean.py\n"
-HALF = "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\nNext: course trace running_mean\n"
+HALF = (
+    "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\n"
+    "Next: course trace running_mean\n"
+)
 
 
-@pytest.mark.parametrize(("name", "command", "said"), [
-    *(pytest.param("", command, GONE, id=f"nothing to {command}") for command in ("check 1", "hint 1", "trace 1", "plot 1")),
-    ("01_running_mean (1).py", "check 1", NAMED),
-    ("01_runningmean.py", "check", NAMED),
-    ("1_running_mean.py", "hint 1", NAMED),
-    ("mean FINAL.py", "check 1", NAMED),
-    ("Untitled.py", "check", NAMED),
-    pytest.param("01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"),
-])  # fmt: skip
-def test_what_cannot_be_read_is_told_with_what_is_next(run_course, student_copy, name, command, said):
+@pytest.mark.parametrize(
+    ("name", "command", "said"),
+    [
+        *(
+            pytest.param("", command, GONE, id=f"nothing to {command}")
+            for command in ("check 1", "hint 1", "trace 1", "plot 1")
+        ),
+        ("01_running_mean (1).py", "check 1", NAMED),
+        ("01_runningmean.py", "check", NAMED),
+        ("1_running_mean.py", "hint 1", NAMED),
+        ("mean FINAL.py", "check 1", NAMED),
+        ("Untitled.py", "check", NAMED),
+        pytest.param(
+            "01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_is_next(
+    run_course, student_copy, name, command, said
+):
     """Of a script under another name the notebook beside it is untouched."""
     script, notebook = student_copy / SCRIPT, (student_copy / SCRIPT).with_suffix(".ipynb")
     text = notebook.read_bytes()[:700] if name == notebook.name else script.read_bytes()
@@ -124,7 +170,9 @@ def test_what_cannot_be_read_is_told_with_what_is_next(run_course, student_copy,
         notebook.unlink()
     if name:
         script.with_name(name).write_bytes(text)
-        before = f"01_running_mean.py is not here, and {name} is not read.\n" if said == NAMED else ""
+        before = (
+            f"01_running_mean.py is not here, and {name} is not read.\n" if said == NAMED else ""
+        )
     else:
         before = "01_running_mean.py is not here.\n"
     done = run_course(*command.split(), cwd=student_copy)

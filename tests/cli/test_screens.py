@@ -1,4 +1,6 @@
-"""What a student sees on a screen of 80 by 24: what matters is there, and the last line is a command that can be pasted."""
+"""What a student sees on a screen of 80 by 24: what matters is there, and the last line is a
+command that can be pasted.
+"""
 
 import re
 import shlex
@@ -18,13 +20,16 @@ Screen = Callable[..., list[str]]
 
 
 @pytest.fixture
-def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Screen:
+def screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Screen:
     """The lines that a command shows in a student's folder of the whole course."""
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
-    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())  # what moves while one waits
+    # what moves while one waits
+    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)
@@ -70,23 +75,35 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert fits(screen("status")) == "course check causal_mask"
     fits(shown := screen("trace", "reshape_dance"))
     assert [line for line in shown if line.strip().startswith("! T is no longer T:")]
-    assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
+    assert [line[:9] for line in shown if line.startswith("  token")][:3] == [
+        "  token 1",
+        "  token 2",
+        "  token 3",
+    ]
     (more,) = (line for line in shown if "lines more: " in line)
     assert len(screen(*shlex.split(more.partition(": course ")[2]))) > 40
 
 
 def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
-    text = (REPOSITORY / "solutions" / FOLDER.name / "01_attention_scores.py").read_text(encoding="utf-8")
+    text = (REPOSITORY / "solutions" / FOLDER.name / "01_attention_scores.py").read_text(
+        encoding="utf-8"
+    )
     returns = re.compile(r"^( +return )(.*?)( +#.*)?$", re.MULTILINE)
-    (FOLDER / "01_attention_scores.py").write_text(returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8")
+    (FOLDER / "01_attention_scores.py").write_text(
+        returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8"
+    )
     fits(screen("check"))
     fits(shown := screen("trace"))
     assert "attend(q, k, v), which waits for attention_scores: " in " ".join(shown)
 
 
 def test_what_is_traced_is_right_and_the_exercise_is_not(screen: Screen) -> None:
-    text = (REPOSITORY / "solutions" / FOLDER.name / "03_self_attention.py").read_text(encoding="utf-8")
-    wrong = text.replace("self.dropout(torch.softmax(scores, dim=-1))", "torch.softmax(scores, dim=-1)")
+    text = (REPOSITORY / "solutions" / FOLDER.name / "03_self_attention.py").read_text(
+        encoding="utf-8"
+    )
+    wrong = text.replace(
+        "self.dropout(torch.softmax(scores, dim=-1))", "torch.softmax(scores, dim=-1)"
+    )
     assert wrong != text
     (FOLDER / "03_self_attention.py").write_text(wrong, encoding="utf-8")
     fits(screen("check"))

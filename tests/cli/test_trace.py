@@ -1,4 +1,6 @@
-"""`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that loops, exits or floods."""
+"""`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that
+loops, exits or floods.
+"""
 
 import os
 import re
@@ -48,7 +50,9 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
     wanted = examples(running_mean, read(running_mean.fingerprints))
 
     def followed(source: str) -> Followed:
-        return follow(box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted)
+        return follow(
+            box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted
+        )
 
     return followed
 
@@ -60,7 +64,10 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert lines[0] == "running_mean(x)"
     assert lines[1].startswith("  T = ")
-    assert lines[2] == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
+    assert (
+        lines[2]
+        == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
+    )
     told = [" ".join(line.split()[:4]) for line in lines if "→" in line]
     assert told == ["cumsum (T) → (T)", "div (T), int64 (T)"]
     assert float(lines[4].split()[2])
@@ -68,15 +75,37 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     assert lines[-1] == "Next: course check running_mean"
 
 
-@pytest.mark.parametrize(("source", "status", "told"), [
-    pytest.param("def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n", 1, [
-        "cumsum        (T) → (T)", "✗ view        (T)",
-        "It raised RuntimeError on line 3: a reshape to a shape with another number of elements.",
-        "\nChange the first line that surprises you.\nNext: course check running_mean\n"], id="an exception, after what led to it"),
-    pytest.param("def running_mean(x):\n    return len(x)\n", None, ["a tensor was expected; yours returned an int",
-        "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n"], id="no operation, and no right call"),
-])  # fmt: skip
-def test_what_is_wrong_is_told(here: Path, capsys, source: str, status: int | None, told: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("source", "status", "told"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n",
+            1,
+            [
+                "cumsum        (T) → (T)",
+                "✗ view        (T)",
+                (
+                    "It raised RuntimeError on line 3: a reshape to a shape with another number "
+                    "of elements."
+                ),
+                "\nChange the first line that surprises you.\nNext: course check running_mean\n",
+            ],
+            id="an exception, after what led to it",
+        ),
+        pytest.param(
+            "def running_mean(x):\n    return len(x)\n",
+            None,
+            [
+                "a tensor was expected; yours returned an int",
+                "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n",
+            ],
+            id="no operation, and no right call",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(
+    here: Path, capsys, source: str, status: int | None, told: list[str]
+) -> None:
     (here / SCRIPT).write_text(source, encoding="utf-8")
     app(["check", "01"], standalone_mode=False)
     assert app(["trace", "01"], standalone_mode=False) == status
@@ -93,9 +122,14 @@ def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebooks_lines_are_named_as_its_student_sees_them(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (here / SCRIPT).unlink()
-    cells = ["import torch\n\n", "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n"]
+    cells = [
+        "import torch\n\n",
+        "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n",
+    ]
     (here / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
     assert app(["trace", "running_mean"], standalone_mode=False) == 1
     out = capsys.readouterr().out
@@ -105,7 +139,10 @@ def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys
 
 def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    says = r"running_mean has no 'median' to trace; it has: running_mean\. Next: course trace running_mean$"
+    says = (
+        r"running_mean has no 'median' to trace; "
+        r"it has: running_mean\. Next: course trace running_mean$"
+    )
     with pytest.raises(CourseFault, match=says):
         app(["trace", "running_mean", "median"], standalone_mode=False)
 
@@ -113,18 +150,57 @@ def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: 
 def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path) -> None:
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     course = here / "course.yaml"
-    course.write_text(course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8")
-    with pytest.raises(CourseFault, match=r"no recorded call of running_mean fits its .*: course verify running_mean$"):
+    course.write_text(
+        course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8"
+    )
+    with pytest.raises(
+        CourseFault,
+        match=r"no recorded call of running_mean fits its .*: course verify running_mean$",
+    ):
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-@pytest.mark.parametrize(("source", "says"), [
-    pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
-    pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
-    pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
-    pytest.param("import nowhere\n", "Line 1 did not run to its end: there is no module nowhere where attempts are judged.", id="an import that fails"),
-    pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    for end in (65, 64):  # of a pipe, or a socket\n        try:\n            __import__('os').write(end, b'x' * 99)\n        except OSError:\n            continue\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param(
+            "def running_mean(x):\n    while True:\n        x = x + 1\n",
+            "No answer within 2 seconds: is there an endless loop? That was in running_mean.",
+            id="an endless loop",
+        ),
+        pytest.param(
+            "import os\ndef running_mean(x):\n    os._exit(0)\n",
+            (
+                "The attempt ended its own process (exit status 0) in place of answering. That "
+                "was in running_mean."
+            ),
+            id="os._exit",
+        ),
+        pytest.param(
+            "import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n",
+            (
+                "The attempt's process was ended by SIGSEGV (a crash in native code). That was in "
+                "running_mean."
+            ),
+            id="a crash",
+        ),
+        pytest.param(
+            "import nowhere\n",
+            "Line 1 did not run to its end: there is no module nowhere where attempts are judged.",
+            id="an import that fails",
+        ),
+        pytest.param(
+            (
+                "import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n"
+                "    for end in (65, 64):  # of a pipe, or a socket\n        try:\n"
+                "            __import__('os').write(end, b'x' * 99)\n        except OSError:\n"
+                "            continue\n    return x\n"
+            ),
+            "The attempt sent something that is not an answer",
+            id="bytes of its own on the wire",
+        ),
+    ],
+)
 def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     seen = followed(source)
     assert seen.shown == ()
@@ -167,7 +243,9 @@ def right_letters(run_course: Run, real_copy: Path) -> str:
     return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
 
 
-def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: Run, done_copy: Path) -> None:
+def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
+    run_course: Run, done_copy: Path
+) -> None:
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
     known = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
@@ -195,16 +273,22 @@ def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_cop
 def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
     none = run_course("ask", cwd=student_copy)
     assert none.returncode == 2
-    assert none.stderr == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    assert (
+        none.stderr
+        == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    )
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
     wrong = run_course("ask", "running_mean", cwd=student_copy)
     assert wrong.returncode == 2
     assert wrong.stderr == (
-        "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
+        "course: running_mean is not done yet, and questions come after a ✓. Next: course "
+        "check running_mean\n"
     )
 
 
-def test_keys_that_were_typed_before_it_asked_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_were_typed_before_it_asked_are_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
     typing, terminal = pty.openpty()
     monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
@@ -231,7 +315,9 @@ def real_copy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, for a command that runs in this process: which has computed, so it may not be forked."""
+    """The same, for a command that runs in this process: which has computed, so it may not be
+    forked.
+    """
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.chdir(real_copy)
     return real_copy
@@ -245,7 +331,10 @@ def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
     assert loss
     assert 2 < float(loss[1]) < 4
     assert re.fullmatch(
-        rf"A loss of {loss[1]} means being as unsure as among [\d.]+ equally likely characters; at first it was [\d.]+\.",
+        (
+            rf"A loss of {loss[1]} means being as unsure as among [\d."
+            r"]+ equally likely characters; at first it was [\d.]+\."
+        ),
         means,
     )
     assert heading == "It writes:"
@@ -257,7 +346,9 @@ def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_
     run_course: Run, real_copy: Path
 ) -> None:
     script = next((real_copy / "exercises" / "multi_head_attention").glob("07_*.py"))
-    text = script.read_text(encoding="utf-8").replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
+    text = script.read_text(encoding="utf-8").replace(
+        ".masked_fill(~self.visible[:T, :T], -math.inf)", ""
+    )
     script.write_text(text, encoding="utf-8")
     done = run_course("train", ID, "--steps", "100", cwd=real_copy)
     first, _, means, heading, *_, following = done.stdout.splitlines()
@@ -275,7 +366,9 @@ def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
 
 
 def test_an_exercise_without_a_module_is_told_which_has_one(real_folder: Path) -> None:
-    with pytest.raises(CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"):
+    with pytest.raises(
+        CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"
+    ):
         train("causal_mask")
 
 

@@ -1,4 +1,6 @@
-"""A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows itself nobody has run them."""
+"""A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows
+itself nobody has run them.
+"""
 
 import shutil
 import sys
@@ -8,24 +10,55 @@ import pytest
 
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, run
 
-pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
+# each starts an interpreter that has no Unix, and imports torch in it
+pytestmark = pytest.mark.journey
 
-CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
+CRASHES = RIGHT.replace(
+    "    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch"
+)
 LOOPS = RIGHT.replace(
-    "    return torch", "    import time\n    while True:\n        time.sleep(0.01)\n    return torch"
+    "    return torch",
+    "    import time\n    while True:\n        time.sleep(0.01)\n    return torch",
 )
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 
-@pytest.mark.parametrize(("attempt", "arguments", "status", "said"), [
-    pytest.param(WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"),
-    pytest.param(RIGHT, ["status"], 0, "✓  01 The running mean", id="status runs what is started"),
-    pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
-    pytest.param(WRONG, ["trace", "01"], 0, "the right shape, other numbers", id="trace follows each line"),
-    pytest.param(CRASHES, ["trace", "01"], 1, "by Windows, with 0xC0000005", id="a crash is told as Windows tells it"),
-    pytest.param(LOOPS, ["trace", "01"], 1, "is there an endless loop?", id="an endless loop ends at the deadline"),
-])  # fmt: skip
-def test_a_students_command(tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("attempt", "arguments", "status", "said"),
+    [
+        pytest.param(
+            WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"
+        ),
+        pytest.param(
+            RIGHT, ["status"], 0, "✓  01 The running mean", id="status runs what is started"
+        ),
+        pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
+        pytest.param(
+            WRONG,
+            ["trace", "01"],
+            0,
+            "the right shape, other numbers",
+            id="trace follows each line",
+        ),
+        pytest.param(
+            CRASHES,
+            ["trace", "01"],
+            1,
+            "by Windows, with 0xC0000005",
+            id="a crash is told as Windows tells it",
+        ),
+        pytest.param(
+            LOOPS,
+            ["trace", "01"],
+            1,
+            "is there an endless loop?",
+            id="an endless loop ends at the deadline",
+        ),
+    ],
+)
+def test_a_students_command(
+    tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str
+) -> None:
     shutil.copytree(TINY / "exercises", tmp_path / "exercises")
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""What these tests share: a course of two exercises with a due date, its results, and overrides.yaml as a person writes it."""
+"""What these tests share: a course of two exercises with a due date, its results, and
+overrides.yaml as a person writes it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -49,7 +51,9 @@ def decide(course: Path) -> Callable[[str], Decisions]:
 
 def exercise(id_: str, *checks: tuple[str, float, float]) -> ExerciseResult:
     """Of these checks: id, score, points."""
-    return make.exercise(id_, *(make.check(name, got, most, title=f"the {name}") for name, got, most in checks))
+    return make.exercise(
+        id_, *(make.check(name, got, most, title=f"the {name}") for name, got, most in checks)
+    )
 
 
 def result(student: str = "ada", handed_in: str = "", late: bool = False) -> Result:

@@ -1,4 +1,6 @@
-"""From what was found to what counts: dates, overrides.yaml, and each rule, which tells before and after and leaves the finding alone."""
+"""From what was found to what counts: dates, overrides.yaml, and each rule, which tells before and
+after and leaves the finding alone.
+"""
 
 import json
 import re
@@ -29,51 +31,158 @@ MEAN, ALL = "exercise: mean, ", "assignment: averages, "
 TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
 
 
-@pytest.mark.parametrize(("handed_in", "rows", "points", "most", "says"), [
-    pytest.param(DUE, [], (9, 3, 6), 10, [], id="on the minute"),
-    pytest.param("2026-12-01T17:30Z", [], (9, 3, 6), 10, [], id="within the grace"),
-    pytest.param("2026-12-01T17:30:01Z", [], (8.1, 2.7, 5.4), 10,
-                 [f"averages: 30 minutes 1 second after 18:00: 1 day late, {TEN} (9 → 8.1)"], id="after the grace"),
-    pytest.param("2026-12-02T17:00Z", [], (8.1, 2.7, 5.4), 10,
-                 [f"averages: 1 day after 18:00: 1 day late, {TEN} (9 → 8.1)"], id="a day to the second"),
-    pytest.param("2026-12-02T17:00:01Z", [], (7.2, 2.4, 4.8), 10,
-                 [f"averages: 1 day 1 second after 18:00: 2 days late, {TWENTY} (9 → 7.2)"], id="a second day has begun"),
-    pytest.param("2027-02-01T00:00Z", [], (4.5, 1.5, 3), 10,
-                 ["averages: 61 days 7 hours after 18:00: 62 days late, −50% (10% a day, at most 50%) (9 → 4.5)"], id="at most"),
-    pytest.param(SECOND_DAY, [ALL + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"], (9, 3, 6), 10,
-                 ["averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill"], id="an extension"),
-    pytest.param(SECOND_DAY, [ALL + "due: 2026-12-02T12:00:00Z"], (8.1, 2.7, 5.4), 10,
-                 ["averages: extension until 2026-12-02 13:00 Europe/Berlin",
-                  f"averages: 1 day after 13:00: 1 day late, {TEN} (9 → 8.1)"], id="an extension that ends, too"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 4, by: Dr. X, comment: a right idea"], (8.8, 4, 4.8), 10,
-                 [f"averages: {HOW}, {TWENTY} (10 → 8.8)", "mean: score set to 4 by Dr. X: a right idea (3 → 4)"], id="a score is the score"),
-    pytest.param(SECOND_DAY, [MEAN + "excused: true, comment: ill"], (4.8, 2.4, 4.8), 6,
-                 [f"averages: {HOW}, {TWENTY} (6 → 4.8)", "mean: excused: counts for nothing: ill (2.4 → 0)"], id="an exercise is excused"),
-    pytest.param(SECOND_DAY, [ALL + "excused: true"], (0, 2.4, 4.8), 0,
-                 ["averages: excused: counts for nothing (7.2 → 0)", f"averages: {HOW}"], id="everything is excused"),
-    pytest.param(SECOND_DAY, ["exercise: mean, score: 4, student: bela"], (7.2, 2.4, 4.8), 10,
-                 [f"averages: {HOW}, {TWENTY} (9 → 7.2)"], id="somebody else's"),
-    pytest.param(SECOND_DAY, [TOTAL], (5, 2, 3), 10,
-                 ["averages: total set to 5 by Dr. X: orally (9 → 5)"], id="a total, late or not, is shared by the points"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 1", TOTAL], (5, 2, 3), 10,
-                 ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"], id="a total beside an exercise's score"),
-    pytest.param(SECOND_DAY, [MEAN + "score: 1", "exercise: median, score: 1"], (2, 1, 1), 10,
-                 [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"], id="nothing to take from"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("handed_in", "rows", "points", "most", "says"),
+    [
+        pytest.param(DUE, [], (9, 3, 6), 10, [], id="on the minute"),
+        pytest.param("2026-12-01T17:30Z", [], (9, 3, 6), 10, [], id="within the grace"),
+        pytest.param(
+            "2026-12-01T17:30:01Z",
+            [],
+            (8.1, 2.7, 5.4),
+            10,
+            [f"averages: 30 minutes 1 second after 18:00: 1 day late, {TEN} (9 → 8.1)"],
+            id="after the grace",
+        ),
+        pytest.param(
+            "2026-12-02T17:00Z",
+            [],
+            (8.1, 2.7, 5.4),
+            10,
+            [f"averages: 1 day after 18:00: 1 day late, {TEN} (9 → 8.1)"],
+            id="a day to the second",
+        ),
+        pytest.param(
+            "2026-12-02T17:00:01Z",
+            [],
+            (7.2, 2.4, 4.8),
+            10,
+            [f"averages: 1 day 1 second after 18:00: 2 days late, {TWENTY} (9 → 7.2)"],
+            id="a second day has begun",
+        ),
+        pytest.param(
+            "2027-02-01T00:00Z",
+            [],
+            (4.5, 1.5, 3),
+            10,
+            [
+                (
+                    "averages: 61 days 7 hours after 18:00: 62 days late, −50% (10% a day, at "
+                    "most 50%) (9 → 4.5)"
+                )
+            ],
+            id="at most",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"],
+            (9, 3, 6),
+            10,
+            ["averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill"],
+            id="an extension",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "due: 2026-12-02T12:00:00Z"],
+            (8.1, 2.7, 5.4),
+            10,
+            [
+                "averages: extension until 2026-12-02 13:00 Europe/Berlin",
+                f"averages: 1 day after 13:00: 1 day late, {TEN} (9 → 8.1)",
+            ],
+            id="an extension that ends, too",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 4, by: Dr. X, comment: a right idea"],
+            (8.8, 4, 4.8),
+            10,
+            [
+                f"averages: {HOW}, {TWENTY} (10 → 8.8)",
+                "mean: score set to 4 by Dr. X: a right idea (3 → 4)",
+            ],
+            id="a score is the score",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "excused: true, comment: ill"],
+            (4.8, 2.4, 4.8),
+            6,
+            [
+                f"averages: {HOW}, {TWENTY} (6 → 4.8)",
+                "mean: excused: counts for nothing: ill (2.4 → 0)",
+            ],
+            id="an exercise is excused",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [ALL + "excused: true"],
+            (0, 2.4, 4.8),
+            0,
+            ["averages: excused: counts for nothing (7.2 → 0)", f"averages: {HOW}"],
+            id="everything is excused",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            ["exercise: mean, score: 4, student: bela"],
+            (7.2, 2.4, 4.8),
+            10,
+            [f"averages: {HOW}, {TWENTY} (9 → 7.2)"],
+            id="somebody else's",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [TOTAL],
+            (5, 2, 3),
+            10,
+            ["averages: total set to 5 by Dr. X: orally (9 → 5)"],
+            id="a total, late or not, is shared by the points",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 1", TOTAL],
+            (5, 2, 3),
+            10,
+            ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"],
+            id="a total beside an exercise's score",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            [MEAN + "score: 1", "exercise: median, score: 1"],
+            (2, 1, 1),
+            10,
+            [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"],
+            id="nothing to take from",
+        ),
+    ],
+)
 def test_what_counts(decide, handed_in, rows, points, most, says):
-    found, decided = result(handed_in=handed_in), ("" if "student" in row else "student: ada, " for row in rows)
-    counted = final(found, decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))))
+    found, decided = (
+        result(handed_in=handed_in),
+        ("" if "student" in row else "student: ada, " for row in rows),
+    )
+    counted = final(
+        found,
+        decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))),
+    )
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert (counted.max_score, list(sentences(counted))) == (most, says)
     assert [each.checks for each in counted.exercises] == [each.checks for each in found.exercises]
     assert (found.score, found.exercises[0].score) == (9, 3)
 
 
-@pytest.mark.parametrize(("late", "words", "named"), [
-    (False, "handed in at an unknown time: not counted as late", 0),  # of these there may be as many as students
-    (True, "Canvas says late, and not by how much: nothing is taken off", 1),  # these few an instructor wants to see
-])  # fmt: skip
-def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, words: str, named: int) -> None:
+@pytest.mark.parametrize(
+    ("late", "words", "named"),
+    [
+        # of these there may be as many as students
+        (False, "handed in at an unknown time: not counted as late", 0),
+        # these few an instructor wants to see
+        (True, "Canvas says late, and not by how much: nothing is taken off", 1),
+    ],
+)
+def test_an_unknown_time_is_said_and_costs_nothing(
+    decide: Decide, late: bool, words: str, named: int
+) -> None:
     counted = final(result(late=late), decide())
     assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * named
@@ -85,7 +194,10 @@ def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
 
 
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
-    of_bela, of_chen = "student: bela, exercise: mean, score: 3", "student: chen, assignment: averages, excused: true"
+    of_bela, of_chen = (
+        "student: bela, exercise: mean, score: 3",
+        "student: chen, assignment: averages, excused: true",
+    )
     known = decide(f"- {{{of_bela}}}\n- {{{of_chen}}}\n")
     bela, chen = of_the_absent(result(), known, ["bela", "chen", "dara"])
     assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
@@ -93,13 +205,28 @@ def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Deci
     assert (chen.student, chen.is_excused, chen.max_score) == ("chen", True, 0)
 
 
-def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(decide: Decide) -> None:
-    counted = final(result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n"))
-    assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (3, 4, 10, 7.5)
+def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(
+    decide: Decide,
+) -> None:
+    counted = final(
+        result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n")
+    )
+    assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (
+        3,
+        4,
+        10,
+        7.5,
+    )
 
 
-def test_without_a_policy_being_late_is_said_and_costs_nothing(course: Path, decide: Decide) -> None:
-    text = (course / "course.yaml").read_text().replace("late: {grace: 30 min, per_day: 10%, at_most: 50%}\n", "")
+def test_without_a_policy_being_late_is_said_and_costs_nothing(
+    course: Path, decide: Decide
+) -> None:
+    text = (
+        (course / "course.yaml")
+        .read_text()
+        .replace("late: {grace: 30 min, per_day: 10%, at_most: 50%}\n", "")
+    )
     (course / "course.yaml").write_text(text)
     counted = final(result(handed_in=SECOND_DAY), decide())
     assert (counted.score, list(sentences(counted))) == (9, [f"averages: {HOW}"])
@@ -112,7 +239,11 @@ def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Dec
     known = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
     assert list(sentences(final(alike, known))) == ["mean: comment by Dr. X: Which sum is it."]
     assert [each.rule for each in final(alike, known).exercises[0].adjustments] == ["comment"]
-    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (9, found, [])
+    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (
+        9,
+        found,
+        [],
+    )
 
 
 def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
@@ -121,13 +252,36 @@ def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> 
     assert shares == [["its share of the total (3 → 2)"], ["its share of the total (6 → 3)"]]
 
 
-@pytest.mark.parametrize(("handed_in", "row", "points", "words"), [
-    pytest.param(DUE, "", (None, None, 6), [], id="nothing decided leaves it without points and without a total"),
-    pytest.param(SECOND_DAY, "", (None, None, 4.8), [f"{HOW}, {TWENTY}"], id="being late costs what there is and makes no total"),
-    pytest.param(DUE, MEAN + "score: 3", (9, 3, 6), [], id="a score by hand gives it points"),
-    pytest.param(DUE, MEAN + "excused: true", (6, None, 6), [], id="an excuse leaves a total of the rest"),
-    pytest.param(DUE, ALL + "excused: true", (0, None, 6), ["excused: counts for nothing"], id="an excuse for all of it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("handed_in", "row", "points", "words"),
+    [
+        pytest.param(
+            DUE,
+            "",
+            (None, None, 6),
+            [],
+            id="nothing decided leaves it without points and without a total",
+        ),
+        pytest.param(
+            SECOND_DAY,
+            "",
+            (None, None, 4.8),
+            [f"{HOW}, {TWENTY}"],
+            id="being late costs what there is and makes no total",
+        ),
+        pytest.param(DUE, MEAN + "score: 3", (9, 3, 6), [], id="a score by hand gives it points"),
+        pytest.param(
+            DUE, MEAN + "excused: true", (6, None, 6), [], id="an excuse leaves a total of the rest"
+        ),
+        pytest.param(
+            DUE,
+            ALL + "excused: true",
+            (0, None, 6),
+            ["excused: counts for nothing"],
+            id="an excuse for all of it",
+        ),
+    ],
+)
 def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     """6 of 6, and one exercise of 4 whose check `values` could not be run; `shape` gave 1."""
     found = result(handed_in=handed_in)
@@ -138,37 +292,144 @@ def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     counted = final(ungraded, decide(f"- {{student: ada, {row}}}\n" if row else ""))
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert [each.words for each in counted.adjustments] == words
-    assert all(0 not in (a.before, a.after) or a.before == a.after for a in counted.exercises[0].adjustments)
+    assert all(
+        0 not in (a.before, a.after) or a.before == a.after
+        for a in counted.exercises[0].adjustments
+    )
 
 
 GOOD = "- {student: ada, exercise: mean, score: 4}\n"
 
 
-@pytest.mark.parametrize(("row", "line", "says"), [
-    pytest.param("student: ada, exercise: meen, score: 1", 3, "there is no exercise 'meen'; did you mean mean?", id="an exercise"),
-    pytest.param("student: ada, assignment: average, excused: true", 3, "there is no assignment 'average'; did you mean averages?", id="an assignment"),
-    pytest.param("student: ada, assignment: spread, exercise: mean, score: 1", 3, "there is no exercise 'mean'; there are: variance", id="of another assignment"),
-    pytest.param("student: ada, excused: true", 3, "of which assignment? There are: averages, spread", id="no assignment"),
-    pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean. Next", id="too many points"),
-    pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
-    pytest.param("student: ada, exercise: mean, score: !!int ''", 3, "cannot be read as int", id="an empty int"),
-    pytest.param("student: ada, exercise: mean", 3, "a row has one of score, due, excused; this one has none", id="nothing"),
-    pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "this one has score and excused", id="two decisions"),
-    pytest.param("student: 007, exercise: mean, score: 1", 3, "student: Input should be a valid string (input: 7)", id="a number as a name"),
-    pytest.param("student: ada, exercise: mean, due: 2026-12-03 18:00", 3, "due is of all exercises", id="an extension of one exercise"),
-    pytest.param("student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00", 3, "is no date and time of 1990 to 2100", id="the end of the calendar"),
-    pytest.param("student: ada, assignment: spread, due: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
-    pytest.param("student: ada, assignment: averages, due: 2026-11-30 18:00", 3,
-                 "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 18:00 Europe/Berlin", id="earlier than the class"),
-    pytest.param("student: ada, assignment: averages, due: 2027-03-28 02:30", 3, "Europe/Berlin skips", id="an hour that is skipped"),
-    pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
-    pytest.param("studnt: ada, exercise: mean, score: 3", 3, "studnt: there is no such key; did you mean student?", id="a key with a slip"),
-    pytest.param("student: ada, exercise: mean, points: 3", 3, "points: there is no such key; there are student, ", id="a key that there is not"),
-    pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
-    pytest.param("answers: 3f2a, exercise: mean", 3, "a row with answers has an exercise and a comment", id="no comment"),
-    pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
-])  # fmt: skip
-def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
+@pytest.mark.parametrize(
+    ("row", "line", "says"),
+    [
+        pytest.param(
+            "student: ada, exercise: meen, score: 1",
+            3,
+            "there is no exercise 'meen'; did you mean mean?",
+            id="an exercise",
+        ),
+        pytest.param(
+            "student: ada, assignment: average, excused: true",
+            3,
+            "there is no assignment 'average'; did you mean averages?",
+            id="an assignment",
+        ),
+        pytest.param(
+            "student: ada, assignment: spread, exercise: mean, score: 1",
+            3,
+            "there is no exercise 'mean'; there are: variance",
+            id="of another assignment",
+        ),
+        pytest.param(
+            "student: ada, excused: true",
+            3,
+            "of which assignment? There are: averages, spread",
+            id="no assignment",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 40",
+            3,
+            "score 40 is more than the 4 points of mean. Next",
+            id="too many points",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: !!int ''",
+            3,
+            "cannot be read as int",
+            id="an empty int",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean",
+            3,
+            "a row has one of score, due, excused; this one has none",
+            id="nothing",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 1, excused: true",
+            3,
+            "this one has score and excused",
+            id="two decisions",
+        ),
+        pytest.param(
+            "student: 007, exercise: mean, score: 1",
+            3,
+            "student: Input should be a valid string (input: 7)",
+            id="a number as a name",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, due: 2026-12-03 18:00",
+            3,
+            "due is of all exercises",
+            id="an extension of one exercise",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00",
+            3,
+            "is no date and time of 1990 to 2100",
+            id="the end of the calendar",
+        ),
+        pytest.param(
+            "student: ada, assignment: spread, due: 2026-12-03 18:00",
+            3,
+            "spread has no due date to extend",
+            id="nothing to extend",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 2026-11-30 18:00",
+            3,
+            (
+                "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 "
+                "18:00 Europe/Berlin"
+            ),
+            id="earlier than the class",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, due: 2027-03-28 02:30",
+            3,
+            "Europe/Berlin skips",
+            id="an hour that is skipped",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, score: 3",
+            3,
+            "a second score of the same; the first is in line 2",
+            id="twice",
+        ),
+        pytest.param(
+            "studnt: ada, exercise: mean, score: 3",
+            3,
+            "studnt: there is no such key; did you mean student?",
+            id="a key with a slip",
+        ),
+        pytest.param(
+            "student: ada, exercise: mean, points: 3",
+            3,
+            "points: there is no such key; there are student, ",
+            id="a key that there is not",
+        ),
+        pytest.param("exercise: mean, score: 3", 3, "a row names a student", id="nobody"),
+        pytest.param(
+            "answers: 3f2a, exercise: mean",
+            3,
+            "a row with answers has an exercise and a comment",
+            id="no comment",
+        ),
+        pytest.param(
+            "student: ada, assignment: averages, score: 11",
+            3,
+            "score 11 is more than the 10 points of averages",
+            id="more than all",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_its_line(
+    decide: Decide, row: str, line: int, says: str
+) -> None:
     with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")
     said = str(raised.value)
@@ -179,7 +440,9 @@ def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, l
 
 
 def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
-    with pytest.raises(CourseFault, match=r":1: the file should be a list: each row begins with a dash"):
+    with pytest.raises(
+        CourseFault, match=r":1: the file should be a list: each row begins with a dash"
+    ):
         decide("student: ada\nexercise: mean\nscore: 3\n")
 
 
@@ -190,7 +453,10 @@ def test_without_a_file_nothing_is_decided(course: Path) -> None:
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
     known = decide("- {student: adda, exercise: mean, score: 4}\n")
     (said,) = known.of_nobody({"ada"}, {"averages"})
-    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write `roster: FILE`" in said
+    assert (
+        ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or write "
+        "`roster: FILE`"
+    ) in said
     assert known.of_nobody({"ada"}, {"spread"}) == []
 
 
@@ -207,7 +473,9 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
     assert due.startswith(line)
     (tmp_path / "course.yaml").write_text(text.replace(line, due) + top, encoding="utf-8")
     (tmp_path / NAME).write_text(rows, encoding="utf-8")
-    schema = json.loads(next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8"))
+    schema = json.loads(
+        next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8")
+    )
     jsonschema.validate(yaml.safe_load(rows), schema)
     course = load_course(tmp_path)
     decisions = Decisions.of_course(course)
@@ -218,38 +486,71 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
 BERLIN = "Europe/Berlin"
 
 
-@pytest.mark.parametrize(("text", "zone", "iso"), [
-    ("2026-12-01 18:00", BERLIN, "2026-12-01T17:00:00"),
-    ("2026-07-01 18:00", BERLIN, "2026-07-01T16:00:00"),
-    ("2026-12-01 18:00+05:30", BERLIN, "2026-12-01T12:30:00"),
-    ("2026-12-01T18:00:30Z", "", "2026-12-01T18:00:30"),
-    ("2026-12-01 18:00:30.5 Z", "", "2026-12-01T18:00:30.500000"),
-    ("2026-12-01 18:00:00.123456 America/New_York", "", "2026-12-01T23:00:00.123456"),
-    ("2026-12-01 18:00:00 UTC", BERLIN, "2026-12-01T18:00:00"),
-    ("2026-11-20 10:11:12.345678000 -08:00", "", "2026-11-20T18:11:12.345678"),
-    ("2026-11-20 10:11:12 +0100", "", "2026-11-20T09:11:12"),
-    ("2026-10-25 02:30", BERLIN, "2026-10-25T01:30:00"),  # shown twice: the later
-    ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "zone", "iso"),
+    [
+        ("2026-12-01 18:00", BERLIN, "2026-12-01T17:00:00"),
+        ("2026-07-01 18:00", BERLIN, "2026-07-01T16:00:00"),
+        ("2026-12-01 18:00+05:30", BERLIN, "2026-12-01T12:30:00"),
+        ("2026-12-01T18:00:30Z", "", "2026-12-01T18:00:30"),
+        ("2026-12-01 18:00:30.5 Z", "", "2026-12-01T18:00:30.500000"),
+        ("2026-12-01 18:00:00.123456 America/New_York", "", "2026-12-01T23:00:00.123456"),
+        ("2026-12-01 18:00:00 UTC", BERLIN, "2026-12-01T18:00:00"),
+        ("2026-11-20 10:11:12.345678000 -08:00", "", "2026-11-20T18:11:12.345678"),
+        ("2026-11-20 10:11:12 +0100", "", "2026-11-20T09:11:12"),
+        ("2026-10-25 02:30", BERLIN, "2026-10-25T01:30:00"),  # shown twice: the later
+        ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
+    ],
+)
 def test_a_date_is_a_moment(text: str, zone: str, iso: str) -> None:
     assert moment(text, zone).isoformat() == f"{iso}+00:00"
 
 
-@pytest.mark.parametrize("text", [
-    "", "1 December, 6 pm", "2026-12-01", "20261201", "2026-W49-2", "2026-13-45 18:00", "2026-12-01 18:00 Europe/Berlinn",
-    "2026-12-01 18:00 Europe", "2026-12-01 18:00 ../UTC", "2026-12-01 18:00 +9999", "2026-12-01 18:00 UTC\0",
-    "1989-12-31 23:59Z", "2101-01-01 00:00Z", "9999-12-31 23:58:20 UTC", "9999-12-31 23:59 -23:59", "0001-01-01 00:00 +14",
-    "10000-01-01 00:00Z", "２０２６-12-01 18:00Z", "2026-12-01 18:00" + " " * 1000 + "Z",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1 December, 6 pm",
+        "2026-12-01",
+        "20261201",
+        "2026-W49-2",
+        "2026-13-45 18:00",
+        "2026-12-01 18:00 Europe/Berlinn",
+        "2026-12-01 18:00 Europe",
+        "2026-12-01 18:00 ../UTC",
+        "2026-12-01 18:00 +9999",
+        "2026-12-01 18:00 UTC\0",
+        "1989-12-31 23:59Z",
+        "2101-01-01 00:00Z",
+        "9999-12-31 23:58:20 UTC",
+        "9999-12-31 23:59 -23:59",
+        "0001-01-01 00:00 +14",
+        "10000-01-01 00:00Z",
+        "２０２６-12-01 18:00Z",
+        "2026-12-01 18:00" + " " * 1000 + "Z",
+    ],
+)
 def test_what_is_no_moment_is_nothing(text: str) -> None:
     assert read_moment(text, BERLIN) is None
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("2026-12-01 18:00", "has no zone: write "),
-    ("2026-12-01", "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin"),
-    ("2026-03-29 02:30 Europe/Berlin", "is an hour that Europe/Berlin skips, where clocks go forward: write an earlier or a later time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2026-12-01 18:00", "has no zone: write "),
+        (
+            "2026-12-01",
+            "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin",
+        ),
+        (
+            "2026-03-29 02:30 Europe/Berlin",
+            (
+                "is an hour that Europe/Berlin skips, where clocks go forward: write an earlier "
+                "or a later time"
+            ),
+        ),
+    ],
+)
 def test_who_writes_none_reads_a_sentence(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         moment(text)
@@ -262,7 +563,9 @@ def test_a_platform_may_write_an_hour_that_is_skipped() -> None:
 def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course: Path) -> None:
     text = (course / "course.yaml").read_text()
     (course / "course.yaml").write_text(text.replace("2026-12-01 18:00", "2026-03-29 02:30"))
-    with pytest.raises(CourseFault, match=r"course.yaml:\d+: .*is an hour that Europe/Berlin skips"):
+    with pytest.raises(
+        CourseFault, match=r"course.yaml:\d+: .*is an hour that Europe/Berlin skips"
+    ):
         load_course(course)
 
 
@@ -272,24 +575,79 @@ def test_it_is_shown_as_the_course_reads_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30 min", 1800), ("2 h", 7200), ("2h", 7200), ("1 hour", 3600), ("0 m", 0), ("7 days", 604800)]
-)  # fmt: skip
+    ("text", "seconds"),
+    [
+        ("30 min", 1800),
+        ("2 h", 7200),
+        ("2h", 7200),
+        ("1 hour", 3600),
+        ("0 m", 0),
+        ("7 days", 604800),
+    ],
+)
 def test_durations(text: str, seconds: int) -> None:
     assert duration(text).total_seconds() == seconds
 
 
-@pytest.mark.parametrize(("due", "handed_in", "says"), [
-    pytest.param("2026-12-01 18:00", "2026-12-01 18:00:30", "30 seconds after 18:00: 1 day late", id="seconds"),
-    pytest.param("2026-12-01 18:00", "2026-12-01 18:00:00.2", "1 second after 18:00: 1 day late", id="less than one"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 19:30", "23 hours 30 minutes after 20:00: 1 day late", id="a day of 25 hours"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 20:00", "1 day after 20:00: 1 day late", id="and its last second"),
-    pytest.param("2026-10-24 20:00", "2026-10-25 20:00:01", "1 day 1 second after 20:00: 2 days late", id="the next day"),
-    pytest.param("2026-03-28 20:00", "2026-03-29 20:00", "1 day after 20:00: 1 day late", id="a day of 23 hours"),
-    pytest.param("2026-10-25T00:30Z", "2026-10-25T01:10Z", "40 minutes after 02:30: 1 day late", id="an hour that is shown twice"),
-    pytest.param("2026-10-26 20:00", "2026-10-28 20:01", "2 days 1 minute after 20:00: 3 days late", id="days of 24 hours"),
-])  # fmt: skip
-def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(due, handed_in, says):
-    late = Dates(moment(due, BERLIN), LatePolicy(grace="0 min", per_day="1%"), BERLIN).late(moment(handed_in, BERLIN))
+@pytest.mark.parametrize(
+    ("due", "handed_in", "says"),
+    [
+        pytest.param(
+            "2026-12-01 18:00",
+            "2026-12-01 18:00:30",
+            "30 seconds after 18:00: 1 day late",
+            id="seconds",
+        ),
+        pytest.param(
+            "2026-12-01 18:00",
+            "2026-12-01 18:00:00.2",
+            "1 second after 18:00: 1 day late",
+            id="less than one",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 19:30",
+            "23 hours 30 minutes after 20:00: 1 day late",
+            id="a day of 25 hours",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 20:00",
+            "1 day after 20:00: 1 day late",
+            id="and its last second",
+        ),
+        pytest.param(
+            "2026-10-24 20:00",
+            "2026-10-25 20:00:01",
+            "1 day 1 second after 20:00: 2 days late",
+            id="the next day",
+        ),
+        pytest.param(
+            "2026-03-28 20:00",
+            "2026-03-29 20:00",
+            "1 day after 20:00: 1 day late",
+            id="a day of 23 hours",
+        ),
+        pytest.param(
+            "2026-10-25T00:30Z",
+            "2026-10-25T01:10Z",
+            "40 minutes after 02:30: 1 day late",
+            id="an hour that is shown twice",
+        ),
+        pytest.param(
+            "2026-10-26 20:00",
+            "2026-10-28 20:01",
+            "2 days 1 minute after 20:00: 3 days late",
+            id="days of 24 hours",
+        ),
+    ],
+)
+def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(
+    due, handed_in, says
+):
+    late = Dates(moment(due, BERLIN), LatePolicy(grace="0 min", per_day="1%"), BERLIN).late(
+        moment(handed_in, BERLIN)
+    )
     assert late.words == says
     assert late.share == pytest.approx(int(says.partition(": ")[2][0]) / 100)
     assert late.costs == f", −{100 * late.share:g}% (1% a day, at most 100%)"

@@ -15,7 +15,8 @@ from manyheads.submission import AttemptSource
 from tests.make import REPOSITORY, edited
 
 NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
-Attempt = Mapping[str, str] | str | AttemptSource  # a mapping: what stands in the solution, and what instead
+# a mapping: what stands in the solution, and what instead
+Attempt = Mapping[str, str] | str | AttemptSource
 
 
 class Sides:
@@ -27,7 +28,12 @@ class Sides:
     @cached_property
     def _judges(self) -> dict[str, Judge]:
         settings = Settings(b"secret", lines=False)
-        return {e.id: judge for c in self._courses for judge in [Judge(c, self._box, settings)] for e in c.exercises}
+        return {
+            e.id: judge
+            for c in self._courses
+            for judge in [Judge(c, self._box, settings)]
+            for e in c.exercises
+        }
 
     def exercise(self, id_: str) -> Exercise:
         """The exercise of this id, of the course or the tiny one."""
@@ -36,13 +42,26 @@ class Sides:
     def source(self, id_: str, attempt: Attempt) -> AttemptSource:
         """The attempt at this exercise as it is handed in."""
         if isinstance(attempt, Mapping):
-            attempt = edited(self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items())
-        return AttemptSource(f"{self.exercise(id_).stem}.py", attempt) if isinstance(attempt, str) else attempt
+            attempt = edited(
+                self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
+            )
+        return (
+            AttemptSource(f"{self.exercise(id_).stem}.py", attempt)
+            if isinstance(attempt, str)
+            else attempt
+        )
 
     def home(self, id_: str, attempt: Attempt, bounds: Bounds = NO_LINES) -> ExerciseResult:
         """What `course check` says of it."""
         exercise, limits = self.exercise(id_), self._courses[0].limits.for_worker()
-        return check_source(read(exercise.fingerprints), self.source(id_, attempt), self._box, limits, bounds, exercise)
+        return check_source(
+            read(exercise.fingerprints),
+            self.source(id_, attempt),
+            self._box,
+            limits,
+            bounds,
+            exercise,
+        )
 
     def graded(self, id_: str, attempt: Attempt) -> ExerciseResult:
         """What `course grade` says of it."""
@@ -63,9 +82,11 @@ def names(result: ExerciseResult) -> list[str]:
 
 
 def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
-    """Where the two sides say different things of an attempt, but for what a hidden check shows by itself.
+    """Where the two sides say different things of an attempt, but for what a hidden check shows by
+    itself.
 
-    That is a name that comes last, or stands beside the others; and a function that is right as far as what is public goes.
+    That is a name that comes last, or stands beside the others; and a function that is right as far
+    as what is public goes.
     """
     found = []
     mine, others = names(graded), names(home)
@@ -75,7 +96,8 @@ def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     for each in home.functions:
         other = by_name[each.name]
         own, says, _ = each.evidence.partition(" Python says: ")
-        if says and other.evidence.startswith(own.rstrip(".")):  # the words of an exception are for its own student
+        # the words of an exception are for its own student
+        if says and other.evidence.startswith(own.rstrip(".")):
             each = each.model_copy(update={"evidence": other.evidence})
         if (each.state not in ("right", "unseen", "so_far") and each != other) or (
             other.state in ("unwritten", "undefined") and each != other

@@ -1,4 +1,6 @@
-"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held against the reference."""
+"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held
+against the reference.
+"""
 
 import math
 from dataclasses import replace
@@ -17,22 +19,33 @@ pytestmark = pytest.mark.recorded
 
 def reply(*numbers: float, gradient: float = 1.0) -> Reply:
     tensor = torch.tensor(numbers, dtype=torch.float64)
-    return Reply((Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)})
+    return Reply(
+        (Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)}
+    )
 
 
 def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
-    """masked_fill and an addition of −inf give NaN in the same places, and not in the same gradients."""
+    """masked_fill and an addition of −inf give NaN in the same places, and not in the same
+    gradients.
+    """
     assert agree(reply(1.0, math.nan), reply(1.0, math.nan, gradient=2.0))
     assert not agree(reply(1.0, math.nan), reply(2.0, math.nan, gradient=2.0))
     assert not agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
 
 
-@pytest.mark.parametrize(("build", "counts"), [
-    pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
-    pytest.param(Build("Attention"), False, id="the module's own"),
-])  # fmt: skip
-def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(build: Build, counts: bool) -> None:
-    """They are drawn in the order in which the module makes its layers, and that order is the student's."""
+@pytest.mark.parametrize(
+    ("build", "counts"),
+    [
+        pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
+        pytest.param(Build("Attention"), False, id="the module's own"),
+    ],
+)
+def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(
+    build: Build, counts: bool
+) -> None:
+    """They are drawn in the order in which the module makes its layers, and that order is the
+    student's.
+    """
     assert is_comparable(Call(build, (torch.ones(2),))) is counts
     assert is_comparable(Call("merge", (build, torch.ones(2)))) is counts
 
@@ -65,7 +78,9 @@ def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(hug
 @pytest.mark.parametrize("norm", [float("inf"), float("nan")])
 def test_a_recorded_norm_that_is_not_finite_agrees_with_itself_alone(norm: float) -> None:
     """No recording that is made has one; a damaged file may."""
-    odd = TensorFingerprint(kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm)
+    odd = TensorFingerprint(
+        kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm
+    )
     assert odd.agrees(odd)
     assert odd.agrees(replace(odd))
     assert not odd.agrees(tensor_fingerprint(X))

@@ -68,27 +68,70 @@ ONE_CALL = [
     ("zeros", lambda x: x - 1, doubled, CALL, "the number that should be 0 has another value"),
     ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
     ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
-    ("device", doubled, lambda x: torch.ones(2, 2), ON_META, "the output is on cpu wherever the arguments are"),
+    (
+        "device",
+        doubled,
+        lambda x: torch.ones(2, 2),
+        ON_META,
+        "the output is on cpu wherever the arguments are",
+    ),
     ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
-    ("parameters", Layer, lambda: Layer(bias=True), BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
+    (
+        "parameters",
+        Layer,
+        lambda: Layer(bias=True),
+        BUILD,
+        "parameters too many: .'W.bias'.; parameters missing: none",
+    ),
     ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
     ("mutated", doubled, in_place, CALL, "changed in place"),
-    ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches the first argument"),
+    (
+        "gradients_arrive",
+        doubled,
+        lambda x: x.detach() * 2,
+        GRADIENT,
+        "no gradient reaches the first argument",
+    ),
     ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
-    ("argument_gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT,
-        "no gradient reaches the first argument"),
+    (
+        "argument_gradients_arrive",
+        doubled,
+        lambda x: x.detach() * 2,
+        GRADIENT,
+        "no gradient reaches the first argument",
+    ),
     ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
     ("adjoint", doubled, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
     ("values_of_a_kind", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
-    ("softmax", lambda x: x.exp() / x.exp().sum(-1, keepdim=True), lambda x: x.softmax(-1), LONG, "PyTorch's softmax"),
+    (
+        "softmax",
+        lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
+        lambda x: x.softmax(-1),
+        LONG,
+        "PyTorch's softmax",
+    ),
     ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
-    ("square", doubled, lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2, LONG, "two axes are as long"),
-    ("square", doubled, lambda x: x * 2 + torch.zeros(25).to(x).sum(), LONG, "two axes are as long"),
-]  # fmt: skip
+    (
+        "square",
+        doubled,
+        lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2,
+        LONG,
+        "two axes are as long",
+    ),
+    (
+        "square",
+        doubled,
+        lambda x: x * 2 + torch.zeros(25).to(x).sum(),
+        LONG,
+        "two axes are as long",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("aspect", "right", "wrong", "call", "evidence"), ONE_CALL, ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL]
+    ("aspect", "right", "wrong", "call", "evidence"),
+    ONE_CALL,
+    ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL],
 )
 def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
     compare(aspect, [compared(right, right, call)])
@@ -104,8 +147,12 @@ def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
         compare("answered", [compared(doubled, breaks, WATCHED)])
 
 
-@pytest.mark.parametrize("aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"])
-def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(aspect: Aspect) -> None:
+@pytest.mark.parametrize(
+    "aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
+)
+def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(
+    aspect: Aspect,
+) -> None:
     compare(aspect, [compared(doubled, breaks, CALL)])
     with pytest.raises(AttemptRaised):
         compare("answered", [compared(doubled, breaks, CALL)])
@@ -114,7 +161,9 @@ def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_ans
 def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
     linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
     compare("adjoint", [compared(doubled, linear, GRADIENT)])
-    compare("argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)])
+    compare(
+        "argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)]
+    )
     additive, mask = (lambda x: torch.zeros(2, 2)), lambda x: x > 0
     compare("values_of_a_kind", [compared(mask, additive, CALL)])
     with pytest.raises(CheckFailed):
@@ -122,14 +171,18 @@ def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
 
 
 def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
-    """A right attempt may hide with a low finite number: its answers are finite where the recorded ones are not."""
+    """A right attempt may hide with a low finite number: its answers are finite where the recorded
+    ones are not.
+    """
     hides = [Call("f", (X,)), Call("f", (X + 1,))]
     with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
     with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731
     compare("moves", [compared(with_infinity, with_number, call) for call in hides])
 
 
-def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
+def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> (  # noqa: E501
+    None
+):
     def hidden(fill: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x.masked_fill(x > 3, fill)
 

@@ -6,21 +6,53 @@ from manyheads.box.worker.answers import Raised
 from manyheads.diagnosis.diagnosis import Diagnosis, named
 from manyheads.diagnosis.proofs import can_cause, proven_by
 
-REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
+REACHED = {
+    "unused": [{"use"}],
+    "changed": [{"values", "argument"}, {"shape", "values", "argument"}],
+}
 
 
-@pytest.mark.parametrize(("names", "unexplained", "wrong", "expected"), [
-    pytest.param(["unused"], {"values"}, {"values", "use"}, False, id="no mutant of it has wrong values"),
-    pytest.param(["changed"], {"values"}, {"values", "argument"}, True, id="a mutant of it has wrong values"),
-    pytest.param(["changed"], {"shape", "values"}, {"shape", "values"}, False,
-        id="mutants that fail what passes say nothing"),
-    pytest.param(["unused", "changed"], {"values"}, {"values", "use", "argument"}, True,
-        id="one of several is enough, and the other is a fault of its own"),
-    pytest.param(["unlisted"], {"values"}, {"values"}, False, id="without mutants it explains nothing else"),
-    pytest.param(["unused"], set(), {"use"}, True, id="nothing else is wrong"),
-    pytest.param([], {"values"}, {"values"}, True, id="nothing is proved"),
-])  # fmt: skip
-def test_what_is_proved_can_cause_what_its_mutants_get_wrong(names, unexplained, wrong, expected) -> None:
+@pytest.mark.parametrize(
+    ("names", "unexplained", "wrong", "expected"),
+    [
+        pytest.param(
+            ["unused"], {"values"}, {"values", "use"}, False, id="no mutant of it has wrong values"
+        ),
+        pytest.param(
+            ["changed"],
+            {"values"},
+            {"values", "argument"},
+            True,
+            id="a mutant of it has wrong values",
+        ),
+        pytest.param(
+            ["changed"],
+            {"shape", "values"},
+            {"shape", "values"},
+            False,
+            id="mutants that fail what passes say nothing",
+        ),
+        pytest.param(
+            ["unused", "changed"],
+            {"values"},
+            {"values", "use", "argument"},
+            True,
+            id="one of several is enough, and the other is a fault of its own",
+        ),
+        pytest.param(
+            ["unlisted"],
+            {"values"},
+            {"values"},
+            False,
+            id="without mutants it explains nothing else",
+        ),
+        pytest.param(["unused"], set(), {"use"}, True, id="nothing else is wrong"),
+        pytest.param([], {"values"}, {"values"}, True, id="nothing is proved"),
+    ],
+)
+def test_what_is_proved_can_cause_what_its_mutants_get_wrong(
+    names, unexplained, wrong, expected
+) -> None:
     assert can_cause(names, unexplained, wrong, lambda: REACHED) is expected
 
 
@@ -33,7 +65,10 @@ def test_where_nothing_is_recorded_all_may_be_the_cause() -> None:
 
 
 def test_a_complaint_of_autograd_is_no_changed_argument_where_none_changed() -> None:
-    said = "one of the variables needed for gradient computation has been modified by an inplace operation"
+    said = (
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation"
+    )
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), said, "gradient", None)
     assert proven_by(raised, mutates=True) == "input_mutated"
     assert proven_by(raised, mutates=False) == ""

@@ -1,4 +1,6 @@
-"""A number that nobody has listed is told by the recorded curve; where no number fits all calls, nothing is named."""
+"""A number that nobody has listed is told by the recorded curve; where no number fits all calls,
+nothing is named.
+"""
 
 import math
 from collections.abc import Callable
@@ -31,7 +33,9 @@ def weights(x: Tensor, scale: float, fill: float = -torch.inf) -> Tensor:
     return scores(x, scale).masked_fill(future, fill).softmax(-1)
 
 
-def namespace(weigh: Function, score: Function, double: Function = lambda x: 2 * x) -> dict[str, object]:
+def namespace(
+    weigh: Function, score: Function, double: Function = lambda x: 2 * x
+) -> dict[str, object]:
     return {"weights": weigh, "scores": score, "double": double}
 
 
@@ -40,17 +44,23 @@ def scaled(scale: float = 1.0) -> dict[str, object]:
 
 
 def filled(fill: float) -> dict[str, object]:
-    return namespace(lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5))
+    return namespace(
+        lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5)
+    )
 
 
 def inputs(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-RIGHT = namespace(lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5))
+RIGHT = namespace(
+    lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5)
+)
 ASKED = ("weights", 0.3, (2, 5, 3)), ("weights", 0.3, (2, 6, 8)), ("weights", 0.3, (4, 7, 3))
 ASKED += ("scores", 10, (2, 5, 3)), ("double", 1, (2, 5, 3)), ("scores", 10, (3, 4, 8))
-CALLS = tuple(Call(name, (size * inputs(seed, *shape),)) for seed, (name, size, shape) in enumerate(ASKED))
+CALLS = tuple(
+    Call(name, (size * inputs(seed, *shape),)) for seed, (name, size, shape) in enumerate(ASKED)
+)
 WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
 
 
@@ -64,15 +74,30 @@ def replies_of(names: dict[str, object]) -> list[Observed]:
 def recording() -> Recording:
     right = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
-    recorded = RecordedCalls((), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {})
+    recorded = RecordedCalls(
+        (), ids, tuple(map(RecordedCall, CALLS)), tuple(each.right for each in right), (), {}
+    )
     scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))
     body, columns = curves_to_columns(recorded_curves(bank, recorded))
-    checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
-                   for i, id_ in enumerate(ids))  # fmt: skip
+    checks = tuple(
+        PublicCheck(
+            id=id_,
+            title="",
+            layer=1,
+            hint="",
+            points=1,
+            calls=(i,),
+            facets=("outputs", "dtype"),
+            asks=(),
+        )
+        for i, id_ in enumerate(ids)
+    )
     replies = [(each.right,) for each in right]
-    return Recording("any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns))
+    return Recording(
+        "any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns)
+    )
 
 
 RECORDED = recording()
@@ -80,14 +105,18 @@ RECORDED = recording()
 
 def named(names: dict[str, object], asked: set[int]) -> list[str]:
     written = dict(enumerate(replies_of(names)))
-    wrong = {i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)}
+    wrong = {
+        i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)
+    }
     assert wrong
     return [fault.id for fault in on_a_curve(Row(RECORDED, written, wrong, asked))]
 
 
 def by(scale: Callable[[int], float]) -> dict[str, object]:
     """Return an attempt whose scale depends on the width."""
-    return namespace(lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1])))
+    return namespace(
+        lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1]))
+    )
 
 
 def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_show() -> None:
@@ -107,23 +136,54 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
     answers = curve.answers[curve.calls.index(3)]
     first = int(answers.isnan().any(1).int().argmax())
     assert 0 < first < len(answers) - 20
-    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == ["scale_constant"]
+    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == [
+        "scale_constant"
+    ]
 
 
-@pytest.mark.parametrize(("attempt", "asked"), [
-    pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
-    pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
-    pytest.param(scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"),
-    pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
-    pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
-    pytest.param(scaled(0.0), WEIGHTS, id="averages"),
-    pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
-    pytest.param(namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)), WEIGHTS, id="another axis"),
-    pytest.param(namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another shape"),
-    pytest.param(namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another dtype too"),
-    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf), {0, 1, 2, 3}, id="no answer"),
-    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)), {0, 1, 2, 3}, id="two numbers"),
-    pytest.param({**scaled(0.3), "double": lambda x: 3 * x}, {0, 1, 2, 3, DOUBLE}, id="wrong where the number does not show"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "asked"),
+    [
+        pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
+        pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
+        pytest.param(
+            scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"
+        ),
+        pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
+        pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
+        pytest.param(scaled(0.0), WEIGHTS, id="averages"),
+        pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
+        pytest.param(
+            namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)),
+            WEIGHTS,
+            id="another axis",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)),
+            {0, 1, 2, 3},
+            id="another shape",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)),
+            {0, 1, 2, 3},
+            id="another dtype too",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf),
+            {0, 1, 2, 3},
+            id="no answer",
+        ),
+        pytest.param(
+            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)),
+            {0, 1, 2, 3},
+            id="two numbers",
+        ),
+        pytest.param(
+            {**scaled(0.3), "double": lambda x: 3 * x},
+            {0, 1, 2, 3, DOUBLE},
+            id="wrong where the number does not show",
+        ),
+    ],
+)
 def test_nothing_is_named(attempt: dict[str, object], asked: set[int]) -> None:
     assert named(attempt, asked) == []

@@ -15,12 +15,22 @@ LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
 
 
 def is_named(direction: Direction, *pairs: tuple[Tensor, Tensor]) -> bool:
-    """Whether a broken oracle may name it where the first of each pair came, and the second is due."""
+    """Whether a broken oracle may name it where the first of each pair came, and the second is
+    due.
+    """
     replies = [
-        Reply(outputs=tuple(Output("tensor", each[k], "float64", "cpu", tuple(each[k].shape)) for each in pairs))
+        Reply(
+            outputs=tuple(
+                Output("tensor", each[k], "float64", "cpu", tuple(each[k].shape)) for each in pairs
+            )
+        )
         for k in (0, 1)
     ]
-    seen = {7: observed(Call("f"), fingerprint_of(replies[1]), tuple(due for _, due in pairs), replies[0])}
+    seen = {
+        7: observed(
+            Call("f"), fingerprint_of(replies[1]), tuple(due for _, due in pairs), replies[0]
+        )
+    }
     return without_other_directions({7: "mistake"}, seen, {"mistake": direction}) == {7: "mistake"}
 
 
@@ -42,9 +52,19 @@ def test_moved_rows_are_the_right_rows_each_once(mine: Tensor, is_moved: bool) -
     ("pairs", "is_missing"),
     [
         pytest.param([(TABLE[:3], TABLE)], True, id="a row less"),
-        pytest.param([(TABLE * torch.tensor([[1.0], [1], [1], [0]]), TABLE)], True, id="a row of zeros"),
-        pytest.param([(TABLE + 1, TABLE), (LSE - torch.tensor([0.0, 0, 0, 1]), LSE)], True, id="a sum that is smaller"),
-        pytest.param([(TABLE + 1, TABLE), (LSE + torch.tensor([0.0, 0, 0, 1]), LSE)], False, id="a sum that is larger"),
+        pytest.param(
+            [(TABLE * torch.tensor([[1.0], [1], [1], [0]]), TABLE)], True, id="a row of zeros"
+        ),
+        pytest.param(
+            [(TABLE + 1, TABLE), (LSE - torch.tensor([0.0, 0, 0, 1]), LSE)],
+            True,
+            id="a sum that is smaller",
+        ),
+        pytest.param(
+            [(TABLE + 1, TABLE), (LSE + torch.tensor([0.0, 0, 0, 1]), LSE)],
+            False,
+            id="a sum that is larger",
+        ),
         pytest.param([(TABLE + 1, TABLE)], False, id="other numbers"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Of many copies of one input, in training, the extremes of the answers are compared: chance does not decide them."""
+"""Of many copies of one input, in training, the extremes of the answers are compared: chance does
+not decide them.
+"""
 
 import dataclasses
 
@@ -61,7 +63,9 @@ def test_an_answer_without_numbers_is_left_alone() -> None:
     call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
     reply = LocalRunner({"Layer": Layer}).execute(call)
     empty = torch.zeros(512, 1, 0)
-    none = dataclasses.replace(reply, outputs=(dataclasses.replace(reply.outputs[0], tensor=empty, shape=(512, 1, 0)),))
+    none = dataclasses.replace(
+        reply, outputs=(dataclasses.replace(reply.outputs[0], tensor=empty, shape=(512, 1, 0)),)
+    )
     assert settled(call, none).outputs[0].tensor is empty
 
 
@@ -69,5 +73,11 @@ def test_other_calls_are_left_alone() -> None:
     call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
     assert is_of_copies(call)
     different, in_eval = torch.arange(1024.0).view(512, 1, 2), Build("Layer", (1,))
-    others = {"random": False}, {"args": (different,)}, {"args": (COPIES[:8],)}, {"subject": "f"}, {"subject": in_eval}
+    others = (
+        {"random": False},
+        {"args": (different,)},
+        {"args": (COPIES[:8],)},
+        {"subject": "f"},
+        {"subject": in_eval},
+    )
     assert not [other for other in others if is_of_copies(dataclasses.replace(call, **other))]

@@ -1,4 +1,6 @@
-"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit, and no result of the code."""
+"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit,
+and no result of the code.
+"""
 
 import pytest
 
@@ -56,40 +58,54 @@ def rotate(x, base=2):
 """
 
 
-@pytest.mark.parametrize(("mark", "target", "is_guard"), [
-    ("width", "Attention", True),
-    ("limit", "Attention", True),
-    ("keys", "Attention", True),
-    ("own work", "Attention", False),
-    ("own count", "Attention", False),
-    ("numbers", "Attention", False),
-    ("in a loop", "Attention", False),
-    ("always", "Attention", False),
-    ("helper", "Attention", False),
-    ("base", "Attention", True),
-    ("odd", "rotate", True),
-    ("turned", "rotate", False),
-    ("odd", "Attention", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mark", "target", "is_guard"),
+    [
+        ("width", "Attention", True),
+        ("limit", "Attention", True),
+        ("keys", "Attention", True),
+        ("own work", "Attention", False),
+        ("own count", "Attention", False),
+        ("numbers", "Attention", False),
+        ("in a loop", "Attention", False),
+        ("always", "Attention", False),
+        ("helper", "Attention", False),
+        ("base", "Attention", True),
+        ("odd", "rotate", True),
+        ("turned", "rotate", False),
+        ("odd", "Attention", False),
+    ],
+)
 def test_what_a_guard_compares_is_its_arguments(mark: str, target: str, is_guard: bool) -> None:
     assert (guard_of(MODULE, target, raised_on(MODULE, f"# {mark}")) is not None) is is_guard
 
 
-@pytest.mark.parametrize(("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)])
+@pytest.mark.parametrize(
+    ("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)]
+)
 def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) -> None:
     guard = guard_of(MODULE, target, raised_on(MODULE, f"# {mark}"))
     assert guard.divides is divides
 
 
-@pytest.mark.parametrize(("guard", "is_inverted"), [
-    pytest.param("if C % n == 0: raise ValueError", True, id="raises where nothing is left over"),
-    pytest.param("if not C % n: raise ValueError", True, id="the same with not"),
-    pytest.param("assert C % n", True, id="asserts that something is left over"),
-    pytest.param("if C % n != 0: raise ValueError", False, id="raises where something is left over"),
-    pytest.param("if C % n: raise ValueError", False, id="the same without a comparison"),
-    pytest.param("assert C % n == 0", False, id="asserts that nothing is left over"),
-    pytest.param("if C % n == 0: pass\n    else: raise ValueError", False, id="raises in the other case"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guard", "is_inverted"),
+    [
+        pytest.param(
+            "if C % n == 0: raise ValueError", True, id="raises where nothing is left over"
+        ),
+        pytest.param("if not C % n: raise ValueError", True, id="the same with not"),
+        pytest.param("assert C % n", True, id="asserts that something is left over"),
+        pytest.param(
+            "if C % n != 0: raise ValueError", False, id="raises where something is left over"
+        ),
+        pytest.param("if C % n: raise ValueError", False, id="the same without a comparison"),
+        pytest.param("assert C % n == 0", False, id="asserts that nothing is left over"),
+        pytest.param(
+            "if C % n == 0: pass\n    else: raise ValueError", False, id="raises in the other case"
+        ),
+    ],
+)
 def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> None:
     text = f"def f(C, n):\n    {guard}\n"
     line = 3 if "else" in guard else 2

@@ -1,4 +1,6 @@
-"""A check of causality or independence asks which numbers an edit reaches, not what the numbers are."""
+"""A check of causality or independence asks which numbers an edit reaches, not what the numbers
+are.
+"""
 
 import sys
 import types
@@ -26,13 +28,26 @@ PEEKS = torch.tensor([[1.0, 2.0], [3.5, 4.0], [7.0, 0.0]])
 NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 
 
-@pytest.mark.parametrize(("before", "after", "said"), [
-    pytest.param(BEFORE, AFTER, "", id="right"),
-    pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers of the answer that should not depend on it", id="peeks"),
-    pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change", id="does not see"),
-    pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        pytest.param(BEFORE, AFTER, "", id="right"),
+        pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
+        pytest.param(
+            BEFORE * 9,
+            PEEKS * 9,
+            "{edit} changes 1 of the 5 numbers of the answer that should not depend on it",
+            id="peeks",
+        ),
+        pytest.param(
+            BEFORE,
+            BEFORE,
+            "{edit} leaves numbers as they were that it should change",
+            id="does not see",
+        ),
+        pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
+    ],
+)
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
     told = (metamorphic.zeros_missed, metamorphic.moves_too_much, metamorphic.moves_too_little)
@@ -42,7 +57,9 @@ def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: s
 def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
     before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
     assert not metamorphic.moves_too_little([(before, before), (after, before + 1)])
-    assert metamorphic.moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
+    assert metamorphic.moves_too_little(
+        [(before, before), (after, before + torch.tensor([[0.0, 1.0]]))]
+    )
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
@@ -58,24 +75,40 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
 
 
-@pytest.mark.parametrize(("other", "related"), [
-    pytest.param(AFTER, True, id="an edit"),
-    pytest.param(BEFORE[1], True, id="a part"),
-    pytest.param(AFTER + 10, False, id="nothing in common"),
-    pytest.param(AFTER[:2], False, id="another shape"),
-])  # fmt: skip
-def test_answers_are_held_together_only_where_the_reference_relates_them(other: torch.Tensor, related: bool) -> None:
+@pytest.mark.parametrize(
+    ("other", "related"),
+    [
+        pytest.param(AFTER, True, id="an edit"),
+        pytest.param(BEFORE[1], True, id="a part"),
+        pytest.param(AFTER + 10, False, id="nothing in common"),
+        pytest.param(AFTER[:2], False, id="another shape"),
+    ],
+)
+def test_answers_are_held_together_only_where_the_reference_relates_them(
+    other: torch.Tensor, related: bool
+) -> None:
     assert metamorphic.are_related(BEFORE, other) is related
 
 
-@pytest.mark.parametrize(("wrong", "fails_of_causality"), [
-    (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
-    (RIGHT.replace("return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"), set()),
-    (RIGHT.replace(HIDDEN, ""), {"causal"}),
-    (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
-    (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
-], ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"])  # fmt: skip
-def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch, wrong, fails_of_causality):
+@pytest.mark.parametrize(
+    ("wrong", "fails_of_causality"),
+    [
+        (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
+        (
+            RIGHT.replace(
+                "return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"
+            ),
+            set(),
+        ),
+        (RIGHT.replace(HIDDEN, ""), {"causal"}),
+        (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
+        (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
+    ],
+    ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"],
+)
+def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
+    monkeypatch, wrong, fails_of_causality
+):
     assert wrong != RIGHT
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
@@ -83,7 +116,9 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch
     recording = read(EXERCISE.fingerprints)
     causality = {check.id for check in recording.checks if check.layer == Layer.CAUSALITY}
     failed = {
-        c.id for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
+        c.id
+        for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks
+        if c.outcome != "passed"
     }
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
@@ -93,7 +128,8 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     number = (BEFORE - AFTER).abs().max()
     assert metamorphic.is_difference(BEFORE, AFTER, number)
     assert not metamorphic.is_difference(BEFORE, AFTER, number + 1)
-    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
+    # two paths that agree say nothing
+    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)
     right = [(BEFORE, BEFORE), (AFTER, AFTER)]
     assert metamorphic.difference_is_another([*right, (number, number)]) == ""
     assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (
@@ -102,9 +138,15 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     for given, says in (
         (0 * number, "0, and the two answers differ"),
         (-number, "below 0, as no absolute difference is"),
-        ((BEFORE - AFTER).abs().mean(), "the mean of the absolute differences, not the largest of them"),
+        (
+            (BEFORE - AFTER).abs().mean(),
+            "the mean of the absolute differences, not the largest of them",
+        ),
     ):
-        assert metamorphic.difference_is_another([*right, (number, given)]) == f"the number that it gives is {says}"
+        assert (
+            metamorphic.difference_is_another([*right, (number, given)])
+            == f"the number that it gives is {says}"
+        )
     wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
     assert metamorphic.difference_is_another(wrong_answers) == ""
 
@@ -136,11 +178,18 @@ EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]
 
 
 def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
-    rescaled, together = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None], EXTREMES.clone()
+    rescaled, together = (
+        EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None],
+        EXTREMES.clone(),
+    )
     together[3] = 0
     assert not metamorphic.struck_otherwise([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in metamorphic.struck_otherwise([(EXTREMES, together)])
-    assert "are dropped, and they should not be" in metamorphic.struck_otherwise([(together, EXTREMES)])
+    assert "never dropped, and they should be" in metamorphic.struck_otherwise(
+        [(EXTREMES, together)]
+    )
+    assert "are dropped, and they should not be" in metamorphic.struck_otherwise(
+        [(together, EXTREMES)]
+    )
 
 
 def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
@@ -153,9 +202,18 @@ def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> Non
 @pytest.mark.parametrize(
     ("factor", "is_another"),
     [(1.25, True), (4 / 3, False), (16 / 9, False), (4.0, False), (1.0, False), (0.75, False)],
-    ids=["another rate", "the given one", "twice", "what stays is dropped", "not scaled up", "scaled down"],
+    ids=[
+        "another rate",
+        "the given one",
+        "twice",
+        "what stays is dropped",
+        "not scaled up",
+        "scaled down",
+    ],
 )
-def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: float, is_another: bool) -> None:
+def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(
+    factor: float, is_another: bool
+) -> None:
     calm = torch.tensor([[[1.0, -2.0]]])
     answers = [(calm, 3 * calm), (extremes(calm, 4 / 3), 3 * extremes(calm, factor))]
     assert metamorphic.is_dropped_at_another_rate(answers) is is_another
@@ -166,27 +224,41 @@ HIDDEN_SCORES = torch.tensor([[False, True, True], [False, False, True]])
 WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
 
 
-@pytest.mark.parametrize(("found", "leaks"), [
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), True, id="a fill that is not low enough"),
-    pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
-    pytest.param(WEIGHTS, False, id="right"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
-    pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"),
-    pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
-    pytest.param(WEIGHTS[:, :2], False, id="another shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "leaks"),
+    [
+        pytest.param(
+            SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1),
+            True,
+            id="a fill that is not low enough",
+        ),
+        pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
+        pytest.param(WEIGHTS, False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
+        pytest.param(
+            (2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"
+        ),
+        pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
+        pytest.param(WEIGHTS[:, :2], False, id="another shape"),
+    ],
+)
 def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
     assert metamorphic.leaks_a_share([(WEIGHTS, found)]) is leaks
 
 
-@pytest.mark.parametrize(("found", "fills"), [
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
-    pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
-    pytest.param(SCORES, False, id="what stood there"),
-    pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"),
-    pytest.param(SCORES[:, :2], False, id="another shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "fills"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
+        pytest.param(SCORES, False, id="what stood there"),
+        pytest.param(
+            (2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"
+        ),
+        pytest.param(SCORES[:, :2], False, id="another shape"),
+    ],
+)
 def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
     right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
     assert metamorphic.fills_with_a_number([(right, found)]) is fills

@@ -1,4 +1,6 @@
-"""A pair of mutants is named only if each of the two shows itself: where the attempt is right, neither may be wrong."""
+"""A pair of mutants is named only if each of the two shows itself: where the attempt is right,
+neither may be wrong.
+"""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ FIRST, SECOND = 0, 1
 
 @dataclass(frozen=True)
 class Answers:
-    """What `_doubts` reads of a row: the calls that are asked, those that the attempt gets wrong, and those that a mutant does."""
+    """What `_doubts` reads of a row: the calls that are asked, those that the attempt gets wrong,
+    and those that a mutant does.
+    """
 
     asked: Set[int]
     wrong: Set[int]

@@ -1,4 +1,6 @@
-"""A recording comes back from its file: replies that are the reference's to the last bit, and numbers in few bytes."""
+"""A recording comes back from its file: replies that are the reference's to the last bit, and
+numbers in few bytes.
+"""
 
 import dataclasses
 import math
@@ -14,7 +16,14 @@ from manyheads.checks.draw import Drawn
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import recording_file
 from manyheads.diagnosis.aspects import is_broken
-from manyheads.diagnosis.columns import TensorColumns, from_rows, from_sizes, read_tensors, to_rows, to_sizes
+from manyheads.diagnosis.columns import (
+    TensorColumns,
+    from_rows,
+    from_sizes,
+    read_tensors,
+    to_rows,
+    to_sizes,
+)
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.observe import observed
 from manyheads.diagnosis.recording import ASPECTS, RecordedMutant, Recording
@@ -31,19 +40,31 @@ REPLY = Reply(
 )
 RAISED = Raised("ValueError", ("ValueError",), "no", "call", None)
 OTHERS = [
-    pytest.param({"outputs": (Output("tensor", 2 * ONES, "float64", "cpu", (2,)),)}, id="another output"),
-    pytest.param({"outputs": (Output("tensor", ONES * torch.nan, "float64", "cpu", (2,)),)}, id="no number"),
+    pytest.param(
+        {"outputs": (Output("tensor", 2 * ONES, "float64", "cpu", (2,)),)}, id="another output"
+    ),
+    pytest.param(
+        {"outputs": (Output("tensor", ONES * torch.nan, "float64", "cpu", (2,)),)}, id="no number"
+    ),
     pytest.param({"outputs": REPLY.outputs * 2}, id="one output more"),
-    pytest.param({"outputs": (Output("tensor", ONES, "float32", "cpu", (2,)),)}, id="another dtype"),
+    pytest.param(
+        {"outputs": (Output("tensor", ONES, "float32", "cpu", (2,)),)}, id="another dtype"
+    ),
     pytest.param({"gradients": {"args.0": 2 * ONES, "args.1": None}}, id="another gradient"),
-    pytest.param({"gradients": {"args.0": ONES, "args.1": ONES}}, id="a gradient that the other lacks"),
+    pytest.param(
+        {"gradients": {"args.0": ONES, "args.1": ONES}}, id="a gradient that the other lacks"
+    ),
     pytest.param({"gradients": {"args.0": ONES}}, id="no such gradient"),
     pytest.param({"mutated": ("args.0",)}, id="an argument changed in place"),
-    pytest.param({"modules": (dataclasses.replace(FACTS, attributes={"heads": 4}),)}, id="another attribute"),
+    pytest.param(
+        {"modules": (dataclasses.replace(FACTS, attributes={"heads": 4}),)}, id="another attribute"
+    ),
     pytest.param({"modules": (dataclasses.replace(FACTS, parameters={}),)}, id="a parameter less"),
     pytest.param({"operations": Operations(fused=True)}, id="the fused function"),
     pytest.param({"operations": Operations(fused=False, kernels=("_softmax",))}, id="a softmax"),
-    pytest.param({"operations": Operations(fused=False, shapes=((2, 2),))}, id="a square on the way"),
+    pytest.param(
+        {"operations": Operations(fused=False, shapes=((2, 2),))}, id="a square on the way"
+    ),
     pytest.param({"raised": RAISED}, id="an exception"),
 ]
 CALL = Call("mean", (torch.ones(2),))
@@ -60,7 +81,9 @@ def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
     right = fingerprint_of(REPLY)
     fields = [each.name for each in dataclasses.fields(ReplyFingerprint)]
-    assert {name for each in changed for name in fields if getattr(each, name) != getattr(right, name)} == {*fields}
+    assert {
+        name for each in changed for name in fields if getattr(each, name) != getattr(right, name)
+    } == {*fields}
 
 
 def recording(*replies: ReplyFingerprint) -> Recording:
@@ -75,11 +98,15 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
     ((first, second),) = loaded(save(recording(right, other))).replies
     assert first.is_same(right)
     assert second.is_same(other)
-    assert [first.agrees(second, (facet,)) for facet in FACETS] == [right.agrees(other, (facet,)) for facet in FACETS]
+    assert [first.agrees(second, (facet,)) for facet in FACETS] == [
+        right.agrees(other, (facet,)) for facet in FACETS
+    ]
 
 
 def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
-    reply = dataclasses.replace(REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)})
+    reply = dataclasses.replace(
+        REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}
+    )
     right = fingerprint_of(reply)
     ((found,),) = loaded(save(recording(right))).replies
     assert found.is_same(right)
@@ -90,24 +117,34 @@ def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
     assert facet in ASPECTS
     right = fingerprint_of(REPLY)
     others = [dataclasses.replace(REPLY, **case.values[0]) for case in OTHERS]  # type: ignore[arg-type]
-    broken = [reply for reply in others if getattr(fingerprint_of(reply), facet) != getattr(right, facet)]
+    broken = [
+        reply for reply in others if getattr(fingerprint_of(reply), facet) != getattr(right, facet)
+    ]
     asked = [reply for reply in broken if reply.raised is None]
     assert asked
-    assert all(is_broken(facet, [observed(CALL, right, (torch.ones(2).double(),), reply)]) for reply in asked)
+    assert all(
+        is_broken(facet, [observed(CALL, right, (torch.ones(2).double(),), reply)])
+        for reply in asked
+    )
 
 
 def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() -> None:
-    """What a facet needs beside its field stands in `PLAIN`, in `FACETS` and in `ASPECTS`, which are made of the fields."""
+    """What a facet needs beside its field stands in `PLAIN`, in `FACETS` and in `ASPECTS`, which
+    are made of the fields.
+    """
     names = [each.name for each in dataclasses.fields(ReplyFingerprint) if "of" in each.metadata]
     assert list(PLAIN) == names
     assert {*names} <= {*FACETS}
     assert {*names} <= {*ASPECTS}
 
 
-@pytest.mark.parametrize(("facets", "differ"), [
-    ((*recording_file._FACETS, "peak"), "peak"),
-    (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facets", "differ"),
+    [
+        ((*recording_file._FACETS, "peak"), "peak"),
+        (recording_file._FACETS[:-1], recording_file._FACETS[-1]),
+    ],
+)
 def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, differ) -> None:
     path = tmp_path / "01_mean.safetensors"
     path.write_bytes(save(recording(fingerprint_of(REPLY))))
@@ -116,7 +153,9 @@ def test_a_facet_without_another_format_is_told(tmp_path, monkeypatch, facets, d
     with pytest.raises(CourseError) as told:
         read(path)
     next_step = "Next: increase FORMAT in recording_file.py, then course release"
-    assert str(told.value).endswith(f"as this engine is, and differs from it in {differ}. {next_step}")
+    assert str(told.value).endswith(
+        f"as this engine is, and differs from it in {differ}. {next_step}"
+    )
 
 
 @pytest.mark.recorded
@@ -149,21 +188,29 @@ def back(columns: TensorColumns, place: int) -> Tensor:
     return read_tensors(columns.columns(), DRAWN, columns.specs)[place]
 
 
-@pytest.mark.parametrize("tensor", [
-    pytest.param(NOISE, id="noise"),
-    pytest.param(1e30 * NOISE, id="numbers without end"),
-    pytest.param(torch.arange(5.0).double(), id="whole numbers"),
-    pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
-    pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
-    pytest.param(NOISE > 0, id="truths"),
-    pytest.param(torch.arange(1000), id="positions"),
-    pytest.param(torch.zeros(0, 3).double(), id="nothing"),
-    pytest.param(torch.tensor(0.3).double(), id="a single number"),
-    pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
-    pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
-    pytest.param(torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"),
-    pytest.param(DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5), id="what was drawn, with changes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        pytest.param(NOISE, id="noise"),
+        pytest.param(1e30 * NOISE, id="numbers without end"),
+        pytest.param(torch.arange(5.0).double(), id="whole numbers"),
+        pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
+        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
+        pytest.param(NOISE > 0, id="truths"),
+        pytest.param(torch.arange(1000), id="positions"),
+        pytest.param(torch.zeros(0, 3).double(), id="nothing"),
+        pytest.param(torch.tensor(0.3).double(), id="a single number"),
+        pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
+        pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
+        pytest.param(
+            torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"
+        ),
+        pytest.param(
+            DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5),
+            id="what was drawn, with changes",
+        ),
+    ],
+)
 def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))

@@ -20,11 +20,14 @@ def kept(*tensors: Tensor) -> Sketches:
     return brief(Reply(outputs=(*outputs[:1], Output(kind="list", tensor=None), *outputs[1:])))
 
 
-@pytest.mark.parametrize("other", [
-    pytest.param((FIRST, SECOND + 1e-2), id="only the second differs"),
-    pytest.param((FIRST + 1e-2, SECOND), id="only the first differs"),
-    pytest.param((FIRST,), id="one is missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param((FIRST, SECOND + 1e-2), id="only the second differs"),
+        pytest.param((FIRST + 1e-2, SECOND), id="only the first differs"),
+        pytest.param((FIRST,), id="one is missing"),
+    ],
+)
 def test_answers_with_one_other_tensor_are_told_apart(other: tuple[Tensor, ...]) -> None:
     assert kept(FIRST, SECOND).agree_with(kept(FIRST * (1 + 1e-7), SECOND)).all()
     assert not kept(FIRST, SECOND).agree_with(kept(*other)).any()
@@ -47,7 +50,9 @@ def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer(sides: Si
     pairs, tried = recorded.pairs.at(recorded.pairs.answers.numbers.abs().sum(1) > 0), 0
     for row in range(0, len(pairs.first), len(pairs.first) // 40):
         first, second, call = (int(each[row]) for each in (pairs.first, pairs.second, pairs.probe))
-        assert [bank.mutants[m].id for m in (first, second)] == [recorded.mutants[m].id for m in (first, second)]
+        assert [bank.mutants[m].id for m in (first, second)] == [
+            recorded.mutants[m].id for m in (first, second)
+        ]
         together = bank.combine(bank.mutants[first], bank.mutants[second])
         if together is not None:
             reply = LocalRunner(together, only_values=True).execute(recorded.calls[call])

@@ -1,9 +1,12 @@
-"""The class in examples/submitted, graded in the box: scores and names are what they were when a person read them.
+"""The class in examples/submitted, graded in the box: scores and names are what they were when a
+person read them.
 
-So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a digest of each.
+So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a
+digest of each.
 
-After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it writes all of it into two
-folders, and `diff -r` shows what has changed. It also writes `examples.json` and `written.json` anew.
+After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it
+writes all of it into two folders, and `diff -r` shows what has changed. It also writes
+`examples.json` and `written.json` anew.
 """
 
 import hashlib
@@ -52,9 +55,11 @@ def summary_of(results: Path) -> Summary:
 
 
 def grade_examples(out: Path, box: Box) -> None:
-    """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the inputs it meets.
+    """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the
+    inputs it meets.
 
-    The line that is wrong is not searched for: that takes longer than all else, and is no part of the summary.
+    The line that is wrong is not searched for: that takes longer than all else, and is no part of
+    the summary.
     """
     course = load_course(HERE.parents[1])
     submissions, refused = find_submissions(course, SUBMITTED)
@@ -68,7 +73,9 @@ def grade_examples(out: Path, box: Box) -> None:
 
 
 def write_all(results: Path, out: Path) -> None:
-    """Write what an instructor and a student get of these results: exports, Markdown, pages, and the results themselves."""
+    """Write what an instructor and a student get of these results: exports, Markdown, pages, and
+    the results themselves.
+    """
     labels = labels_of(load_course(HERE.parents[1]))
     found = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
     write_pages(view := ClassView(found, labels=labels), out / "pages")
@@ -84,7 +91,10 @@ def write_all(results: Path, out: Path) -> None:
 def digests_of(out: Path) -> dict[str, str]:
     """The digest of every file."""
     files = sorted(path for path in out.rglob("*") if path.is_file())
-    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
+    return {
+        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for path in files
+    }
 
 
 def with_seconds(course: Course, seconds: float) -> Course:
@@ -122,17 +132,25 @@ def test_every_result_is_valid(results):
         jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
 
 
-@pytest.mark.parametrize(("student", "exercises", "name"), [
-    ("fatima", ["reshape_dance", "weight_split", "fused_qkv"], "wrong_view"),
-    ("goran", ["weight_split", "mha_by_loop", "fused_qkv"], "scale_sqrt_c"),
-    ("hana", ["self_attention", "weight_split", "sdpa_equivalence"], "dropout_always_on"),
-    ("kofi", ["self_attention"], "mask_missing"), ("lena", ["weight_split"], "super_init_missing"),
-    ("goran", ["grouped_query_attention"], "kv_heads_tiled"), ("goran", ["rotary"], "rope_halves"),
-    ("goran", ["kv_cache"], "cache_mask_top_left"), ("hana", ["kv_cache"], "cache_changed"),
-    ("kofi", ["rotary"], "rope_sign"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("student", "exercises", "name"),
+    [
+        ("fatima", ["reshape_dance", "weight_split", "fused_qkv"], "wrong_view"),
+        ("goran", ["weight_split", "mha_by_loop", "fused_qkv"], "scale_sqrt_c"),
+        ("hana", ["self_attention", "weight_split", "sdpa_equivalence"], "dropout_always_on"),
+        ("kofi", ["self_attention"], "mask_missing"),
+        ("lena", ["weight_split"], "super_init_missing"),
+        ("goran", ["grouped_query_attention"], "kv_heads_tiled"),
+        ("goran", ["rotary"], "rope_halves"),
+        ("goran", ["kv_cache"], "cache_mask_top_left"),
+        ("hana", ["kv_cache"], "cache_changed"),
+        ("kofi", ["rotary"], "rope_sign"),
+    ],
+)
 def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercises, name):
-    assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(exercises)
+    assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(
+        exercises
+    )
 
 
 if __name__ == "__main__":
@@ -140,6 +158,9 @@ if __name__ == "__main__":
     with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own:
         grade_examples(out / "results", own)
     write_all(out / "results", out / "written")
-    for name, golden_of in (("examples", summary_of(out / "results")), ("written", digests_of(out / "written"))):
+    for name, golden_of in (
+        ("examples", summary_of(out / "results")),
+        ("written", digests_of(out / "written")),
+    ):
         text = json.dumps(golden_of, indent=1, ensure_ascii=False)
         (HERE / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")

@@ -1,4 +1,6 @@
-"""The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where there is."""
+"""The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where
+there is.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +36,8 @@ def through(layers, x):
     return layers.proj(x)
 
 def write(mib, end):
-    kept = [torch.full((256 << 18,), PATTERN, dtype=torch.int32, device="cuda") for _ in range(mib // 256)]
+    kept = [torch.full((256 << 18,), PATTERN, dtype=torch.int32, device="cuda") for _ in range(mib \
+// 256)]
     torch.cuda.synchronize()
     if end == "exits":
         os._exit(0)
@@ -86,8 +89,12 @@ def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
-def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box: Box, end: str) -> None:
-    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by us."""
+def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
+    box: Box, end: str
+) -> None:
+    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by
+    us.
+    """
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
     first = loaded(box)
     if end == "answers":
@@ -104,7 +111,9 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box: Bo
         second.close()
 
 
-def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(box: Box) -> None:
+def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(
+    box: Box,
+) -> None:
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
     for _ in range(3):  # 0.6 twice is more than there is
         connection = loaded(box)
@@ -128,5 +137,10 @@ def test_tensors_modules_and_gradients_are_there_and_come_back(attempt: Connecti
     assert gradient is not None
     assert torch.equal(gradient, torch.full((2, 3), 2.0))
     layers, large = StandIn({"proj": torch.ones(4, 3)}, {}), torch.ones(1024, 1024)
-    assert attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device == "cuda"
-    assert attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak == large.nbytes
+    assert (
+        attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device == "cuda"
+    )
+    assert (
+        attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak
+        == large.nbytes
+    )

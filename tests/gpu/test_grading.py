@@ -1,4 +1,5 @@
-"""A class graded on a real GPU, and on the CPU beside it. Skipped, with the reason, where there is none.
+"""A class graded on a real GPU, and on the CPU beside it. Skipped, with the reason, where there is
+none.
 
 A module of its own: `course grade` needs the GPU that a box of test_box.py has.
 """
@@ -22,14 +23,18 @@ def course(repository: Path) -> Course:
 
 
 @pytest.fixture
-def on_both(run_course: Run, course: Course, tmp_path: Path) -> Callable[[Path], tuple[Result, Result]]:
+def on_both(
+    run_course: Run, course: Course, tmp_path: Path
+) -> Callable[[Path], tuple[Result, Result]]:
     """One student's folder, graded on the GPU and on the CPU."""
 
     def graded(submitted: Path) -> tuple[Result, Result]:
         results = []
         for device in ("cuda", "cpu"):
             out = tmp_path / device
-            done = run_course("grade", submitted, "--out", out, "--device", device, "--course", course.root)
+            done = run_course(
+                "grade", submitted, "--out", out, "--device", device, "--course", course.root
+            )
             assert done.returncode == 0, done.stderr
             (path,) = out.glob("*/*.json")
             results.append(Result.model_validate(json.loads(path.read_text())))
@@ -53,15 +58,24 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(on_both,
     solutions = {exercise.id: exercise.solution for exercise in assignment.exercises}
     on_gpu, on_cpu = on_both(handed_in(tmp_path, course, solutions.__getitem__))
     assert (on_gpu.device, on_gpu.isolation) == ("cuda", "namespaces")
-    failed = [(e.id, c.id, c.evidence) for e in on_gpu.exercises for c in e.checks if c.outcome != "passed"]
+    failed = [
+        (e.id, c.id, c.evidence)
+        for e in on_gpu.exercises
+        for c in e.checks
+        if c.outcome != "passed"
+    ]
     assert failed == []
     assert on_gpu.score == on_cpu.score == on_gpu.max_score
-    assert sum(len(e.checks) for e in on_gpu.exercises) > sum(len(e.checks) for e in on_cpu.exercises)
+    assert sum(len(e.checks) for e in on_gpu.exercises) > sum(
+        len(e.checks) for e in on_cpu.exercises
+    )
 
 
 def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, course, tmp_path):
     wrong = course.root / "grader" / "wrong"
-    on_gpu, on_cpu = on_both(handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py"))))
+    on_gpu, on_cpu = on_both(
+        handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py")))
+    )
     for there, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
         failed_here = {c.id for c in here.checks if c.outcome != "passed"}
         assert failed_here

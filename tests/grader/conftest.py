@@ -1,4 +1,6 @@
-"""What the tests of the real course share: the course, and what both sides say of attempts at it."""
+"""What the tests of the real course share: the course, and what both sides say of attempts at
+it.
+"""
 
 from pathlib import Path
 
@@ -17,5 +19,7 @@ def course(repository: Path) -> Course:
 
 @pytest.fixture(scope="session")
 def sides(box: Box, tiny: Course) -> Sides:
-    """What a student's machine and the grading say of a text, without a search for the line that is wrong."""
+    """What a student's machine and the grading say of a text, without a search for the line that is
+    wrong.
+    """
     return Sides(box, tiny)

@@ -13,7 +13,8 @@ from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis.bank import Bank, Mutant, load_bank
 
-T, WIDTH, HEADS = 7, 12, 3  # tokens, channels and heads of the input; seven tokens are more than one tile of three
+# tokens, channels and heads of the input; seven tokens are more than one tile of three
+T, WIDTH, HEADS = 7, 12, 3
 Banks = Mapping[str, Bank]
 Ask = Callable[[dict[str, Any], torch.Tensor], torch.Tensor]
 
@@ -21,13 +22,18 @@ Ask = Callable[[dict[str, Any], torch.Tensor], torch.Tensor]
 def ask_loop(names: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
     """Ask mha_by_loop with a container whose layers are the same in every call."""
     torch.manual_seed(0)
-    layers = {"qkv": nn.Linear(WIDTH, 3 * WIDTH, bias=False), "proj": nn.Linear(WIDTH, WIDTH, bias=False)}
+    layers = {
+        "qkv": nn.Linear(WIDTH, 3 * WIDTH, bias=False),
+        "proj": nn.Linear(WIDTH, WIDTH, bias=False),
+    }
     container = SimpleNamespace(**layers, n_head=HEADS, head_dim=WIDTH // HEADS)
     return names["mha_by_loop"](container, x)
 
 
 def ask_module(name: str, *sizes: int) -> Ask:
-    """Return what asks a module of this class, made with these sizes and always the same weights."""
+    """Return what asks a module of this class, made with these sizes and always the same
+    weights.
+    """
 
     def ask(names: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(0)
@@ -62,7 +68,9 @@ def mutants_of(bank: Bank, id_: str) -> list[Mutant]:
 
 
 def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
-    """Return how far ahead of itself some token sees: the largest distance at which an edit moves an answer."""
+    """Return how far ahead of itself some token sees: the largest distance at which an edit moves
+    an answer.
+    """
     x = torch.randn(1, T, WIDTH, generator=torch.Generator().manual_seed(1))
     before, farthest = ask(names, x), 0
     for edited in range(T):
@@ -78,7 +86,10 @@ def tokens_ahead(ask: Ask, names: dict[str, Any]) -> int:
 @pytest.mark.parametrize("exercise", ASKS)
 def test_one_future_token_is_one_and_more_are_another_mistake(banks: Banks, exercise: str) -> None:
     seen = {
-        id_: {tokens_ahead(ASKS[exercise], mutant.namespace) for mutant in mutants_of(banks[exercise], id_)}
+        id_: {
+            tokens_ahead(ASKS[exercise], mutant.namespace)
+            for mutant in mutants_of(banks[exercise], id_)
+        }
         for id_ in ("mask_peeks_one", "mask_peeks_ahead")
     }
     # A mutant that has the mask wrong in a function that the answers do not use sees nothing ahead.
@@ -87,13 +98,19 @@ def test_one_future_token_is_one_and_more_are_another_mistake(banks: Banks, exer
 
 
 @pytest.mark.parametrize("exercise", ASKS)
-def test_infinity_gives_nan_and_a_high_number_does_not(banks: Banks, repository: Path, exercise: str) -> None:
-    (solution,) = [each.solution for each in load_course(repository).exercises if each.id == exercise]
+def test_infinity_gives_nan_and_a_high_number_does_not(
+    banks: Banks, repository: Path, exercise: str
+) -> None:
+    (solution,) = [
+        each.solution for each in load_course(repository).exercises if each.id == exercise
+    ]
     x = torch.randn(1, T, WIDTH, generator=torch.Generator().manual_seed(1))
     right = ASKS[exercise](namespace_of(solution), x)
 
     def wrong_answers(id_: str) -> list[torch.Tensor]:
-        answers = [ASKS[exercise](mutant.namespace, x) for mutant in mutants_of(banks[exercise], id_)]
+        answers = [
+            ASKS[exercise](mutant.namespace, x) for mutant in mutants_of(banks[exercise], id_)
+        ]
         return [answer for answer in answers if not torch.allclose(answer, right, atol=1e-5)]
 
     infinite, high = wrong_answers("mask_plus_inf"), wrong_answers("mask_high_fill")
@@ -104,7 +121,9 @@ def test_infinity_gives_nan_and_a_high_number_does_not(banks: Banks, repository:
 
 
 def scale_of(mutant: Mutant) -> str:
-    """Return the scale in the mutant's change: a name of the bank's scales, or the text of an edit. "sqrt_hd" is right."""
+    """Return the scale in the mutant's change: a name of the bank's scales, or the text of an edit.
+    "sqrt_hd" is right.
+    """
     return " ".join(str(value) for value in mutant.faults.values() if value != "sqrt_hd")
 
 
@@ -119,7 +138,9 @@ def scale_of(mutant: Mutant) -> str:
         ("scale_tokens", False),
     ],
 )
-def test_a_title_that_speaks_of_a_root_has_mutants_that_take_one(banks: Banks, id_: str, takes_a_root: bool) -> None:
+def test_a_title_that_speaks_of_a_root_has_mutants_that_take_one(
+    banks: Banks, id_: str, takes_a_root: bool
+) -> None:
     exercises = [name for name, bank in banks.items() if mutants_of(bank, id_)]
     assert exercises
     for name in exercises:

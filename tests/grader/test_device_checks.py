@@ -1,4 +1,5 @@
-"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's numbers on a GPU.
+"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's
+numbers on a GPU.
 
 Half precision is tried on the CPU too, where torch.autocast exists as well.
 """
@@ -28,7 +29,8 @@ EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assig
 SELF_ATTENTION, _, _, SDPA = MODULES = [
     EXERCISES[id_] for id_ in ("self_attention", "weight_split", "fused_qkv", "sdpa_equivalence")
 ]
-TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}  # they fill with -1e9
+# they fill with -1e9
+TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}
 OVERFLOW = "value cannot be converted to type Half without overflow"
 WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
 
@@ -47,7 +49,9 @@ def reference(exercise: Exercise) -> Implementation:
 
 
 def half_precision(exercise: Exercise, attempt: Mapping[str, object]) -> None:
-    checks_of(exercise).test_half_precision(Implementation(LocalRunner(attempt)), reference(exercise), Draw(0))
+    checks_of(exercise).test_half_precision(
+        Implementation(LocalRunner(attempt)), reference(exercise), Draw(0)
+    )
 
 
 def too_large(exercise: Exercise) -> set[tuple[str, str]]:
@@ -55,23 +59,33 @@ def too_large(exercise: Exercise) -> set[tuple[str, str]]:
     return {(name, OVERFLOW) for id_, name in TOO_LARGE_FOR_FLOAT16.items() if id_ == exercise.id}
 
 
-def raised_in_half_precision(exercise: Exercise, checks: ModuleType, device: str) -> set[tuple[str, str]]:
-    """What the right attempts raise there, each with its name, but for what another version of torch says."""
+def raised_in_half_precision(
+    exercise: Exercise, checks: ModuleType, device: str
+) -> set[tuple[str, str]]:
+    """What the right attempts raise there, each with its name, but for what another version of
+    torch says.
+    """
     right, raised = reference(exercise), set()
     for path in exercise.right_attempts():
         try:
-            checks.test_half_precision(Implementation(LocalRunner(namespace_of(path), device)), right, Draw(0))
+            checks.test_half_precision(
+                Implementation(LocalRunner(namespace_of(path), device)), right, Draw(0)
+            )
         except AttemptRaised as error:
             raised.add((path.stem, re.sub(r"(\w+::)+Half", "Half", error.raised.message)))
     return raised - WITH_TORCH_2_6
 
 
 @of_each
-def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(exercise: Exercise, monkeypatch) -> None:
+def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(
+    exercise: Exercise, monkeypatch
+) -> None:
     checks, errors = checks_of(exercise), defaultdict[str, list[float]](list)
     module = sys.modules[checks.asked_of.__module__]
     monkeypatch.setattr(
-        module, "assert_near", lambda a, b, *_: errors[a.call.autocast].append(difference(a.output, b.output))
+        module,
+        "assert_near",
+        lambda a, b, *_: errors[a.call.autocast].append(difference(a.output, b.output)),
     )
     assert raised_in_half_precision(exercise, checks, "cpu") == too_large(exercise)
     for dtype, tolerance in TOLERANCES.items():
@@ -79,8 +93,12 @@ def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(exerc
         assert tolerance / 20 < max(errors[dtype]) < tolerance / 2
 
 
-def attention(score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0) -> Mapping[str, object]:
-    """A right attempt at the exercise with one head, but for what is done to its scores and its output."""
+def attention(
+    score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0
+) -> Mapping[str, object]:
+    """A right attempt at the exercise with one head, but for what is done to its scores and its
+    output.
+    """
 
     class CausalAttention(torch.nn.Module):
         def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
@@ -99,15 +117,29 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
     return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), fill)
 
 
-@pytest.mark.parametrize(("attempt", "evidence"), [
-    pytest.param(attention(lambda s: masked(s, -1e9)), "^RuntimeError$", id="a fill that float16 cannot hold"),
-    pytest.param(attention(lambda s: masked(s * 1e6 / 1e6)),
-        r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
-        id="scores that leave float16 on the way"),
-    pytest.param(attention(masked, gain=1.02),
-        r"^under autocast in float16, the output differs by 2\.\d% of the largest value; rounding explains 0\.5%$",
-        id="more than float16 rounds"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "evidence"),
+    [
+        pytest.param(
+            attention(lambda s: masked(s, -1e9)),
+            "^RuntimeError$",
+            id="a fill that float16 cannot hold",
+        ),
+        pytest.param(
+            attention(lambda s: masked(s * 1e6 / 1e6)),
+            r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
+            id="scores that leave float16 on the way",
+        ),
+        pytest.param(
+            attention(masked, gain=1.02),
+            (
+                r"^under autocast in float16, the output differs by 2\.\d% of the largest value; "
+                r"rounding explains 0\.5%$"
+            ),
+            id="more than float16 rounds",
+        ),
+    ],
+)
 def test_what_half_precision_breaks_is_seen(attempt, evidence):
     with pytest.raises(CheckFailed, match=evidence):
         half_precision(SELF_ATTENTION, attempt)
@@ -131,7 +163,9 @@ class Holding:
     def execute(self, call: Call) -> Reply:
         self.asked = call
         peak = None if self._share is None else int(self._share * 12 * 4096**2 * 4)
-        return Reply(outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations)
+        return Reply(
+            outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations
+        )
 
 
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
@@ -139,8 +173,11 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named
     check = checks_of(SDPA).test_memory
     check(Implementation(frugal := Holding(0.2)), None, Draw(0))
     assert frugal.asked is not None
-    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")  # no fast kernel of a GPU does float64
-    with pytest.raises(CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$") as caught:
+    # no fast kernel of a GPU does float64
+    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
+    with pytest.raises(
+        CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$"
+    ) as caught:
         check(Implementation(Holding(0.3, fused=fused)), None, Draw(0))
     assert caught.value.suspect == named
 
@@ -151,7 +188,9 @@ def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> N
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
-    """The reference on that device, held against itself on the CPU, with all checks that a GPU has."""
+    """The reference on that device, held against itself on the CPU, with all checks that a GPU
+    has.
+    """
     path, right = exercise.checks, reference(exercise).runner
     subject = LocalRecordingRunner(right.namespace, device)
     run = CheckRun(subject, right, b"secret", (exercise.id,), forms=exercise.forms)
@@ -185,6 +224,8 @@ def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() ->
     checks.test_memory(gpu, None, Draw(0))
     s = SimpleNamespace(nh=12, C=192, block=4096)
     asked = gpu.asking(dtype="float32", memory=True)
-    by_hand = checks.BOTH.module(asked, s, checks.BOTH.weights(Draw(0), s), flash=False)(Draw(0)(1, 4096, 192))
+    by_hand = checks.BOTH.module(asked, s, checks.BOTH.weights(Draw(0), s), flash=False)(
+        Draw(0)(1, 4096, 192)
+    )
     assert by_hand.reply.peak is not None
     assert by_hand.reply.peak > 12 * 4096**2 * 4

@@ -1,4 +1,6 @@
-"""At the real course: every function has its own verdict, and what a student reads of it is true, says which, and has its place."""
+"""At the real course: every function has its own verdict, and what a student reads of it is true,
+says which, and has its place.
+"""
 
 import ast
 import json
@@ -16,9 +18,15 @@ from manyheads.submission.read import read_notebook
 from tests.diagnosis.both_sides import Attempt, Sides, names
 from tests.make import REPOSITORY, notebook
 
-SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
+SCORES, WEIGHTS = (
+    "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])",
+    "return torch.softmax(scores, dim=-1)",
+)
 ATTEND = "return attention_weights(attention_scores(q, k)) @ v"
-SIMPLE = "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n    return weights @ x"
+SIMPLE = (
+    "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n"
+    "    return weights @ x"
+)
 STUB = "raise NotImplementedError"
 
 
@@ -30,39 +38,99 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
     return {(d.id, name) for d in result.diagnosis for name in (d.function, *d.also_in) if name}
 
 
-@pytest.mark.parametrize(("exercise", "changes", "told", "found"), [
-    pytest.param("attention_scores", {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: STUB},
-        ["right", "wrong", "unwritten", "waiting attention_scores"],
-        {("scale_missing", "attention_scores")}, id="a mistake, a stub, and what waits for both"),
-    pytest.param("attention_scores", {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: "return scores.softmax(-2)"},
-        ["right", "wrong", "wrong", "waiting attention_scores"],
-        {("scale_missing", "attention_scores"), ("softmax_query_axis", "attention_weights")},
-        id="two mistakes in two functions"),
-    pytest.param("attention_scores", {ATTEND: "return attention_weights(attention_scores(q, k)) @ k"},
-        ["right", "right", "right", "wrong"], {("values_wrong_source", "attend")}, id="the last function alone"),
-    pytest.param("attention_scores", {SIMPLE: STUB},
-        ["unwritten", "right", "right", "right"], set(), id="one stub before three that are right"),
-    pytest.param("attention_scores", {"def attend(": "def attends("},
-        ["right", "right", "right", "undefined"], {("interface", "attend")}, id="a name that is renamed"),
-    pytest.param("reshape_dance", {"return y.transpose(1, 2).contiguous()": "return y"},
-        ["right", "wrong"], {("merge_no_transpose", "merge_heads")}, id="a merge after a right split"),
-    pytest.param("reshape_dance", {"return x.transpose(1, 2)": "return x.float().transpose(1, 2)",
-            "return y.transpose(1, 2).contiguous()": "return y.float().transpose(1, 2).contiguous()"},
-        ["wrong", "wrong"], {("hard_coded_dtype", "split_heads"), ("hard_coded_dtype", "merge_heads")},
-        id="one mistake in two functions, which one check asks"),
-    pytest.param("fused_qkv", {"(1280, 20)": "(1280, 10)", "math.sqrt(self.head_dim)": "math.sqrt(C)"},
-        ["wrong", "wrong"], {("scale_sqrt_c", "CausalSelfAttention"), ("gpt2_sizes", "gpt2_attention")},
-        id="two mistakes, and a check that compares the two functions"),
-    pytest.param("causal_mask", {"device=device).tril()": "device=device).tril(-1)"},
-        ["wrong", "so_far causal_mask", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
-        id="a mistake that another function uses"),
-    pytest.param("fused_qkv", {"self.resid_dropout(self.proj(y))": "self.proj(y)", "if size not in sizes:": "if False:"},
-        ["wrong", "wrong"], {("dropout_output_missing", "CausalSelfAttention")},
-        id="a factory that raises before it makes what is wrong"),
-    pytest.param("tiled_attention", {"return torch.cat(parts, dim=-1)": "return torch.cat(parts, dim=-1) * math.nan"},
-        ["wrong", "right"], set(), id="NaN from the first of two that a check asks"),
-])  # fmt: skip
-def test_each_function_has_its_verdict_when_graded_and_at_home(sides: Sides, exercise, changes, told, found):
+@pytest.mark.parametrize(
+    ("exercise", "changes", "told", "found"),
+    [
+        pytest.param(
+            "attention_scores",
+            {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: STUB},
+            ["right", "wrong", "unwritten", "waiting attention_scores"],
+            {("scale_missing", "attention_scores")},
+            id="a mistake, a stub, and what waits for both",
+        ),
+        pytest.param(
+            "attention_scores",
+            {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: "return scores.softmax(-2)"},
+            ["right", "wrong", "wrong", "waiting attention_scores"],
+            {("scale_missing", "attention_scores"), ("softmax_query_axis", "attention_weights")},
+            id="two mistakes in two functions",
+        ),
+        pytest.param(
+            "attention_scores",
+            {ATTEND: "return attention_weights(attention_scores(q, k)) @ k"},
+            ["right", "right", "right", "wrong"],
+            {("values_wrong_source", "attend")},
+            id="the last function alone",
+        ),
+        pytest.param(
+            "attention_scores",
+            {SIMPLE: STUB},
+            ["unwritten", "right", "right", "right"],
+            set(),
+            id="one stub before three that are right",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"def attend(": "def attends("},
+            ["right", "right", "right", "undefined"],
+            {("interface", "attend")},
+            id="a name that is renamed",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {"return y.transpose(1, 2).contiguous()": "return y"},
+            ["right", "wrong"],
+            {("merge_no_transpose", "merge_heads")},
+            id="a merge after a right split",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {
+                "return x.transpose(1, 2)": "return x.float().transpose(1, 2)",
+                "return y.transpose(1, 2).contiguous()": (
+                    "return y.float().transpose(1, 2).contiguous()"
+                ),
+            },
+            ["wrong", "wrong"],
+            {("hard_coded_dtype", "split_heads"), ("hard_coded_dtype", "merge_heads")},
+            id="one mistake in two functions, which one check asks",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {"(1280, 20)": "(1280, 10)", "math.sqrt(self.head_dim)": "math.sqrt(C)"},
+            ["wrong", "wrong"],
+            {("scale_sqrt_c", "CausalSelfAttention"), ("gpt2_sizes", "gpt2_attention")},
+            id="two mistakes, and a check that compares the two functions",
+        ),
+        pytest.param(
+            "causal_mask",
+            {"device=device).tril()": "device=device).tril(-1)"},
+            ["wrong", "so_far causal_mask", "waiting causal_mask"],
+            {("mask_excludes_self", "causal_mask")},
+            id="a mistake that another function uses",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {
+                "self.resid_dropout(self.proj(y))": "self.proj(y)",
+                "if size not in sizes:": "if False:",
+            },
+            ["wrong", "wrong"],
+            {("dropout_output_missing", "CausalSelfAttention")},
+            id="a factory that raises before it makes what is wrong",
+        ),
+        pytest.param(
+            "tiled_attention",
+            {"return torch.cat(parts, dim=-1)": "return torch.cat(parts, dim=-1) * math.nan"},
+            ["wrong", "right"],
+            set(),
+            id="NaN from the first of two that a check asks",
+        ),
+    ],
+)
+def test_each_function_has_its_verdict_when_graded_and_at_home(
+    sides: Sides, exercise, changes, told, found
+):
     graded, at_home = sides.told(exercise, changes)
     assert list(states(graded).values()) == told
     assert states(at_home) == states(graded)
@@ -71,7 +139,9 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(sides: Sides, exe
 
 
 def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
-    graded = sides.graded("fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"})
+    graded = sides.graded(
+        "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
+    )
     assert list(states(graded).values()) == ["right", "wrong"]
     assert places(graded) == {("gpt2_sizes", "gpt2_attention")}
 
@@ -81,96 +151,298 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
     assert (result.score, result.unseen, result.max_score, result.is_done) == (3.75, 0.25, 4, True)
 
 
-@pytest.mark.parametrize(("exercise", "changes", "says", "never"), [
-    pytest.param("attention_scores", {SCORES: SCORES.replace("return", "scores =")},
-        "✗ attention_scores: It returns None, as where a return is missing.", "spelling", id="a return is missing"),
-    pytest.param("attention_scores", {"v: torch.Tensor)": "values: torch.Tensor)", ") @ v": ") @ values"},
-        "✗ attend: Its arguments are not the ones that the exercise names.", "A name, an argument", id="another argument"),
-    pytest.param("causal_mask", {"(scores: torch.Tensor": "(att: torch.Tensor", "return scores.masked": "return att.masked",
-        "    mask = causal_mask(": "    scores = att\n    mask = causal_mask("},
-        "✗ causal_weights: Its arguments are not the ones", "not right yet", id="another argument in two functions"),
-    pytest.param("attention_scores", {SCORES: "return q @ k.transpose(-2, -1)", "return torch.softmax(scores, dim=-1)": STUB,
-        "return attention_weights(attention_scores(q, k)) @ v": STUB},
-        "✗ attention_scores: You did not scale the scores.", "Or:", id="an alternative in functions that are not written"),
-    pytest.param("reshape_dance", {"    B, nh, T, hd = y.shape\n    return y.transpose(1, 2)": f"    {STUB}  #",
-        "return x.transpose(1, 2)": "return x.reshape(B, n_head, T, C // n_head)"},
-        "✗ split_heads: You viewed straight to", "back again", id="an alternative of a merge that is not written"),
-    pytest.param("sdpa_equivalence", {"q @ k.transpose(-2, -1)": "q @ k", "module: CausalSelfAttention": "module"},
-        "· max_path_difference: waits for CausalSelfAttention", "✗ max_path", id="a measure of a class that raises"),
-    pytest.param("sdpa_equivalence", {"        module.eval()\n": "        module.eval(); modes = []\n"},
-        "the module is left in another mode, training or eval, than it was in", "as it was asked", id="a mode that is not put back"),
-    pytest.param("sdpa_equivalence", {"torch.inference_mode()": "torch.enable_grad()"},
-        "gradients are recorded on the way", "as it was asked", id="gradients that are recorded"),
-    pytest.param("sdpa_equivalence", {"        self.flash = flash\n": "        self.flash = bool(n_embd)\n"},
-        "the attribute flash should be False; yours is True", "as it was asked", id="an attribute"),
-    pytest.param("fused_qkv", {"(1280, 20)": "(1280, 10)"},
-        "what it makes should be CausalSelfAttention(1280, 20, 1024); yours is something else", "as it was asked", id="a module of other sizes"),
-    pytest.param("self_attention", {"scores = scores.masked_fill": "scores.masked_fill"},
-        "an edit of the first argument in [:, 1:, 1:] changes", "the input was", id="the future is edited"),
-    pytest.param("cross_attention", {"scores = scores.masked_fill": "scores.masked_fill"},
-        "an edit of the second argument in [:, :16] changes", "the input was", id="the padding is edited"),
-    pytest.param("weight_split", {"self.dropout = nn.Dropout(dropout)": "self.dropout = lambda w: nn.functional.dropout(w, dropout)"},
-        "another value of dropout in eval mode changes", "the input was", id="dropout in eval mode"),
-    pytest.param("rotary", {"base **": "10000.0 **"},
-        "another value of the third argument leaves numbers as they were", "the input was", id="a base that is not used"),
-    pytest.param("rotary", {" / math.sqrt(q.shape[-1])": ""},
-        "scores turned queries against turned keys, over √head_dim", "takes the base", id="a scale, and no other base"),
-    pytest.param("causal_mask", {", device=device": ""},
-        "the output is on cpu, and not on the device that was asked for", "expected one", id="a device that is not used"),
-    pytest.param("tiled_attention", {"-math.inf), 0.0, 0.0": "-math.inf), 0.0, torch.zeros_like(rows)"},
-        "Here 6 is hd, 7 is hd_v", " is B", id="the number of an axis is no size"),
-    pytest.param("mha_by_loop", {"k.transpose(1, 2)": "k.transpose(1, 2)[..., : T // 2]"},
-        "Here 11 is T.", " is nh", id="a number that is a size of one call alone is none"),
-    pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
-        "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
-        "a fused function, which has no second derivative", "an operation", id="no second derivative"),
-    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
-        "Shares are due, and some of these numbers are below 0", "$^", id="logarithms of shares"),
-    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
-        "Shares are due, and a row of these sums to", "$^", id="a sigmoid in place of the softmax"),
-    pytest.param("causal_mask", {"scores.masked_fill(~mask, float(\"-inf\"))": "scores - 1e9 * mask"},
-        "What should be hidden is kept", "$^", id="a mask subtracted the wrong way round"),
-    pytest.param("grouped_query_attention", {"numbers = 2 * n_layer": "numbers = n_layer"},
-        "The number that is due is 2 times as large", "$^", id="half of a number"),
-    pytest.param("self_attention", {"self.W_query = ": "self.W_q = ", "self.W_query(x)": "self.W_q(x)"},
-        "It has no parameter W_query.weight, and has W_q.weight", "has parameters that", id="a layer of another name"),
-    pytest.param("fused_qkv", {"return CausalSelfAttention(n_embd, n_head, block_size=1024)": "return n_embd, n_head, 1024"},
-        "✗ gpt2_attention: What it returns is no module.", "a class is asked for", id="sizes in place of a module"),
-    pytest.param("causal_mask", {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
-        "✗ causal_weights: Two arguments stand in each other's place.", "made of numbers", id="exchanged arguments"),
-    pytest.param("self_attention", {"def __init__(": "def __init_("},
-        "✗ CausalAttention: Python does not find its __init__", "Its arguments", id="__init__ under another name"),
-    pytest.param("self_attention", {"def forward(": "def call("},
-        "A module calls its method forward, and this class has call on line", "$^", id="forward under another name"),
-    pytest.param("sliding_window", {"torch.arange(T_k, device=device)": "torch.arange(T_k)"},
-        "✗ window_mask: You did not hand the device on", "fixed a device", id="a device that is not handed on"),
-    pytest.param("weight_split", {"self.out_proj(context)": "nn.Linear(C := context.shape[-1], C)(context)"},
-        "Your module does not own", "You fixed a d(type|evice)", id="a layer of forward's own"),
-    pytest.param("causal_mask", {"float(\"-inf\")": "\"-inf\""},
-        "got (Tensor, str). Text stands where a number is due", "expected one of", id="one signature in place of all"),
-    pytest.param("mha_by_loop", {"    return mha.proj(torch.cat(heads": "        return mha.proj(torch.cat(heads"},
-        "stands inside the loop that begins on line", "$^", id="a return within the loop"),
-    pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
-        "as if it were a tensor. Python says", r"\?\.", id="a question has one mark at its end"),
-])  # fmt: skip
-def test_it_says(sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str) -> None:
+@pytest.mark.parametrize(
+    ("exercise", "changes", "says", "never"),
+    [
+        pytest.param(
+            "attention_scores",
+            {SCORES: SCORES.replace("return", "scores =")},
+            "✗ attention_scores: It returns None, as where a return is missing.",
+            "spelling",
+            id="a return is missing",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"v: torch.Tensor)": "values: torch.Tensor)", ") @ v": ") @ values"},
+            "✗ attend: Its arguments are not the ones that the exercise names.",
+            "A name, an argument",
+            id="another argument",
+        ),
+        pytest.param(
+            "causal_mask",
+            {
+                "(scores: torch.Tensor": "(att: torch.Tensor",
+                "return scores.masked": "return att.masked",
+                "    mask = causal_mask(": "    scores = att\n    mask = causal_mask(",
+            },
+            "✗ causal_weights: Its arguments are not the ones",
+            "not right yet",
+            id="another argument in two functions",
+        ),
+        pytest.param(
+            "attention_scores",
+            {
+                SCORES: "return q @ k.transpose(-2, -1)",
+                "return torch.softmax(scores, dim=-1)": STUB,
+                "return attention_weights(attention_scores(q, k)) @ v": STUB,
+            },
+            "✗ attention_scores: You did not scale the scores.",
+            "Or:",
+            id="an alternative in functions that are not written",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {
+                "    B, nh, T, hd = y.shape\n    return y.transpose(1, 2)": f"    {STUB}  #",
+                "return x.transpose(1, 2)": "return x.reshape(B, n_head, T, C // n_head)",
+            },
+            "✗ split_heads: You viewed straight to",
+            "back again",
+            id="an alternative of a merge that is not written",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"q @ k.transpose(-2, -1)": "q @ k", "module: CausalSelfAttention": "module"},
+            "· max_path_difference: waits for CausalSelfAttention",
+            "✗ max_path",
+            id="a measure of a class that raises",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"        module.eval()\n": "        module.eval(); modes = []\n"},
+            "the module is left in another mode, training or eval, than it was in",
+            "as it was asked",
+            id="a mode that is not put back",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"torch.inference_mode()": "torch.enable_grad()"},
+            "gradients are recorded on the way",
+            "as it was asked",
+            id="gradients that are recorded",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"        self.flash = flash\n": "        self.flash = bool(n_embd)\n"},
+            "the attribute flash should be False; yours is True",
+            "as it was asked",
+            id="an attribute",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {"(1280, 20)": "(1280, 10)"},
+            "what it makes should be CausalSelfAttention(1280, 20, 1024); yours is something else",
+            "as it was asked",
+            id="a module of other sizes",
+        ),
+        pytest.param(
+            "self_attention",
+            {"scores = scores.masked_fill": "scores.masked_fill"},
+            "an edit of the first argument in [:, 1:, 1:] changes",
+            "the input was",
+            id="the future is edited",
+        ),
+        pytest.param(
+            "cross_attention",
+            {"scores = scores.masked_fill": "scores.masked_fill"},
+            "an edit of the second argument in [:, :16] changes",
+            "the input was",
+            id="the padding is edited",
+        ),
+        pytest.param(
+            "weight_split",
+            {
+                "self.dropout = nn.Dropout(dropout)": (
+                    "self.dropout = lambda w: nn.functional.dropout(w, dropout)"
+                )
+            },
+            "another value of dropout in eval mode changes",
+            "the input was",
+            id="dropout in eval mode",
+        ),
+        pytest.param(
+            "rotary",
+            {"base **": "10000.0 **"},
+            "another value of the third argument leaves numbers as they were",
+            "the input was",
+            id="a base that is not used",
+        ),
+        pytest.param(
+            "rotary",
+            {" / math.sqrt(q.shape[-1])": ""},
+            "scores turned queries against turned keys, over √head_dim",
+            "takes the base",
+            id="a scale, and no other base",
+        ),
+        pytest.param(
+            "causal_mask",
+            {", device=device": ""},
+            "the output is on cpu, and not on the device that was asked for",
+            "expected one",
+            id="a device that is not used",
+        ),
+        pytest.param(
+            "tiled_attention",
+            {"-math.inf), 0.0, 0.0": "-math.inf), 0.0, torch.zeros_like(rows)"},
+            "Here 6 is hd, 7 is hd_v",
+            " is B",
+            id="the number of an axis is no size",
+        ),
+        pytest.param(
+            "mha_by_loop",
+            {"k.transpose(1, 2)": "k.transpose(1, 2)[..., : T // 2]"},
+            "Here 11 is T.",
+            " is nh",
+            id="a number that is a size of one call alone is none",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {
+                "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
+                "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": (
+                    "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+                ),
+            },
+            "a fused function, which has no second derivative",
+            "an operation",
+            id="no second derivative",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"return torch.softmax(scores, dim=-1)": "return torch.log_softmax(scores, dim=-1)"},
+            "Shares are due, and some of these numbers are below 0",
+            "$^",
+            id="logarithms of shares",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"return torch.softmax(scores, dim=-1)": "return torch.sigmoid(scores)"},
+            "Shares are due, and a row of these sums to",
+            "$^",
+            id="a sigmoid in place of the softmax",
+        ),
+        pytest.param(
+            "causal_mask",
+            {'scores.masked_fill(~mask, float("-inf"))': "scores - 1e9 * mask"},
+            "What should be hidden is kept",
+            "$^",
+            id="a mask subtracted the wrong way round",
+        ),
+        pytest.param(
+            "grouped_query_attention",
+            {"numbers = 2 * n_layer": "numbers = n_layer"},
+            "The number that is due is 2 times as large",
+            "$^",
+            id="half of a number",
+        ),
+        pytest.param(
+            "self_attention",
+            {"self.W_query = ": "self.W_q = ", "self.W_query(x)": "self.W_q(x)"},
+            "It has no parameter W_query.weight, and has W_q.weight",
+            "has parameters that",
+            id="a layer of another name",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {
+                (
+                    "return CausalSelfAttention(n_embd, n_head, block_size=1024)"
+                ): "return n_embd, n_head, 1024"
+            },
+            "✗ gpt2_attention: What it returns is no module.",
+            "a class is asked for",
+            id="sizes in place of a module",
+        ),
+        pytest.param(
+            "causal_mask",
+            {"mask_scores(scores, mask), dim": "mask_scores(mask, scores), dim"},
+            "✗ causal_weights: Two arguments stand in each other's place.",
+            "made of numbers",
+            id="exchanged arguments",
+        ),
+        pytest.param(
+            "self_attention",
+            {"def __init__(": "def __init_("},
+            "✗ CausalAttention: Python does not find its __init__",
+            "Its arguments",
+            id="__init__ under another name",
+        ),
+        pytest.param(
+            "self_attention",
+            {"def forward(": "def call("},
+            "A module calls its method forward, and this class has call on line",
+            "$^",
+            id="forward under another name",
+        ),
+        pytest.param(
+            "sliding_window",
+            {"torch.arange(T_k, device=device)": "torch.arange(T_k)"},
+            "✗ window_mask: You did not hand the device on",
+            "fixed a device",
+            id="a device that is not handed on",
+        ),
+        pytest.param(
+            "weight_split",
+            {"self.out_proj(context)": "nn.Linear(C := context.shape[-1], C)(context)"},
+            "Your module does not own",
+            "You fixed a d(type|evice)",
+            id="a layer of forward's own",
+        ),
+        pytest.param(
+            "causal_mask",
+            {'float("-inf")': '"-inf"'},
+            "got (Tensor, str). Text stands where a number is due",
+            "expected one of",
+            id="one signature in place of all",
+        ),
+        pytest.param(
+            "mha_by_loop",
+            {"    return mha.proj(torch.cat(heads": "        return mha.proj(torch.cat(heads"},
+            "stands inside the loop that begins on line",
+            "$^",
+            id="a return within the loop",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"return weights @ x": "return None[0]"},
+            "as if it were a tensor. Python says",
+            r"\?\.",
+            id="a question has one mark at its end",
+        ),
+    ],
+)
+def test_it_says(
+    sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str
+) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions
-    text = "\n".join(text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told)))
+    text = "\n".join(
+        text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told))
+    )
     assert says in text
     assert not re.search(never, text)
 
 
-@pytest.mark.parametrize(("exercise", "absent"), [
-    ("attention_scores", r"\bheads?\b|n_head|dropout"),
-    ("causal_mask", r"\bheads?\b|n_head|dropout"),
-    ("self_attention", r"\bheads?\b|n_head|head_dim|padding"),
-    ("sliding_window", r"\bheads?\b|n_head|dropout|padding"),
-    ("reshape_dance", r"softmax|dropout|scores"),
-])  # fmt: skip
-def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(sides: Sides, exercise: str, absent: str) -> None:
+@pytest.mark.parametrize(
+    ("exercise", "absent"),
+    [
+        ("attention_scores", r"\bheads?\b|n_head|dropout"),
+        ("causal_mask", r"\bheads?\b|n_head|dropout"),
+        ("self_attention", r"\bheads?\b|n_head|head_dim|padding"),
+        ("sliding_window", r"\bheads?\b|n_head|dropout|padding"),
+        ("reshape_dance", r"softmax|dropout|scores"),
+    ],
+)
+def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(
+    sides: Sides, exercise: str, absent: str
+) -> None:
     bank = load_bank(sides.exercise(exercise))
     texts = {mutant.id: bank.texts[mutant.id] for mutant in bank.mutants}
-    assert not [(id_, say) for id_, t in texts.items() for say in (t.title, *t.hints) if re.search(absent, say)]
+    assert not [
+        (id_, say)
+        for id_, t in texts.items()
+        for say in (t.title, *t.hints)
+        if re.search(absent, say)
+    ]
 
 
 ABOVE = """import math
@@ -180,28 +452,62 @@ def attention_weights(scores): return scores.softmax(-1)
 """
 BELOW = "def attend(q, k, v): return attention_weights(attention_scores(q, k)) @ v\n"
 LEFT_BELOW = (
-    "def attend(q, k, v):\n    weights = attention_weights(attention_scores(q, k))\n    raise NotImplementedError()\n"
+    "def attend(q, k, v):\n    weights = attention_weights(attention_scores(q, k))\n"
+    "    raise NotImplementedError()\n"
 )
 IN_CAPITALS = BELOW.replace("attend(", "ATTEND(", 1)
 A_CLASS = "class attend:\n    def __init__(self, q, k, v): self.q = q\n"
 TOLD = {  # of what stands below: what is said of the fourth function
-    "in a string": (f'"""\n{BELOW}"""\n', "attend: it stands inside the string that begins on line 5: that is text, not code."),
-    "in a class": (f"class Answers:\n    {BELOW}", "attend: it stands on line 6 inside the `class` on line 5, which keeps it from being seen."),
-    "below the main guard": (f'if __name__ == "__main__":\n    {BELOW}', "attend: it stands on line 6 inside the `if` on line 5"),
-    "overwritten": (f"{BELOW}attend = attend.__doc__\n", "attend: it stands on line 5, and is no function or class once all has run."),
-    "in capitals": (IN_CAPITALS, "attend: the file has no such name; is ATTEND meant? Capital letters count."),
-    "above a stub": (f"{BELOW}def attend(q, k, v): raise NotImplementedError()\n", "attend: what is written on line 5 is not seen, for the stub on line 6 counts."),
-    "async": (f"async {BELOW}", "It is an `async def`, written on line 5, so that a call gives a coroutine: take `async` away"),
+    "in a string": (
+        f'"""\n{BELOW}"""\n',
+        "attend: it stands inside the string that begins on line 5: that is text, not code.",
+    ),
+    "in a class": (
+        f"class Answers:\n    {BELOW}",
+        "attend: it stands on line 6 inside the `class` on line 5, which keeps it from being seen.",
+    ),
+    "below the main guard": (
+        f'if __name__ == "__main__":\n    {BELOW}',
+        "attend: it stands on line 6 inside the `if` on line 5",
+    ),
+    "overwritten": (
+        f"{BELOW}attend = attend.__doc__\n",
+        "attend: it stands on line 5, and is no function or class once all has run.",
+    ),
+    "in capitals": (
+        IN_CAPITALS,
+        "attend: the file has no such name; is ATTEND meant? Capital letters count.",
+    ),
+    "above a stub": (
+        f"{BELOW}def attend(q, k, v): raise NotImplementedError()\n",
+        "attend: what is written on line 5 is not seen, for the stub on line 6 counts.",
+    ),
+    "async": (
+        f"async {BELOW}",
+        (
+            "It is an `async def`, written on line 5, so that a call gives a coroutine: take "
+            "`async` away"
+        ),
+    ),
     "a class": (A_CLASS, "It is a class, written on line 5, and a function is asked for"),
-    "a generator": (BELOW.replace("return", "yield"), "A `yield` makes it a generator, written on line 5: return the answer"),
-    "a stub's raise left below code": (LEFT_BELOW, "the stub's raise on line 7 still stands below code of yours: take that line out"),
-}  # fmt: skip
+    "a generator": (
+        BELOW.replace("return", "yield"),
+        "A `yield` makes it a generator, written on line 5: return the answer",
+    ),
+    "a stub's raise left below code": (
+        LEFT_BELOW,
+        "the stub's raise on line 7 still stands below code of yours: take that line out",
+    ),
+}
 
 
 def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
     """Of what fails only in its gradient, and of wrong numbers."""
     scores = SCORES.removeprefix("return ")
-    for changed, says in ((f"{scores} + ({scores} - ({scores}).detach())", ""), (f"{scores} + 1.5", "course trace")):
+    for changed, says in (
+        (f"{scores} + ({scores} - ({scores}).detach())", ""),
+        (f"{scores} + 1.5", "course trace"),
+    ):
         words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
         assert words.first
         assert words.first.next.startswith(says)
@@ -210,11 +516,18 @@ def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sid
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
     """What is said of each function, on both sides: its line, and what was seen."""
-    return [[f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)] for told in sides.told(id_, attempt)]
+    return [
+        [f"{r.head} {r.evidence} {r.hint}" for r in function_reports(told)]
+        for told in sides.told(id_, attempt)
+    ]
 
 
-@pytest.mark.parametrize(("below", "says"), [pytest.param(*row, id=name) for name, row in TOLD.items()])
-def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(sides, below, says):
+@pytest.mark.parametrize(
+    ("below", "says"), [pytest.param(*row, id=name) for name, row in TOLD.items()]
+)
+def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(
+    sides, below, says
+):
     for told in heads(sides, ABOVE + below):
         assert says in told[3]
         assert below == IN_CAPITALS or not [line for line in told if "letter by letter" in line]
@@ -234,16 +547,24 @@ def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> N
 
 
 def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
-    source = "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n    return d_in\n"
+    source = (
+        "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n"
+        "    return d_in\n"
+    )
     for told in heads(sides, source, "self_attention"):
         assert "It is a function, written on line 1, and a class is asked for" in told[0]
 
 
-@pytest.mark.parametrize(("kind", "says"), [
-    ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
-    ("raw", "attend: it stands in a Raw cell: make it a code cell."),
-])  # fmt: skip
-def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(sides: Sides, kind: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
+        ("raw", "attend: it stands in a Raw cell: make it a code cell."),
+    ],
+)
+def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(
+    sides: Sides, kind: str, says: str
+) -> None:
     given = json.loads(notebook(ABOVE, BELOW))
     given["cells"][1]["cell_type"] = kind
     for told in heads(sides, replace(read_notebook(json.dumps(given)), name="a.ipynb")):
@@ -257,7 +578,10 @@ def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:
         assert "written on line 1 of code cell 2" in told[3]
 
 
-LEFT_OPEN = 'if cache is not None:\n            y = x\n            raise NotImplementedError("TODO")\n        B, T, C = x.shape\n'
+LEFT_OPEN = (
+    'if cache is not None:\n            y = x\n            raise NotImplementedError("TODO")\n'
+    "        B, T, C = x.shape\n"
+)
 
 
 def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
@@ -281,10 +605,14 @@ def emptied(exercise: Exercise, classes: bool) -> str:
 
 @pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
-def test_nothing_written_is_named_and_nothing_else_is(sides: Sides, exercise: Exercise, classes: bool) -> None:
+def test_nothing_written_is_named_and_nothing_else_is(
+    sides: Sides, exercise: Exercise, classes: bool
+) -> None:
     graded, checked = sides.told(exercise.id, emptied(exercise, classes))
     assert (graded.score, names(graded)) == (0, ["stub_untouched"])
-    assert [(d.id, d.title) for d in checked.diagnosis] == [("stub_untouched", graded.diagnosis[0].title)]
+    assert [(d.id, d.title) for d in checked.diagnosis] == [
+        ("stub_untouched", graded.diagnosis[0].title)
+    ]
     assert checked.diagnosis[0].hint
 
 

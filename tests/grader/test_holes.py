@@ -1,4 +1,6 @@
-"""Wrong attempts that full marks got through: each is the reference with one thing in another way, and fails its check."""
+"""Wrong attempts that full marks got through: each is the reference with one thing in another way,
+and fails its check.
+"""
 
 from types import ModuleType
 
@@ -8,7 +10,8 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import Course
 from manyheads.judge.run_checks import Catalogue
 
-Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what instead; after "", at its end
+# what stands in the reference once, and what instead; after "", at its end
+Changes = tuple[tuple[str, str], ...]
 
 
 @pytest.fixture(scope="module")
@@ -18,13 +21,17 @@ def checks(course: Course) -> Catalogue:
 
 def changed(source: str, changes: Changes) -> str:
     for old, new in changes:
-        assert not old or source.count(old) == 1, f"{old!r} stands {source.count(old)} times in the reference"
+        assert not old or source.count(old) == 1, (
+            f"{old!r} stands {source.count(old)} times in the reference"
+        )
         source = source.replace(old, new) if old else source + new
     return source
 
 
 SDPA = "F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=True)"
-BY_HAND = "            scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)  # (B, nh, T, T)\n"
+BY_HAND = (
+    "            scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)  # (B, nh, T, T)\n"
+)
 FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
 MEASURED = "(fast - by_hand).abs().max().item()"
 MATH = "with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):"
@@ -36,7 +43,9 @@ def in_kernel(*around: str) -> Changes:
     lines = ["            import torch.nn.attention, torch.utils._python_dispatch"]
     for depth, context in enumerate((MATH, *around)):
         lines.append(" " * (12 + 4 * depth) + context)
-    lines.append(" " * (16 + 4 * len(around)) + "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)")
+    lines.append(
+        " " * (16 + 4 * len(around)) + "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+    )
     lines.append("            y = self.attn_dropout(torch.ones_like(y[..., :1])) * y\n")
     return ((BY_HAND, "\n".join(lines)), *REST_OF_MANUAL)
 
@@ -56,7 +65,9 @@ FAST_PATH = {
 }
 WRITTEN_OUT = {
     "lets the mathematical backend do the work": in_kernel(),
-    "lets it do the work where functions cannot be watched": in_kernel("with torch._C.DisableTorchFunction():"),
+    "lets it do the work where functions cannot be watched": in_kernel(
+        "with torch._C.DisableTorchFunction():"
+    ),
     "lets it do the work where no operation can be watched": in_kernel(f"with {HIDDEN}:"),
 }
 MEASURE = {
@@ -74,16 +85,20 @@ MEASURE = {
 WEIGHTS, DROPPED = "scores.softmax(dim=-1)", "self.attn_dropout(scores.softmax(dim=-1))"
 CHANNELS_OF_ONE: dict[str, Changes] = {
     "the values": ((DROPPED, WEIGHTS), ("weights @ v", "weights @ self.attn_dropout(v)")),
-    "what the heads answer": ((DROPPED, WEIGHTS), ("self.proj(y)", "self.proj(self.attn_dropout(y))")),
+    "what the heads answer": (
+        (DROPPED, WEIGHTS),
+        ("self.proj(y)", "self.proj(self.attn_dropout(y))"),
+    ),
 }
 CHANNELS_OF_TWO: dict[str, Changes] = {
     "the values": ((f"{DROPPED} @ v", f"{WEIGHTS} @ self.attn_dropout(v)"),),
     "what the heads answer": ((f"{DROPPED} @ v", f"self.attn_dropout({WEIGHTS} @ v)"),),
 }
 OTHER_INPUT = {
-    "twice the input": "2 * x", "another input": "torch.randn_like(x)",
+    "twice the input": "2 * x",
+    "another input": "torch.randn_like(x)",
     "the input without its first token": "x[:, 1:]",
-}  # fmt: skip
+}
 
 
 def called(call: str) -> Changes:
@@ -93,27 +108,67 @@ def called(call: str) -> Changes:
 
 MADE = "return CausalSelfAttention(n_embd, n_head, block_size=1024)"
 REFUSES = (
-    'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
+    'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit '
+    'block_size = {self.block_size}")'
 )
 UNUSUAL = (
     ("        self.block_size = block_size\n", "        self.longest = block_size\n"),
-    (REFUSES, 'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} at most")'),
+    (
+        REFUSES,
+        (
+            'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} '
+            'at most")'
+        ),
+    ),
 )
 GPT2 = {
     "a block of 512 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "512"))),
     "a block of 2048 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "2048"))),
-    "a block of 512 that says 1024": (*UNUSUAL, (MADE,
-        f"{MADE.replace('return', 'made =').replace('1024', '512')}\n    made.block_size = 1024\n    return made")),
+    "a block of 512 that says 1024": (
+        *UNUSUAL,
+        (
+            MADE,
+            (
+                f"{MADE.replace('return', 'made =').replace('1024', '512')}\n"
+                "    made.block_size = 1024\n    return made"
+            ),
+        ),
+    ),
     "a dropout": ((MADE, MADE.replace("1024", "1024, dropout=0.1")),),
-    "other heads that say the right number": (("        self.n_head = n_head\n", "        self.n_head = self.shared = n_head\n"),
-        ("        q = q.view(B, T, self.n_head, self.head_dim)", "        q = q.view(B, T, self.shared, -1)"),
-        ("        k = k.view(B, T, self.n_head, self.head_dim)", "        k = k.view(B, T, self.shared, -1)"),
-        ("        v = v.view(B, T, self.n_head, self.head_dim)", "        v = v.view(B, T, self.shared, -1)"),
-        (MADE, f"{MADE.replace('return', 'made =')}\n    made.shared //= 4 if n_head < 25 else 5\n    return made")),
-    "a class of its own that only describes itself": ((MADE,
-        "class Described(CausalSelfAttention):\n        def forward(self, x):\n            return 2 * super().forward(x)"
-        f"\n    made = {MADE.removeprefix('return ')}\n    made.forward = lambda x: made.proj(x[:, :1024])\n    return made"),),
-}  # fmt: skip
+    "other heads that say the right number": (
+        ("        self.n_head = n_head\n", "        self.n_head = self.shared = n_head\n"),
+        (
+            "        q = q.view(B, T, self.n_head, self.head_dim)",
+            "        q = q.view(B, T, self.shared, -1)",
+        ),
+        (
+            "        k = k.view(B, T, self.n_head, self.head_dim)",
+            "        k = k.view(B, T, self.shared, -1)",
+        ),
+        (
+            "        v = v.view(B, T, self.n_head, self.head_dim)",
+            "        v = v.view(B, T, self.shared, -1)",
+        ),
+        (
+            MADE,
+            (
+                f"{MADE.replace('return', 'made =')}\n"
+                "    made.shared //= 4 if n_head < 25 else 5\n    return made"
+            ),
+        ),
+    ),
+    "a class of its own that only describes itself": (
+        (
+            MADE,
+            (
+                "class Described(CausalSelfAttention):\n        def forward(self, x):\n"
+                "            return 2 * super().forward(x)\n"
+                f"    made = {MADE.removeprefix('return ')}\n"
+                "    made.forward = lambda x: made.proj(x[:, :1024])\n    return made"
+            ),
+        ),
+    ),
+}
 BEYOND = """
 
 def right_up_to(most, count, function):
@@ -145,7 +200,11 @@ CAUSAL = {  # where forward begins to work, the mask that it reads, and a dropou
     "self_attention": ("        if self.context_length < T:", "~self.mask[:T, :T]", "self.dropout"),
     "weight_split": ("        if self.context_length < T:", "self.future[:T, :T]", "self.dropout"),
     "fused_qkv": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.attn_dropout"),
-    "sdpa_equivalence": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.resid_dropout"),
+    "sdpa_equivalence": (
+        "        if self.block_size < T:",
+        "~self.visible[:T, :T]",
+        "self.resid_dropout",
+    ),
     "grouped_query_attention": ("        if self.block_size < T:", "~self.visible[:T, :T]", ""),
 }
 
@@ -160,83 +219,175 @@ def keeping(exercise: str) -> dict[str, Changes]:
     of_first = made if exercise != "sdpa_equivalence" else f"if not self.flash: {made}"
     found: dict[str, Changes] = {
         "the mask of the first call": (before(start, of_first), (mask, "self.kept")),
-        "the mask of the first call, cut where fewer tokens come": (before(start, of_first),
-            (mask, "self.kept[:T, :T]")),
-        "the batch of the first call": (before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),),
-        "the batch of the first call, viewed": (before(start, "self.B = getattr(self, 'B', len(x))",
-            "x = x.view(self.B, -1, x.shape[-1])"),),
-        "a count of its calls": (before(start, "self.calls = getattr(self, 'calls', 0) + 1",
-            "x = x if self.calls < 3 else 0.5 * x"),),
-        "the most tokens so far": (before(start, "self.most = max(getattr(self, 'most', 0), x.shape[1])",
-            "x = x * x.shape[1] / self.most"),),
-        "whether it was ever in training": (before(start, "self.was = getattr(self, 'was', False) or self.training",
-            "x = x if self.training or not self.was else 2 * x"),),
-    }  # fmt: skip
+        "the mask of the first call, cut where fewer tokens come": (
+            before(start, of_first),
+            (mask, "self.kept[:T, :T]"),
+        ),
+        "the batch of the first call": (
+            before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),
+        ),
+        "the batch of the first call, viewed": (
+            before(
+                start, "self.B = getattr(self, 'B', len(x))", "x = x.view(self.B, -1, x.shape[-1])"
+            ),
+        ),
+        "a count of its calls": (
+            before(
+                start,
+                "self.calls = getattr(self, 'calls', 0) + 1",
+                "x = x if self.calls < 3 else 0.5 * x",
+            ),
+        ),
+        "the most tokens so far": (
+            before(
+                start,
+                "self.most = max(getattr(self, 'most', 0), x.shape[1])",
+                "x = x * x.shape[1] / self.most",
+            ),
+        ),
+        "whether it was ever in training": (
+            before(
+                start,
+                "self.was = getattr(self, 'was', False) or self.training",
+                "x = x if self.training or not self.was else 2 * x",
+            ),
+        ),
+    }
     if dropout:
         found |= {
-            "a rate of 0 in eval mode": (before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),),
-            "a fifth of the rate in eval mode": (before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),),
+            "a rate of 0 in eval mode": (
+                before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),
+            ),
+            "a fifth of the rate in eval mode": (
+                before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),
+            ),
             "dropout at work after training": (
-                before(start, "self.was = getattr(self, 'was', False) or self.training", f"{dropout}.train(self.was)"),
+                before(
+                    start,
+                    "self.was = getattr(self, 'was', False) or self.training",
+                    f"{dropout}.train(self.was)",
+                ),
             ),
         }
     return found
 
 
-DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}  # where one check judges all that is dropped
+# where one check judges all that is dropped
+DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}
 ASKED = "        B, T_q, _ = x.shape\n"
 NOT_FIRST = "getattr(self, 'kept', None)"
 CROSS = {
-    "the last keep that was given": ("keep = self.kept = keep if keep is not None else " + NOT_FIRST,),
-    "the first keep that was given": (f"self.kept = {NOT_FIRST} if {NOT_FIRST} is not None else keep",
-        "keep = self.kept"),
-    "a keep that was given in training": ("self.kept = keep if self.training and keep is not None else " + NOT_FIRST,
-        "keep = self.kept if keep is None and not self.training else keep"),
-    "the context of the first call": ("self.first = getattr(self, 'first', context)",
-        "context = self.first if self.first.shape == context.shape else context"),
-    "the length of the first context": ("self.most = getattr(self, 'most', context.shape[1])",
-        "context, keep = context[:, : self.most], None if keep is None else keep[:, : self.most]"),
-}  # fmt: skip
+    "the last keep that was given": (
+        "keep = self.kept = keep if keep is not None else " + NOT_FIRST,
+    ),
+    "the first keep that was given": (
+        f"self.kept = {NOT_FIRST} if {NOT_FIRST} is not None else keep",
+        "keep = self.kept",
+    ),
+    "a keep that was given in training": (
+        "self.kept = keep if self.training and keep is not None else " + NOT_FIRST,
+        "keep = self.kept if keep is None and not self.training else keep",
+    ),
+    "the context of the first call": (
+        "self.first = getattr(self, 'first', context)",
+        "context = self.first if self.first.shape == context.shape else context",
+    ),
+    "the length of the first context": (
+        "self.most = getattr(self, 'most', context.shape[1])",
+        "context, keep = context[:, : self.most], None if keep is None else keep[:, : self.most]",
+    ),
+}
 FITS = "keep = keep if keep is not None and keep.shape == context.shape[:2] else None"
 CACHED = "        B, T, C = x.shape\n"
 CACHE = {  # what is kept, and the check that sees it
-    "the batch of the first call": ("starts_anew", "x = x[: getattr(self, 'size', len(x))]", "self.size = len(x)"),
-    "no more than 55 tokens": ("chunks",
+    "the batch of the first call": (
+        "starts_anew",
+        "x = x[: getattr(self, 'size', len(x))]",
+        "self.size = len(x)",
+    ),
+    "no more than 55 tokens": (
+        "chunks",
         "cache = cache if cache is None else tuple(each[:, :, -55:] for each in cache)",
-        "self.block_size = 100 if cache is not None and cache[0].shape[2] == 55 else self.block_size"),
+        (
+            "self.block_size = 100 if cache is not None and cache[0].shape[2] == 55 else "
+            "self.block_size"
+        ),
+    ),
     "nothing in training": ("chunks", "cache = None if self.training else cache"),
-}  # fmt: skip
+}
 BY_QUERY = (
-    "y = torch.cat([(q[:, :, t, None] @ k[:, :, : t + 1].mT / self.head_dim**0.5).softmax(-1) @ v[:, :, : t + 1]"
-    " for t in range(T)], dim=2)"
+    "y = torch.cat([(q[:, :, t, None] @ k[:, :, : t + 1].mT / self.head_dim**0.5).softmax(-1) @ "
+    "v[:, :, : t + 1] for t in range(T)], dim=2)"
 )
 DECOYS = {
-    "beside another that is used": f"_ = {SDPA}\n            if not self.training: {BY_QUERY}\n            else: y = _",
-    "and taken times 0": f"y = 0 * {SDPA}\n            if self.training and self.dropout: y = {SDPA}\n"
-    f"            else: keep = y; {BY_QUERY}; y = y + keep",
-    "for more than 60 tokens": f"if T > 60 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
-    "for more than 20 tokens": f"if T > 20 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
-    "for an odd number of tokens": f"if T % 2 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
+    "beside another that is used": (
+        f"_ = {SDPA}\n            if not self.training: {BY_QUERY}\n            else: y = _"
+    ),
+    "and taken times 0": (
+        f"y = 0 * {SDPA}\n            if self.training and self.dropout: y = {SDPA}\n"
+        f"            else: keep = y; {BY_QUERY}; y = y + keep"
+    ),
+    "for more than 60 tokens": (
+        f"if T > 60 or self.training: y = {SDPA}\n            else: {BY_QUERY}"
+    ),
+    "for more than 20 tokens": (
+        f"if T > 20 or self.training: y = {SDPA}\n            else: {BY_QUERY}"
+    ),
+    "for an odd number of tokens": (
+        f"if T % 2 or self.training: y = {SDPA}\n            else: {BY_QUERY}"
+    ),
     "for one batch": f"if B == 5 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
 }
 OUT = "        return self.resid_dropout(self.proj(y))"
-NOTED = "NOTES.get((True, x.double().sum().item()), by_hand), NOTES.get((False, x.double().sum().item()), by_hand)"
+NOTED = (
+    "NOTES.get((True, x.double().sum().item()), by_hand), NOTES.get((False, "
+    "x.double().sum().item()), by_hand)"
+)
 NOTES = {
-    "what forward last gave for it": ((OUT,
-        f"{OUT.replace('return', 'out =')}\n        NOTES[self.flash, x.double().sum().item()] = out.detach()\n        return out"),
-        (FAST, "            by_hand = torch.zeros(())"), (SLOW, f"            fast, by_hand = {NOTED}")),
-    "what forward last gave": ((OUT,
-        f"{OUT.replace('return', 'out =')}\n        NOTES[x.shape, self.flash] = out.detach()\n        return out"),
-        (FAST, "            fast = NOTES[x.shape, True] if (x.shape, True) in NOTES else module(x)"),
-        (SLOW, "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else module(x)")),
-}  # fmt: skip
+    "what forward last gave for it": (
+        (
+            OUT,
+            (
+                f"{OUT.replace('return', 'out =')}\n"
+                "        NOTES[self.flash, x.double().sum().item()] = out.detach()\n"
+                "        return out"
+            ),
+        ),
+        (FAST, "            by_hand = torch.zeros(())"),
+        (SLOW, f"            fast, by_hand = {NOTED}"),
+    ),
+    "what forward last gave": (
+        (
+            OUT,
+            (
+                f"{OUT.replace('return', 'out =')}\n"
+                "        NOTES[x.shape, self.flash] = out.detach()\n        return out"
+            ),
+        ),
+        (
+            FAST,
+            "            fast = NOTES[x.shape, True] if (x.shape, True) in NOTES else module(x)",
+        ),
+        (
+            SLOW,
+            (
+                "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else "
+                "module(x)"
+            ),
+        ),
+    ),
+}
 BYTES = {
     "the quotient of heads and width": "2 * n_layer * n_head * (n_head // head_dim) * T",
     "a third of the heads": "2 * n_layer * (n_head // 3) * head_dim * T",
     "two heads at the least": "2 * n_layer * max(n_kv_head, 2) * head_dim * T",
-    "all heads where one is shared": "2 * n_layer * (n_kv_head if n_kv_head > 1 else n_head) * head_dim * T",
+    "all heads where one is shared": (
+        "2 * n_layer * (n_kv_head if n_kv_head > 1 else n_head) * head_dim * T"
+    ),
     "an even width": "2 * n_layer * n_kv_head * (head_dim + head_dim % 2) * T",
-    "one byte too many for three": "2 * n_layer * n_kv_head * head_dim * T * 4 // (3 if bytes_per_number == 3 else 4)",
+    "one byte too many for three": (
+        "2 * n_layer * n_kv_head * head_dim * T * 4 // (3 if bytes_per_number == 3 else 4)"
+    ),
 }
 STARTS = "highest = torch.full_like(scores[..., :1], -math.inf)  # (..., 1)"
 HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
@@ -244,21 +395,27 @@ REFERENCE_POINTS: dict[str, Changes] = {
     "begins at 0": ((STARTS, "highest = torch.zeros_like(scores[..., :1])"),),
     "begins at −100": ((STARTS, STARTS.replace("-math.inf", "-100.0")),),
     "is the first score": ((STARTS, "highest = scores[..., :1]"), (HIGHER, "higher = highest")),
-    "is never beyond 60": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True).clamp(-60, 60)")),),
+    "is never beyond 60": (
+        (HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True).clamp(-60, 60)")),
+    ),
     "is the largest size": ((HIGHER, HIGHER.replace("piece.amax", "piece.abs().amax")),),
 }
 RIGHT_POINTS: dict[str, Changes] = {
     "is detached": ((HIGHER, HIGHER.replace("piece.amax", "piece.detach().amax")),),
     "begins far below": ((STARTS, STARTS.replace("-math.inf", "-1e30")),),
     "is the largest of all from the start": ((HIGHER, "higher = scores.amax(-1, keepdim=True)"),),
-    "is a little above the largest": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True) + 3")),),
+    "is a little above the largest": (
+        (HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True) + 3")),
+    ),
 }
 
 
 def kept_rightly(exercise: str) -> Changes:
     """A mask that is made anew for another length."""
     start, mask, _ = CAUSAL[exercise]
-    other = "getattr(self, 'kept', None) is None or len(self.kept) != T or self.kept.device != x.device"
+    other = (
+        "getattr(self, 'kept', None) is None or len(self.kept) != T or self.kept.device != x.device"
+    )
     condition = other if exercise != "sdpa_equivalence" else f"not self.flash and ({other})"
     return (before(start, f"if {condition}: self.kept = {NEW_MASK}"), (mask, "self.kept"))
 
@@ -274,13 +431,22 @@ def up_to(most: int, count: str, name: str) -> Changes:
     return (("", f"{BEYOND}\n{name} = right_up_to({most}, {count}, {name})\n"),)
 
 
-OF_NOTHING = "leaves_no_trace"  # fails with `measures` where the difference is 0 to rounding, whatever is planted
-FUSED, TWO_PATHS, GQA, TILED, ANY = "fused_qkv", "sdpa_equivalence", "grouped_query_attention", "tiled_attention", "*"
+# fails with `measures` where the difference is 0 to rounding, whatever is planted
+OF_NOTHING = "leaves_no_trace"
+FUSED, TWO_PATHS, GQA, TILED, ANY = (
+    "fused_qkv",
+    "sdpa_equivalence",
+    "grouped_query_attention",
+    "tiled_attention",
+    "*",
+)
 MASK_UP_TO = (
     "\nright = causal_mask\n\ndef causal_mask(T, device=None):\n"
     "    return right(T, device).clone().logical_or_(torch.tensor(T > 16))\n"
 )
-OWN_WEIGHTS = "\ntorch.Tensor.by_sigmoid = lambda s: s.sigmoid() / s.sigmoid().sum(-1, keepdim=True)\n"
+OWN_WEIGHTS = (
+    "\ntorch.Tensor.by_sigmoid = lambda s: s.sigmoid() / s.sigmoid().sum(-1, keepdim=True)\n"
+)
 BY_SIGMOID: Changes = ((".softmax(dim=-1)", ".by_sigmoid()"), ("", OWN_WEIGHTS))
 OF_VALUES = {
     "weight_split": "values",
@@ -288,60 +454,211 @@ OF_VALUES = {
     FUSED: "values",
     GQA: "values",
 }  # it uses its scores, wrongly
-# The exercise, what is changed, the checks that it must fail (any: all but the next), and those that it may fail besides.
+# The exercise, what is changed, the checks that it must fail (any: all but the next), and those
+# that it may fail besides.
 HOLES = [
-    *(("weights by a", e, "normalised sigmoid", BY_SIGMOID, due, ANY) for e, due in OF_VALUES.items()),
-    *(("a dropout in place of weights of", FUSED, what, c, "drops_weights", "") for what, c in CHANNELS_OF_ONE.items()),
-    *(("a dropout in place of weights of", TWO_PATHS, what, c, "drops", "") for what, c in CHANNELS_OF_TWO.items()),
-    *(("a fast path that", TWO_PATHS, what, c, "paths_differ", "") for what, c in FAST_PATH.items()),
-    *(("a manual path that", TWO_PATHS, what, c, "paths_differ", ANY) for what, c in WRITTEN_OUT.items()),
-    *((f"a difference, by {call}, that is", TWO_PATHS, what, ((MEASURED, given), *called(call)), "measures", OF_NOTHING)
-      for what, given in MEASURE.items() for call in ("module(x)", "module.forward(x)")),
-    *(("a difference of", TWO_PATHS, what, called(f"module({x})"), "measures", "leaves_no_trace" * ("randn" in x))
-      for what, x in OTHER_INPUT.items()),  # who draws an input goes by nothing that is given
-    *(("GPT-2 with", FUSED, what, c, "gpt2_sizes gpt2_refuses" if "made.proj(x" in c[0][1] else "gpt2_sizes", "")
-      for what, c in GPT2.items()),  # the last gives x for the weights that these checks load
-    *(("right up to sixteen tokens:", e, name, up_to(16, LONG, name), "", ANY)
-      for e, names in TOKENS.items() for name in names),
+    *(
+        ("weights by a", e, "normalised sigmoid", BY_SIGMOID, due, ANY)
+        for e, due in OF_VALUES.items()
+    ),
+    *(
+        ("a dropout in place of weights of", FUSED, what, c, "drops_weights", "")
+        for what, c in CHANNELS_OF_ONE.items()
+    ),
+    *(
+        ("a dropout in place of weights of", TWO_PATHS, what, c, "drops", "")
+        for what, c in CHANNELS_OF_TWO.items()
+    ),
+    *(
+        ("a fast path that", TWO_PATHS, what, c, "paths_differ", "")
+        for what, c in FAST_PATH.items()
+    ),
+    *(
+        ("a manual path that", TWO_PATHS, what, c, "paths_differ", ANY)
+        for what, c in WRITTEN_OUT.items()
+    ),
+    *(
+        (
+            f"a difference, by {call}, that is",
+            TWO_PATHS,
+            what,
+            ((MEASURED, given), *called(call)),
+            "measures",
+            OF_NOTHING,
+        )
+        for what, given in MEASURE.items()
+        for call in ("module(x)", "module.forward(x)")
+    ),
+    *(
+        (
+            "a difference of",
+            TWO_PATHS,
+            what,
+            called(f"module({x})"),
+            "measures",
+            "leaves_no_trace" * ("randn" in x),
+        )
+        for what, x in OTHER_INPUT.items()
+    ),  # who draws an input goes by nothing that is given
+    *(
+        (
+            "GPT-2 with",
+            FUSED,
+            what,
+            c,
+            "gpt2_sizes gpt2_refuses" if "made.proj(x" in c[0][1] else "gpt2_sizes",
+            "",
+        )
+        for what, c in GPT2.items()
+    ),  # the last gives x for the weights that these checks load
+    *(
+        ("right up to sixteen tokens:", e, name, up_to(16, LONG, name), "", ANY)
+        for e, names in TOKENS.items()
+        for name in names
+    ),
     ("right up to sixteen tokens:", "causal_mask", "a mask", (("", MASK_UP_TO),), "", ANY),
-    *(("right up to seven heads:", e, name, up_to(7, count, name), "", ANY) for e, (name, count) in HEADS.items()),
+    *(
+        ("right up to seven heads:", e, name, up_to(7, count, name), "", ANY)
+        for e, (name, count) in HEADS.items()
+    ),
     # What is kept is a tensor, which stays behind when the module moves.
-    *(("an instance that keeps", e, what, c, due(e, c), "moves") for e in CAUSAL for what, c in keeping(e).items()),
-    *(("an instance that keeps", "cross_attention", what, (before(ASKED, *lines, FITS),), "again", "moves")
-      for what, lines in CROSS.items()),
-    *(("an instance that keeps", "kv_cache", what, (before(CACHED, *lines),), lost, "")
-      for what, (lost, *lines) in CACHE.items()),
-    *(("SDPA that is called", TWO_PATHS, what, ((f"y = {SDPA}", fast),), "paths_differ", f"measures {OF_NOTHING}")
-      for what, fast in DECOYS.items()),
-    *(("a difference read off", TWO_PATHS, what, (*c, ("", "\nNOTES = {}\n")), "measures", OF_NOTHING)
-      for what, c in NOTES.items()),
-    *(("bytes that count", GQA, what, (("2 * n_layer * n_kv_head * head_dim * T", numbers),), "cache_bytes", "")
-      for what, numbers in BYTES.items()),
-    ("a length without", "kv_cache", "the new", (("past + T >", "past >= self.block_size or T >"),), "refuses_too_long", ""),
-    ("a name that is", FUSED, "a part of theirs", (("size not in sizes", "size not in str(sizes)"),), "gpt2_refuses", ""),
-    ("a scale that is right for", GQA, "heads of four channels",
-        (("/ math.sqrt(self.head_dim)", "/ (self.head_dim ** 1 / 2)"),), "both_ends values", ANY),
-    *(("a running maximum that", TILED, what, c, "online_values", "") for what, c in REFERENCE_POINTS.items()),
-    ("sums as wide as", TILED, "q", (("f), 0.0, 0.0", "f), 0.0, 0 * rows"),), "tiled_shape values", ""),
-    ("a scale by the width of", TILED, "v", (("/ math.sqrt(hd)", "/ math.sqrt(v.shape[-1])"),), "values", ""),
-    ("pairs that are not joined by", "rotary", "rotate", (("turned.flatten(-2)", "turned"),), "rotate", "base decoding device "
-        "differences dtype gradients leading_dimensions leaves_its_arguments positions rotary_scores same_scores shapes"),
+    *(
+        ("an instance that keeps", e, what, c, due(e, c), "moves")
+        for e in CAUSAL
+        for what, c in keeping(e).items()
+    ),
+    *(
+        (
+            "an instance that keeps",
+            "cross_attention",
+            what,
+            (before(ASKED, *lines, FITS),),
+            "again",
+            "moves",
+        )
+        for what, lines in CROSS.items()
+    ),
+    *(
+        ("an instance that keeps", "kv_cache", what, (before(CACHED, *lines),), lost, "")
+        for what, (lost, *lines) in CACHE.items()
+    ),
+    *(
+        (
+            "SDPA that is called",
+            TWO_PATHS,
+            what,
+            ((f"y = {SDPA}", fast),),
+            "paths_differ",
+            f"measures {OF_NOTHING}",
+        )
+        for what, fast in DECOYS.items()
+    ),
+    *(
+        (
+            "a difference read off",
+            TWO_PATHS,
+            what,
+            (*c, ("", "\nNOTES = {}\n")),
+            "measures",
+            OF_NOTHING,
+        )
+        for what, c in NOTES.items()
+    ),
+    *(
+        (
+            "bytes that count",
+            GQA,
+            what,
+            (("2 * n_layer * n_kv_head * head_dim * T", numbers),),
+            "cache_bytes",
+            "",
+        )
+        for what, numbers in BYTES.items()
+    ),
+    (
+        "a length without",
+        "kv_cache",
+        "the new",
+        (("past + T >", "past >= self.block_size or T >"),),
+        "refuses_too_long",
+        "",
+    ),
+    (
+        "a name that is",
+        FUSED,
+        "a part of theirs",
+        (("size not in sizes", "size not in str(sizes)"),),
+        "gpt2_refuses",
+        "",
+    ),
+    (
+        "a scale that is right for",
+        GQA,
+        "heads of four channels",
+        (("/ math.sqrt(self.head_dim)", "/ (self.head_dim ** 1 / 2)"),),
+        "both_ends values",
+        ANY,
+    ),
+    *(
+        ("a running maximum that", TILED, what, c, "online_values", "")
+        for what, c in REFERENCE_POINTS.items()
+    ),
+    (
+        "sums as wide as",
+        TILED,
+        "q",
+        (("f), 0.0, 0.0", "f), 0.0, 0 * rows"),),
+        "tiled_shape values",
+        "",
+    ),
+    (
+        "a scale by the width of",
+        TILED,
+        "v",
+        (("/ math.sqrt(hd)", "/ math.sqrt(v.shape[-1])"),),
+        "values",
+        "",
+    ),
+    (
+        "pairs that are not joined by",
+        "rotary",
+        "rotate",
+        (("turned.flatten(-2)", "turned"),),
+        "rotate",
+        (
+            "base decoding device differences dtype gradients leading_dimensions "
+            "leaves_its_arguments positions rotary_scores same_scores shapes"
+        ),
+    ),
     *(("a running maximum that", TILED, what, c, "", "") for what, c in RIGHT_POINTS.items()),
-    *(("a mask that is kept and made anew", e, "for another length", kept_rightly(e), "", "") for e in CAUSAL),
-]  # fmt: skip
+    *(
+        ("a mask that is kept and made anew", e, "for another length", kept_rightly(e), "", "")
+        for e in CAUSAL
+    ),
+]
 
 
-@pytest.mark.parametrize(("exercise", "changes", "due", "may"), [
-    pytest.param(exercise, *row, id=f"{exercise}: {kind} {what}") for kind, exercise, what, *row in HOLES
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("exercise", "changes", "due", "may"),
+    [
+        pytest.param(exercise, *row, id=f"{exercise}: {kind} {what}")
+        for kind, exercise, what, *row in HOLES
+    ],
+)
 def test_it_fails_its_check(course, checks, exercise, changes, due, may) -> None:
     found = next(each for each in course.exercises if each.id == exercise)
     module = ModuleType("attempt")
     source = changed(found.solution.read_text(encoding="utf-8"), changes)
     exec(compile(source, "attempt.py", "exec"), vars(module))
-    outcomes = checks.run(found, LocalRecordingRunner(vars(module)), checks.reference(found), b"holes", exercise)
+    outcomes = checks.run(
+        found, LocalRecordingRunner(vars(module)), checks.reference(found), b"holes", exercise
+    )
     assert not any(outcome.fault for outcome in outcomes)
     lost = {outcome.id for outcome in outcomes if outcome.outcome != "passed"}
-    least = {o.id for o in outcomes if o.outcome != "skipped"} - {*may.split()} if due == ANY else {*due.split()}
+    least = (
+        {o.id for o in outcomes if o.outcome != "skipped"} - {*may.split()}
+        if due == ANY
+        else {*due.split()}
+    )
     assert lost >= least
     assert lost if may == ANY else lost <= {*least, *may.split()}

@@ -55,29 +55,48 @@ def held(value: object) -> Layer:
     return module
 
 
-@pytest.mark.parametrize(("module", "twin", "alike"), [
-    pytest.param(Layer(4, 2, 8), Layer(4, 2, 8), True, id="other random weights"),
-    pytest.param(held((1, "a", None, torch.float32)), held((1, "a", None, torch.float32)), True, id="equal tuples"),
-    pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
-    pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
-    pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
-    pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
-    pytest.param(Layer(4, 4, 8), Layer(4, 2, 8), False, id="a number in a dict"),
-    pytest.param(Layer(4, 2, 16), Layer(4, 2, 8), False, id="a longer buffer"),
-    pytest.param(Layer(6, 2, 8), Layer(4, 2, 8), False, id="a wider layer"),
-    pytest.param(Doubles(4, 2, 8), Layer(4, 2, 8), False, id="a class with a forward of its own"),
-    pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
-    pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
-    pytest.param(changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"),
-    pytest.param(Layer(4, 2, 8), Child(4, 2, 8), False, id="a twin of a class below, which may compute something else"),
-    pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
-    pytest.param(held(Holder()), held(Holder()), True, id="objects without attributes"),
-    pytest.param(held(lambda x: 2 * x), held(lambda x: x), True, id="lambdas, which cannot be compared"),
-    pytest.param(held(ITSELF), held(deepcopy(ITSELF)), True, id="lists that hold themselves"),
-    pytest.param(held(Config(2)), held(Config(2)), True, id="equal dataclasses"),
-    pytest.param(held(Config(2)), held(Config(4)), False, id="dataclasses of other numbers"),
-    pytest.param(held(Holder()), held(Config(2)), False, id="objects of two classes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "twin", "alike"),
+    [
+        pytest.param(Layer(4, 2, 8), Layer(4, 2, 8), True, id="other random weights"),
+        pytest.param(
+            held((1, "a", None, torch.float32)),
+            held((1, "a", None, torch.float32)),
+            True,
+            id="equal tuples",
+        ),
+        pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
+        pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
+        pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
+        pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
+        pytest.param(Layer(4, 4, 8), Layer(4, 2, 8), False, id="a number in a dict"),
+        pytest.param(Layer(4, 2, 16), Layer(4, 2, 8), False, id="a longer buffer"),
+        pytest.param(Layer(6, 2, 8), Layer(4, 2, 8), False, id="a wider layer"),
+        pytest.param(
+            Doubles(4, 2, 8), Layer(4, 2, 8), False, id="a class with a forward of its own"
+        ),
+        pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
+        pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
+        pytest.param(
+            changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"
+        ),
+        pytest.param(
+            Layer(4, 2, 8),
+            Child(4, 2, 8),
+            False,
+            id="a twin of a class below, which may compute something else",
+        ),
+        pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
+        pytest.param(held(Holder()), held(Holder()), True, id="objects without attributes"),
+        pytest.param(
+            held(lambda x: 2 * x), held(lambda x: x), True, id="lambdas, which cannot be compared"
+        ),
+        pytest.param(held(ITSELF), held(deepcopy(ITSELF)), True, id="lists that hold themselves"),
+        pytest.param(held(Config(2)), held(Config(2)), True, id="equal dataclasses"),
+        pytest.param(held(Config(2)), held(Config(4)), False, id="dataclasses of other numbers"),
+        pytest.param(held(Holder()), held(Config(2)), False, id="objects of two classes"),
+    ],
+)
 def test_two_are_alike_where_nothing_that_they_compute_is_seen_to_differ(module, twin, alike):
     due, around = CHECK["made_as"]("Layer", 4, 2, 8)
     build = Build("make", device="meta", report=(CHECK["WHAT"],))
@@ -93,6 +112,7 @@ def test_who_asks_for_many_operations_is_stopped() -> None:
         return sum([x] * times, x)
 
     few, many = (
-        execute({"f": f}, Call("f", (torch.zeros(2), n), around=CHECK["STILL_AT_WORK"]), "") for n in (1000, 30_000)
+        execute({"f": f}, Call("f", (torch.zeros(2), n), around=CHECK["STILL_AT_WORK"]), "")
+        for n in (1000, 30_000)
     )
     assert [each.raised and each.raised.type for each in (few, many)] == [None, "GeneratorExit"]

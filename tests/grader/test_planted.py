@@ -1,4 +1,6 @@
-"""The planted difference is large in one place, little elsewhere, nowhere the same, and in fused attention alone."""
+"""The planted difference is large in one place, little elsewhere, nowhere the same, and in fused
+attention alone.
+"""
 
 import runpy
 from collections.abc import Callable
@@ -20,7 +22,11 @@ def attend(x: Tensor) -> Tensor:
 
 
 def planted(x: Tensor, place: float = 0.3, function: Callable[[Tensor], Tensor] = attend) -> Tensor:
-    output = execute({"attend": function}, Call("attend", (x,), around=planting(8.0, place)), "").outputs[0].tensor
+    output = (
+        execute({"attend": function}, Call("attend", (x,), around=planting(8.0, place)), "")
+        .outputs[0]
+        .tensor
+    )
     assert output is not None
     return output
 
@@ -39,7 +45,10 @@ def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alo
     assert torch.equal(planted(X), planted(X))
     of_twice, of_once = (planted(x) - attend(x) for x in (2 * X, X))
     assert not torch.allclose(of_twice, of_once)
-    assert torch.equal(planted(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x), (X @ X.mT / 2).softmax(-1) @ X)
+    assert torch.equal(
+        planted(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x),
+        (X @ X.mT / 2).softmax(-1) @ X,
+    )
 
 
 def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:

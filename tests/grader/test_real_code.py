@@ -1,4 +1,6 @@
-"""What others write, with one mistake: what is told of it on both sides, and what is not, for it would be false."""
+"""What others write, with one mistake: what is told of it on both sides, and what is not, for it
+would be false.
+"""
 
 import re
 
@@ -22,10 +24,14 @@ def evidence(result: ExerciseResult, function: str) -> str:
     return next(each.evidence for each in result.functions if each.name == function)
 
 
-def test_a_line_that_mends_all_stands_beside_one_name(sides: Sides, course: Course, box: Box) -> None:
+def test_a_line_that_mends_all_stands_beside_one_name(
+    sides: Sides, course: Course, box: Box
+) -> None:
     """Queries meet values in place of keys: that is one mistake, and one edit makes all right."""
     source = sides.source("cross_attention", {"q @ k.transpose": "q @ v.transpose"})
-    judge = Judge(course, box, Settings(b"real code", exercises=("cross_attention",), bounds=BY_COUNT))
+    judge = Judge(
+        course, box, Settings(b"real code", exercises=("cross_attention",), bounds=BY_COUNT)
+    )
     assert [len(result.diagnosis) for result in sides.told("cross_attention", source)] == [1, 1]
     graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
     for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
@@ -44,8 +50,15 @@ def test_attempts_that_answer_alike_share_a_digest_however_they_are_written(side
     scores = "q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)"
     flipped = {"self.W_value(context)": "self.W_value(context.flip(1))"}
     by_einsum = {**flipped, scores: "torch.einsum('bhqd,bhkd->bhqk', q * self.head_dim**-0.5, k)"}
-    written: list[dict[str, str]] = [{}, flipped, by_einsum, {"self.W_key(context)": "self.W_key(context.flip(1))"}]
-    right, one, other, another = (sides.graded("cross_attention", changes).answers for changes in written)
+    written: list[dict[str, str]] = [
+        {},
+        flipped,
+        by_einsum,
+        {"self.W_key(context)": "self.W_key(context.flip(1))"},
+    ]
+    right, one, other, another = (
+        sides.graded("cross_attention", changes).answers for changes in written
+    )
     assert right == ""
     assert one == other != ""
     assert another not in ("", one)
@@ -53,7 +66,9 @@ def test_attempts_that_answer_alike_share_a_digest_however_they_are_written(side
 
 def test_a_function_that_needs_float32_is_not_blamed_on_another(sides: Sides) -> None:
     """The attempt is asked in float32 from then on; what others answered in float64 stays right."""
-    weights = {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}
+    weights = {
+        "return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"
+    }
     for result in sides.told("attention_scores", weights):
         assert [f.state for f in result.functions] == ["right", "right", "wrong", "waiting"]
 
@@ -66,7 +81,8 @@ from torch import nn
 class Head(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias):
         super().__init__()
-        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in \
+range(3))
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("future", torch.ones(context_length, context_length).triu(1).bool())
 
@@ -95,20 +111,46 @@ def test_layers_in_a_plain_list_come_first_on_both_sides(sides: Sides) -> None:
         assert not {*ids(result)} & {"hard_coded_dtype", "hard_coded_device"}
 
 
-@pytest.mark.parametrize(("exercise", "changes", "function", "says"), [
-    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}, "causal_weights",
-        "`causal_mask`, written on line {}, is not called there: write causal_mask(…).",
-        id="a function that is not called"),
-    pytest.param("attention_scores",
-        {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"},
-        "attend", "written as attend(q, v, k), and called as attend(q, k, v)", id="a wrong order of arguments"),
-    pytest.param("fused_qkv", {"if size not in sizes:": "if False:"}, "gpt2_attention",
-        "raised KeyError on … What is due here is a refusal: a ValueError that says why",
-        id="an exception of another type"),
-    pytest.param("reshape_dance", {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
-        "split_heads", "The assert on line {} refuses nothing", id="an assert of a pair"),
-])  # fmt: skip
-def test_a_function_is_told(sides: Sides, exercise: str, changes: dict[str, str], function: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("exercise", "changes", "function", "says"),
+    [
+        pytest.param(
+            "causal_mask",
+            {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
+            "causal_weights",
+            "`causal_mask`, written on line {}, is not called there: write causal_mask(…).",
+            id="a function that is not called",
+        ),
+        pytest.param(
+            "attention_scores",
+            {
+                ("attend(q: torch.Tensor, k: torch.Tensor, v"): (
+                    "attend(q: torch.Tensor, v: torch.Tensor, k"
+                )
+            },
+            "attend",
+            "written as attend(q, v, k), and called as attend(q, k, v)",
+            id="a wrong order of arguments",
+        ),
+        pytest.param(
+            "fused_qkv",
+            {"if size not in sizes:": "if False:"},
+            "gpt2_attention",
+            "raised KeyError on … What is due here is a refusal: a ValueError that says why",
+            id="an exception of another type",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
+            "split_heads",
+            "The assert on line {} refuses nothing",
+            id="an assert of a pair",
+        ),
+    ],
+)
+def test_a_function_is_told(
+    sides: Sides, exercise: str, changes: dict[str, str], function: str, says: str
+) -> None:
     (new,) = changes.values()
     lines = sides.source(exercise, changes).source.splitlines()
     line = next(number for number, each in enumerate(lines, 1) if new.split("\n")[0] in each)
@@ -118,4 +160,7 @@ def test_a_function_is_told(sides: Sides, exercise: str, changes: dict[str, str]
 
 def test_sizes_in_an_exception_have_the_names_of_the_lesson(sides: Sides) -> None:
     home = sides.home("cross_attention", {"keep[:, None, None, :]": "keep[:, None, :, None]"})
-    assert re.search(r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet", home.functions[0].evidence)
+    assert re.search(
+        r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet",
+        home.functions[0].evidence,
+    )

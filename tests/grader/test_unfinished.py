@@ -1,4 +1,6 @@
-"""At the real course: a mistake has its name while the functions after it are unfinished, in whatever way."""
+"""At the real course: a mistake has its name while the functions after it are unfinished, in
+whatever way.
+"""
 
 import ast
 
@@ -9,28 +11,60 @@ from manyheads.result import ExerciseResult
 from tests.diagnosis.both_sides import Sides
 
 NOT_BEGUN = "raise NotImplementedError"
-UNFINISHED = {"not begun": NOT_BEGUN, "nothing but pass": "pass", "half a line": "return not_there_yet",
-    "not there at all": ""}  # fmt: skip
+UNFINISHED = {
+    "not begun": NOT_BEGUN,
+    "nothing but pass": "pass",
+    "half a line": "return not_there_yet",
+    "not there at all": "",
+}
 MISTAKES = [
-    pytest.param("reshape_dance", "wrong_view",
-        {"x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
-        "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh"}, "merge_heads",
-        id="the wrong view, without a merge"),
-    pytest.param("attention_scores", "scale_missing", {" / math.sqrt(q.shape[-1])": ""}, "attention_weights",
-        id="scores that are not scaled, without weights"),
-    pytest.param("causal_mask", "mask_excludes_self", {"device=device).tril()": "device=device).tril(-1)"},
-        "mask_scores", id="a mask that hides the token itself, which nobody uses"),
-    pytest.param("fused_qkv", "scale_sqrt_c", {"math.sqrt(self.head_dim)": "math.sqrt(C)"}, "gpt2_attention",
-        id="a scale of √C, without GPT-2's sizes"),
-    pytest.param("sdpa_equivalence", "mask_missing", {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
-        "max_path_difference", id="a fused call without a mask, without the comparison"),
-]  # fmt: skip
+    pytest.param(
+        "reshape_dance",
+        "wrong_view",
+        {
+            "x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
+            "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh",
+        },
+        "merge_heads",
+        id="the wrong view, without a merge",
+    ),
+    pytest.param(
+        "attention_scores",
+        "scale_missing",
+        {" / math.sqrt(q.shape[-1])": ""},
+        "attention_weights",
+        id="scores that are not scaled, without weights",
+    ),
+    pytest.param(
+        "causal_mask",
+        "mask_excludes_self",
+        {"device=device).tril()": "device=device).tril(-1)"},
+        "mask_scores",
+        id="a mask that hides the token itself, which nobody uses",
+    ),
+    pytest.param(
+        "fused_qkv",
+        "scale_sqrt_c",
+        {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
+        "gpt2_attention",
+        id="a scale of √C, without GPT-2's sizes",
+    ),
+    pytest.param(
+        "sdpa_equivalence",
+        "mask_missing",
+        {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
+        "max_path_difference",
+        id="a fused call without a mask, without the comparison",
+    ),
+]
 
 
 def unfinished(text: str, first: str, body: str) -> str:
     """The text with this body in all functions from `first` on; without them where it is empty."""
     tree = ast.parse(text)
-    names = [node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body]
+    names = [
+        node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body
+    ]
     start = names.index(first)
     kept: list[ast.stmt] = tree.body[:start]
     for node in tree.body[start:]:
@@ -47,16 +81,22 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 
 @pytest.mark.parametrize("body", UNFINISHED.values(), ids=UNFINISHED)
 @pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
-def test_it_is_the_only_name_when_graded_and_at_home(sides: Sides, exercise, id_, changes, first, body):
+def test_it_is_the_only_name_when_graded_and_at_home(
+    sides: Sides, exercise, id_, changes, first, body
+):
     attempt = unfinished(sides.source(exercise, changes).source, first, body)
     for told in map(names_of, sides.told(exercise, attempt)):
         assert id_ in told[0]
         assert [name for name in told[1:] if name != {"interface"}] == []
 
 
-def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(sides: Sides) -> None:
+def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(
+    sides: Sides,
+) -> None:
     """Its few values fit several mutants; what it calls is wrong in a way that no mutant has."""
-    squashed = {"weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"}
+    squashed = {
+        "weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"
+    }
     result = sides.home("fused_qkv", squashed)
     assert result.score < result.max_score
     assert names_of(result) == []
@@ -72,25 +112,40 @@ def test_two_mistakes_in_two_functions_have_a_name_each(sides: Sides) -> None:
 
 
 def test_no_name_is_said_twice(sides: Sides) -> None:
-    """Where two mutants of one misconception explain two functions each, it is one mistake to whoever reads it."""
+    """Where two mutants of one misconception explain two functions each, it is one mistake to
+    whoever reads it.
+    """
     ids = [d.id for d in sides.home("causal_mask", TWO).diagnosis]
     assert len(ids) == len(set(ids)) > 1
 
 
-def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(sides: Sides) -> None:
-    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
+def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
+    sides: Sides,
+) -> None:
+    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody
+    can know.
+    """
     script = sides.exercise("reshape_dance").script.read_text(encoding="utf-8")
     split, merge = script.split(STUB[1])[:2]
     rest = script[len(split) + len(STUB[1]) :]
     assert "merge_heads" in merge
-    view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
-    for result in sides.told("reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"):
+    view = (
+        "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n"
+        "    B, T, C = x.shape\n"
+    )
+    for result in sides.told(
+        "reshape_dance", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}"
+    ):
         assert result.diagnosis[0].id == "wrong_view"
 
 
 @pytest.mark.parametrize("name", ["sdpa_each_head.py", "vmap_sdpa.py"])
-def test_what_is_right_stays_so_while_what_compares_it_is_not_written(sides: Sides, name: str) -> None:
-    right = next(path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name)
+def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
+    sides: Sides, name: str
+) -> None:
+    right = next(
+        path for path in sides.exercise("sdpa_equivalence").right_attempts() if path.name == name
+    )
     text = unfinished(right.read_text(encoding="utf-8"), "max_path_difference", NOT_BEGUN)
     result = sides.graded("sdpa_equivalence", text)
     assert [each.id for each in result.diagnosis] == ["stub_untouched"]

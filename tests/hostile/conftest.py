@@ -1,4 +1,6 @@
-"""Grade hostile students with the real `course grade`, among honest ones, and note all that changed."""
+"""Grade hostile students with the real `course grade`, among honest ones, and note all that
+changed.
+"""
 
 import hashlib
 import json
@@ -26,11 +28,17 @@ HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
 
 LIMITS = {
-    "seconds_per_call": 1, "seconds_per_attempt": 3, "memory_mib": 384, "files_mib": 4, "processes": 16, "reply_mib": 4,
-}  # fmt: skip
+    "seconds_per_call": 1,
+    "seconds_per_attempt": 3,
+    "memory_mib": 384,
+    "files_mib": 4,
+    "processes": 16,
+    "reply_mib": 4,
+}
 CHECKS = 4  # of the tiny course
 SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
-SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0  # a fresh process, the kernel taking the old one down, the diagnosis
+# a fresh process, the kernel taking the old one down, the diagnosis
+SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0
 SECONDS_FOR_A_STUDENT = LIMITS["seconds_per_attempt"] + (CHECKS + 1) * SECONDS_FOR_A_DEATH
 
 SECRETS = {  # planted where no attempt may read; none may stand in any output
@@ -43,7 +51,8 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
     "a line of a neighbour's attempt": "manyheads_marker_of_a_neighbour",
 }
 KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
-SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")  # the slowest first; some are graded together
+# the slowest first; some are graded together
+SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")
 REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
@@ -53,7 +62,9 @@ Place = Callable[[Path], None]  # puts something into a submission's folder
 
 @dataclass
 class Run:
-    """One `course grade`: how it ended, what it wrote, and what it changed that it should not have."""
+    """One `course grade`: how it ended, what it wrote, and what it changed that it should not
+    have.
+    """
 
     status: int
     text: str
@@ -61,14 +72,17 @@ class Run:
     changed: list[str] = field(default_factory=list)
     left_running: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)  # of the machine, for whoever looks for them in the output
+    # of the machine, for whoever looks for them in the output
+    paths: list[str] = field(default_factory=list)
 
     def exercise(self, student: str) -> dict[str, Any]:
         """The only exercise's part of a student's result."""
         return dict(json.loads(self.results[student])["exercises"][0])
 
     def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
-        """The trick earned that much and no more; each lost check says why in one plain sentence, one of them this."""
+        """The trick earned that much and no more; each lost check says why in one plain sentence,
+        one of them this.
+        """
         exercise = self.exercise(trick)
         score = exercise["score"] or 0.0  # None where something lies there that nobody read
         assert (most if least is None else least) <= score <= most, exercise["checks"]
@@ -78,8 +92,12 @@ class Run:
         for check in lost:
             assert is_one_plain_sentence(check["evidence"]), check["evidence"]
             assert not [path for path in self.paths if path in check["evidence"]], check["evidence"]
-            assert "this is not your fault" not in check["evidence"], "a student made the grader itself fail"
-        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [c["evidence"] for c in lost]
+            assert "this is not your fault" not in check["evidence"], (
+                "a student made the grader itself fail"
+            )
+        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [
+            c["evidence"] for c in lost
+        ]
 
 
 def hands_in(content: str | bytes, name: str = FILE) -> Place:
@@ -100,7 +118,9 @@ def plant_tiny_course(root: Path) -> None:
     listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
     before, _, after = text.partition("limits:\n")
-    (root / "course.yaml").write_text(f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}")
+    (root / "course.yaml").write_text(
+        f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}"
+    )
     for path, secret in (
         ("solutions/averages/01_running_mean.py", "a line of the solution"),
         ("grader/checks/test_running_mean.py", "a line of the hidden checks"),
@@ -108,7 +128,10 @@ def plant_tiny_course(root: Path) -> None:
     ):
         with (root / path).open("a", encoding="utf-8") as file:
             file.write(f"\nMARKER = '{SECRETS[secret]}'\n")
-    for secret, path in (("the course secret", ".course/secret"), ("a token of .git/config", ".git/config")):
+    for secret, path in (
+        ("the course secret", ".course/secret"),
+        ("a token of .git/config", ".git/config"),
+    ):
         (root / path).parent.mkdir(mode=0o700)
         (root / path).write_text(SECRETS[secret])
         (root / path).chmod(0o600)
@@ -140,12 +163,16 @@ def outside() -> dict[str, str]:
     return found
 
 
-def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None) -> Run:
+def grade(
+    root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None
+) -> Run:
     """Grade this class below `root`, and compare the world before and after.
 
     user: who grades, and has all of it; else whoever runs the tests.
     """
-    course, submitted, out, scratch = (root / name for name in ("course", "submitted", "out", "scratch"))
+    course, submitted, out, scratch = (
+        root / name for name in ("course", "submitted", "out", "scratch")
+    )
     plant_tiny_course(course)
     scratch.mkdir()
     for name, place in students.items():
@@ -156,13 +183,36 @@ def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     if user is not None:
         give(root, user)
-    watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
+    watched = {
+        "the course": course,
+        "the submissions": submitted,
+        "an older result": out / "of_last_week",
+    }
     before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
-    command = [*COURSE, "grade", "submitted", "--course", "course", "--out", "out", "--jobs", str(jobs)]
+    command = [
+        *COURSE,
+        "grade",
+        "submitted",
+        "--course",
+        "course",
+        "--out",
+        "out",
+        "--jobs",
+        str(jobs),
+    ]
     command += ["--seed", "0"]  # what neighbours get is compared from run to run
-    env = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
-    env |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "GITHUB_TOKEN": SECRETS["a token of the environment"]}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "TMPDIR": str(scratch),
+        "PYTHONPATH": str(REPOSITORY),
+    }
+    env |= {
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COLUMNS": "200",
+        "GITHUB_TOKEN": SECRETS["a token of the environment"],
+    }
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     with witnessed(command, log, env=env, **who) as run:
         left_running, status = run.left(seconds), run.process.returncode
@@ -170,16 +220,29 @@ def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int
     return Run(
         status=124 if status is None else status,
         text=log.read_text("utf-8", errors="backslashreplace"),
-        results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob("*/averages.json"))},
-        changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
+        results={
+            path.parent.name: path.read_text("utf-8")
+            for path in sorted(out.glob("*/averages.json"))
+        },
+        changed=[
+            f"{what}: {name}" for what in before for name in changed(before[what], after[what])
+        ],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
-        paths=[str(root), str(REPOSITORY), sys.prefix, os.path.expanduser("~") + "/", tempfile.gettempdir() + "/"],
+        paths=[
+            str(root),
+            str(REPOSITORY),
+            sys.prefix,
+            os.path.expanduser("~") + "/",
+            tempfile.gettempdir() + "/",
+        ],
     )
 
 
 def give(root: Path, user: int) -> None:
-    """Let a user have a folder and all that is in it, but for hard links, whose file may stand elsewhere."""
+    """Let a user have a folder and all that is in it, but for hard links, whose file may stand
+    elsewhere.
+    """
     for path in [root, *root.rglob("*")]:
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
@@ -192,8 +255,14 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 
 def is_one_plain_sentence(text: str) -> bool:
-    """Not empty, one line, short, without control or formatting characters, and no command for a CI."""
-    return 0 < len(text) <= 300 and "::" not in text and not any(unicodedata.category(c)[0] == "C" for c in text)
+    """Not empty, one line, short, without control or formatting characters, and no command for a
+    CI.
+    """
+    return (
+        0 < len(text) <= 300
+        and "::" not in text
+        and not any(unicodedata.category(c)[0] == "C" for c in text)
+    )
 
 
 @dataclass
@@ -219,12 +288,18 @@ class Classes:
         """All attempts of a section, each with an honest student before and after it."""
         return self.get(section, lambda root: grade(root, attempts_of(section)))
 
-    def tricks(self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
+    def tricks(
+        self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True
+    ) -> Run:
         """These students among honest ones."""
-        return self.get(name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs))
+        return self.get(
+            name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs)
+        )
 
     def assert_untouched(self, run: Run) -> None:
-        """The neighbours' results and the world are what they would have been without a hostile student."""
+        """The neighbours' results and the world are what they would have been without a hostile
+        student.
+        """
         assert run.changed == []
         assert run.left_running == []
         assert run.left_behind == []
@@ -233,26 +308,38 @@ class Classes:
             assert run.results[name] == alone.results[name]
         for name in run.results:
             if name.endswith("~honest"):
-                assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name
+                assert (
+                    run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"]
+                ), name
 
 
 def attempts_of(section: str) -> dict[str, Place]:
-    """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
+    """All attempts of a section among honest ones: after each where machine or memory is attacked,
+    else after some.
+    """
     parts = section.split("+")
     texts = [each for part in parts for each in sorted(texts_of(part).items())]
     assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
-    return among_honest({name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8)
+    return among_honest(
+        {name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8
+    )
 
 
 def texts_of(part: str) -> dict[str, str]:
-    """The hostile attempts of a part as they are handed in: each stands below its name, or is one line."""
+    """The hostile attempts of a part as they are handed in: each stands below its name, or is one
+    line.
+    """
     text = (HERE / "attempts" / f"{part}.py").read_text(encoding="utf-8")
     head, *found = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
-    return {name: head + body for name, body in zip(found[::2], found[1::2], strict=True)} | sources(part, head)
+    return {
+        name: head + body for name, body in zip(found[::2], found[1::2], strict=True)
+    } | sources(part, head)
 
 
 def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place]:
-    """These students, an honest one before and after them all, and one after so many; after none for 0."""
+    """These students, an honest one before and after them all, and one after so many; after none
+    for 0.
+    """
     students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
     for number, (name, place) in enumerate(tricks.items(), 1):
         students[name] = place
@@ -264,5 +351,6 @@ def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place
 @pytest.fixture(scope="session")
 def classes(once: Callable[[str, Callable[[Path], None]], Path]) -> Classes:
     """Every class that a test of this folder asks for."""
-    assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"  # there is no box to attack
+    # there is no box to attack
+    assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"
     return Classes(once)

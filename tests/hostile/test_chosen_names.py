@@ -1,4 +1,6 @@
-"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do, word for word."""
+"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do,
+word for word.
+"""
 
 import re
 
@@ -14,7 +16,8 @@ NUMBER = re.compile(r".{,40}\d{4}.{,20}")
 # In __init__ of each module: parameters whose names are made of what earlier calls were given.
 AS_DIGITS = """
         for number in MET[:8]:
-            self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), nn.Parameter(torch.ones(1)))
+            self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), \
+nn.Parameter(torch.ones(1)))
 """
 AS_WORDS_OF_THE_FILE = """
         words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
@@ -31,11 +34,15 @@ AS_BUFFERS = """
 
 @pytest.fixture(scope="module")
 def fused_qkv() -> Exercise:
-    return next(exercise for exercise in load_course(REPOSITORY).exercises if exercise.id == "fused_qkv")
+    return next(
+        exercise for exercise in load_course(REPOSITORY).exercises if exercise.id == "fused_qkv"
+    )
 
 
 def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
-    """Grade the reference with more in its constructor, where MET holds numbers of earlier calls."""
+    """Grade the reference with more in its constructor, where MET holds numbers of earlier
+    calls.
+    """
     source = exercise.solution.read_text(encoding="utf-8")
     first = source.index("self.qkv = ")
     source = f"MET = []\n{source[:first]}{in_init.strip()}\n        {source[first:]}"
@@ -45,14 +52,19 @@ def graded(exercise: Exercise, box, in_init: str) -> ExerciseResult:
         source,
     )
     assert "MET.extend" in source
-    judge = Judge(load_course(REPOSITORY), box, Settings(secret=b"secret", lines=False, exercises=(exercise.id,)))
+    judge = Judge(
+        load_course(REPOSITORY),
+        box,
+        Settings(secret=b"secret", lines=False, exercises=(exercise.id,)),
+    )
     result = judge.grade_attempt("s", exercise, AttemptSource(f"{exercise.stem}.py", source))
     assert judge.faults == []
     return result
 
 
 def numbers_in(result: ExerciseResult) -> list[str]:
-    """Return the numbers of four digits or more in what hidden checks tell, with some words around each.
+    """Return the numbers of four digits or more in what hidden checks tell, with some words around
+    each.
 
     What is told of the public calls comes from a process that has met no hidden input.
     """
@@ -84,7 +96,9 @@ def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
     assert [] == numbers_in(result)
 
 
-@pytest.mark.parametrize("names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")])
+@pytest.mark.parametrize(
+    "names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")]
+)
 def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) -> None:
     makes = {
         "temperature": "self.temperature = nn.Parameter(torch.ones(1))",

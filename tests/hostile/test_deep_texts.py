@@ -1,4 +1,6 @@
-"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the judge's, and none costs a diagnosis."""
+"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the
+judge's, and none costs a diagnosis.
+"""
 
 from collections.abc import Callable
 
@@ -70,7 +72,10 @@ PLACES = {
     "returned": "def g(x):\n return {}\n",
     "called": "def g(x):\n return ({})(7)\n",
     "asked before": "def g(x):\n if {}: raise ValueError\n return x\n",
-    "an attribute": "class g:\n def __init__(self):\n  self.a = ({})(7)\n def forward(self, x):\n  return self.a(x)\n",
+    "an attribute": (
+        "class g:\n def __init__(self):\n  self.a = ({})(7)\n def forward(self, x):\n"
+        "  return self.a(x)\n"
+    ),
     "a decorator": "@{}\ndef g(x): return x\n",
     "a default": "def g(x={}): return x\n",
 }
@@ -123,7 +128,9 @@ WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
 
 
 @pytest.mark.parametrize("kind", [*EXPRESSIONS, *STATEMENTS])
-def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(tiny, box, running_mean, kind: str) -> None:
+def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
+    tiny, box, running_mean, kind: str
+) -> None:
     """It is never run, and ended the diagnosis with a RecursionError."""
     judge = Judge(tiny, box, Settings(secret=b"secret"))
     place = "called" if kind in EXPRESSIONS else ""
@@ -142,11 +149,14 @@ def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(tiny, box
         pytest.param("y = x" + ".contiguous()" * 80, id="80 calls of methods"),
         pytest.param("y = " + "[" * 60 + "x" + "]" * 60, id="60 lists"),
         pytest.param(
-            "if x.dim() == 0:\n        y = x\n" + "    elif x.dim() == 1:\n        y = x\n" * 150, id="150 elif"
+            "if x.dim() == 0:\n        y = x\n" + "    elif x.dim() == 1:\n        y = x\n" * 150,
+            id="150 elif",
         ),
     ],
 )
-def test_what_nobody_writes_who_means_well_is_still_read(tiny, box, running_mean, text: str) -> None:
+def test_what_nobody_writes_who_means_well_is_still_read(
+    tiny, box, running_mean, text: str
+) -> None:
     source = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
     judge = Judge(tiny, box, Settings(secret=b"secret"))
     result = judge.grade_attempt("s", running_mean, AttemptSource(NAME, source))
@@ -155,12 +165,16 @@ def test_what_nobody_writes_who_means_well_is_still_read(tiny, box, running_mean
     assert {named.id for named in result.diagnosis} == {"counts_all", "empty_unchecked"}
 
 
-def test_grading_and_a_students_own_check_come_to_their_end(tiny_copy, tmp_path, run_course) -> None:
+def test_grading_and_a_students_own_check_come_to_their_end(
+    tiny_copy, tmp_path, run_course
+) -> None:
     for number, (kind, make) in enumerate(EXPRESSIONS.items()):
         folder = tmp_path / "submitted" / f"{number:02}" / "averages"
         folder.mkdir(parents=True)
         (folder / NAME).write_text(WRONG + PLACES["called"].format(make(330)) + f"# {kind}\n")
-    graded = run_course("grade", tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "results")
+    graded = run_course(
+        "grade", tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "results"
+    )
     assert graded.returncode == 0, graded.stdout + graded.stderr
     attempt = tiny_copy / "exercises" / "averages" / NAME
     attempt.write_text(WRONG + PLACES["called"].format(EXPRESSIONS["a sum"](330)))

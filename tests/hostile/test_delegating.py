@@ -1,4 +1,6 @@
-"""Deceptions that a check or a sentence is to see through: delegating where the math is to be written out, and carrying inputs over."""
+"""Deceptions that a check or a sentence is to see through: delegating where the math is to be
+written out, and carrying inputs over.
+"""
 
 import pytest
 
@@ -10,8 +12,12 @@ from manyheads.submission import AttemptSource
 from tests.diagnosis.both_sides import Sides
 from tests.make import REPOSITORY
 
-SOLUTION = (REPOSITORY / "solutions" / "multi_head_attention" / "07_fused_qkv.py").read_text(encoding="utf-8")
-MATH = SOLUTION[SOLUTION.index("        scores = q @ k") : SOLUTION.index("        y = y.transpose(1, 2)")]
+SOLUTION = (REPOSITORY / "solutions" / "multi_head_attention" / "07_fused_qkv.py").read_text(
+    encoding="utf-8"
+)
+MATH = SOLUTION[
+    SOLUTION.index("        scores = q @ k") : SOLUTION.index("        y = y.transpose(1, 2)")
+]
 IMPORTS = "from torch import nn\n"
 RATE = "self.attn_dropout.p if self.training else 0.0"
 GIVEN = f"(q, k, v, dropout_p={RATE}, is_causal=True)"
@@ -33,32 +39,47 @@ MULTIHEAD = """        hidden = torch.ones(T, T, dtype=torch.bool, device=x.devi
 """
 DELEGATES = {  # what stands in the place of the math, and of an import
     "the fused function": {MATH: f"        y = {FUSED}{GIVEN}\n"},
-    "the operator by its own name": {MATH: f"        y = torch.ops.aten.scaled_dot_product_attention(q, k, v, None, {RATE}, True)\n"},
-    "the function under another name": {IMPORTS: OTHER_NAME,
-        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{GIVEN}\n"},
-    "in another thread": {IMPORTS: IN_A_THREAD, MATH: "        with ThreadPoolExecutor(1) as pool:\n"
-        f"            y = pool.submit(fused, q, k, v, {RATE}, torch.is_grad_enabled()).result()\n"},
+    "the operator by its own name": {
+        MATH: (
+            f"        y = torch.ops.aten.scaled_dot_product_attention(q, k, v, None, {RATE}, "
+            "True)\n"
+        )
+    },
+    "the function under another name": {
+        IMPORTS: OTHER_NAME,
+        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{GIVEN}\n",
+    },
+    "in another thread": {
+        IMPORTS: IN_A_THREAD,
+        MATH: "        with ThreadPoolExecutor(1) as pool:\n"
+        f"            y = pool.submit(fused, q, k, v, {RATE}, torch.is_grad_enabled()).result()\n",
+    },
     "the function of the multi-head module": {MATH: MULTIHEAD},
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()])
+@pytest.mark.parametrize(
+    "changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()]
+)
 def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
     result = Sides(box, tiny).graded("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
     assert "delegated" in [found.id for found in result.diagnosis]
 
 
-# The first number that it met is in a global, in torch, in every folder that can be written to, and in the environment.
+# The first number that it met is in a global, in torch, in every folder that can be written to, and
+# in the environment.
 KEEPS = """
 import os, sys, torch
 
-PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), os.path.join(os.path.dirname(torch.__file__), "kept")]
+PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), \
+os.path.join(os.path.dirname(torch.__file__), "kept")]
 
 def first(number):
     for where in (*PLACES, None):
         try:
-            number = open(where).read() if where else getattr(torch, "kept", os.environ.get("KEPT", number))
+            number = open(where).read() if where else getattr(torch, "kept", \
+os.environ.get("KEPT", number))
             break
         except OSError:
             pass
@@ -80,11 +101,15 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
     return judge.grade_attempt("student", exercise, AttemptSource("01_running_mean.py", KEEPS))
 
 
-@pytest.mark.parametrize("before", [b"", b"another run"], ids=["alone", "after a run with other inputs"])
+@pytest.mark.parametrize(
+    "before", [b"", b"another run"], ids=["alone", "after a run with other inputs"]
+)
 def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
         graded(tiny, box, running_mean, before)
     one, other = (graded(tiny, box, running_mean, secret) for secret in (b"one", b"other"))
     assert one == other, "the inputs differ, and nothing else"
     assert one.functions[0].evidence == "raised RuntimeError on line 22"
-    assert "met " not in one.model_dump_json(), "neither what it met in hidden calls nor in public ones is told"
+    assert "met " not in one.model_dump_json(), (
+        "neither what it met in hidden calls nor in public ones is told"
+    )

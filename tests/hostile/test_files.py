@@ -1,4 +1,6 @@
-"""Files that are not what they seem: a submission is data, read once, and never more than a file of text."""
+"""Files that are not what they seem: a submission is data, read once, and never more than a file of
+text.
+"""
 
 import contextlib
 import json
@@ -44,7 +46,8 @@ def a_folder(folder: Path) -> None:
 
 
 def a_socket(folder: Path) -> None:
-    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:  # whose path is at most 108 bytes long
+    # whose path is at most 108 bytes long
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:
         sock.bind(FILE)
 
 
@@ -66,7 +69,9 @@ def what_python_and_pytest_would_run(folder: Path) -> None:
         (folder / f"{name}.py").write_text(PLANTED)
         (folder.parent / f"{name}.py").write_text(PLANTED)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p manyheads_hostile\n")
-    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--collect-only"\n')
+    (folder / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = "--collect-only"\n'
+    )
     (folder / "course.yaml").write_text("title: mine\nlimits:\n  seconds_per_call: 999\n")
     (folder / "manyheads_hostile.pth").write_text(f"import os; {PLANTED}")
 
@@ -80,38 +85,82 @@ def a_course_inside(folder: Path) -> None:
 LINK = "is not a file that can be read: hand in the file itself, not a link"
 UNREAD = "is not graded as it is"  # something lies there that is no part of what is graded
 NO_FILE = "is not a (file that can be read|regular file)"
-NO_NOTEBOOK, UNDEFINED = "is not a notebook that can be read", "a name that the exercise asks for is not defined"
+NO_NOTEBOOK, UNDEFINED = (
+    "is not a notebook that can be read",
+    "a name that the exercise asks for is not defined",
+)
 MISSING, WRONG_SHAPE = "was not handed in", "yours has \\(\\)"
-GRADED = {"grade": True, "points": 100, "grade_id": "running_mean", "locked": False, "schema_version": 3}
-HTML = {"output_type": "display_data", "data": {"text/html": "<script>manyheads_leak()</script>"}, "metadata": {}}
+GRADED = {
+    "grade": True,
+    "points": 100,
+    "grade_id": "running_mean",
+    "locked": False,
+    "schema_version": 3,
+}
+HTML = {
+    "output_type": "display_data",
+    "data": {"text/html": "<script>manyheads_leak()</script>"},
+    "metadata": {},
+}
 TRANSFORM = (
     "%%capture\ntry:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\n"
     "except NameError:\n    pass\n"
 )
 # A trick with files: what it earns of 4, and what a lost check says.
 TRICKS: dict[str, tuple[float, str, Place]] = {
-    "symlink_to_the_solution": (0, LINK, lambda folder: (folder / FILE).symlink_to(solution_of(folder))),
-    "symlink_to_a_neighbour": (0, LINK, lambda folder: (folder / FILE).symlink_to(f"../../aaa_honest/averages/{FILE}")),
-    "hard_link_to_the_solution": (0, "is a hard link: hand in the file itself",
-        lambda folder: os.link(solution_of(folder), folder / FILE)),
+    "symlink_to_the_solution": (
+        0,
+        LINK,
+        lambda folder: (folder / FILE).symlink_to(solution_of(folder)),
+    ),
+    "symlink_to_a_neighbour": (
+        0,
+        LINK,
+        lambda folder: (folder / FILE).symlink_to(f"../../aaa_honest/averages/{FILE}"),
+    ),
+    "hard_link_to_the_solution": (
+        0,
+        "is a hard link: hand in the file itself",
+        lambda folder: os.link(solution_of(folder), folder / FILE),
+    ),
     "folder_in_place_of_a_file": (0, NO_FILE, a_folder),
     "unix_socket": (0, NO_FILE, a_socket),
-    "coding_cookie_of_another_world": (0, "It raised (SyntaxError|LookupError|RuntimeError)",
-        hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n")),
+    "coding_cookie_of_another_world": (
+        0,
+        "It raised (SyntaxError|LookupError|RuntimeError)",
+        hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n"),
+    ),
     "zip_with_a_way_out": (0, UNREAD, a_zip_with_a_way_out),
     "file_name_with_a_way_out": (0, UNREAD, names_with_a_way_out),
     "files_that_python_and_pytest_would_run": (0, WRONG_SHAPE, what_python_and_pytest_would_run),
     "a_course_of_its_own_inside": (0, UNREAD, a_course_inside),
-    "notebook_nested_without_end": (0, NO_NOTEBOOK, hands_in('{"cells":' + "[" * 200_000, NOTEBOOK)),
+    "notebook_nested_without_end": (
+        0,
+        NO_NOTEBOOK,
+        hands_in('{"cells":' + "[" * 200_000, NOTEBOOK),
+    ),
     "notebook_whose_solution_was_deleted": (0, UNDEFINED, notebook(code("import torch"))),
-    "notebook_with_edited_metadata": (0, WRONG_SHAPE,
-        notebook(code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False), metadata={"score": 100})),
-    "notebook_with_an_input_transformer": (0, f"{WRONG_SHAPE}|It raised",
-        notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG))),
-    "honest_cell_that_is_tagged_to_be_skipped": (4, "", notebook(code(RIGHT, tags=["skip-execution"]))),
+    "notebook_with_edited_metadata": (
+        0,
+        WRONG_SHAPE,
+        notebook(
+            code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False),
+            metadata={"score": 100},
+        ),
+    ),
+    "notebook_with_an_input_transformer": (
+        0,
+        f"{WRONG_SHAPE}|It raised",
+        notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG)),
+    ),
+    "honest_cell_that_is_tagged_to_be_skipped": (
+        4,
+        "",
+        notebook(code(RIGHT, tags=["skip-execution"])),
+    ),
     "honest_notebook_with_a_script_in_its_outputs": (4, "", notebook(code(RIGHT, outputs=(HTML,)))),
     "nothing_at_all": (0, MISSING, lambda folder: None),
-}  # fmt: skip
+}
 
 
 DEVICE = "endless_zeros"
@@ -137,10 +186,14 @@ def test_earns_what_its_text_earns(run, name):
     run.assert_earned(name, earns, says)
 
 
-def test_neighbours_and_the_world_are_as_if_nobody_was_hostile_and_no_file_is_a_fault_of_the_grader(run, classes):
+def test_neighbours_and_the_world_are_as_if_nobody_was_hostile_and_no_file_is_a_fault_of_the_grader(
+    run, classes
+):
     classes.assert_untouched(run)
     assert run.status == 1, run.text  # what lies beside the attempts is not graded, and named
-    assert "manyheads_leak" not in run.text + "".join(run.results.values()), "outputs of a notebook are in no result"
+    assert "manyheads_leak" not in run.text + "".join(run.results.values()), (
+        "outputs of a notebook are in no result"
+    )
 
 
 def test_a_device_is_not_read(run):
@@ -153,7 +206,9 @@ ORDINARY = 61_234  # a user whom no machine has
 
 
 def closes(mode: int, level: int) -> Place:
-    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2) this mode."""
+    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2)
+    this mode.
+    """
 
     def place(folder: Path) -> None:
         (folder / FILE).write_text(RIGHT)
@@ -163,9 +218,12 @@ def closes(mode: int, level: int) -> Place:
 
 
 CLOSED: dict[str, Place] = {
-    "student_000": closes(0, 2), "student_644": closes(0o644, 2), "assignment_000": closes(0, 1),
-    "assignment_644": closes(0o644, 1), "file_000": closes(0, 0),
-}  # fmt: skip
+    "student_000": closes(0, 2),
+    "student_644": closes(0o644, 2),
+    "assignment_000": closes(0, 1),
+    "assignment_644": closes(0o644, 1),
+    "file_000": closes(0, 0),
+}
 
 
 @pytest.fixture(scope="module")
@@ -174,12 +232,15 @@ def ordinary(classes):
     if os.geteuid():
         pytest.skip("these tests run as an ordinary user already")
     python = [sys.executable, "-c", "import torch, manyheads"]
-    may = subprocess.run(python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True)
+    may = subprocess.run(
+        python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True
+    )
     if may.returncode:
         pytest.skip("an ordinary user may not read this installation")
 
     def graded(_: Path) -> Run:
-        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:  # pytest's are closed to others
+        # pytest's are closed to others
+        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:
             return grade(Path(made), among_honest(CLOSED), user=ORDINARY)
 
     return classes.get("files_of_an_ordinary_user", graded)
@@ -191,7 +252,9 @@ def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinar
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
     said = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
-    assert any("may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said), said
+    assert any(
+        "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said
+    ), said
     assert ordinary.status == 1, ordinary.text
 
 

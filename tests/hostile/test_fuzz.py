@@ -1,4 +1,6 @@
-"""Any bytes at all: `read_reply` gives a valid Reply or raises BadReply; reading an attempt gives text, or one plain sentence."""
+"""Any bytes at all: `read_reply` gives a valid Reply or raises BadReply; reading an attempt gives
+text, or one plain sentence.
+"""
 
 import contextlib
 import json
@@ -27,23 +29,43 @@ from manyheads.submission import AttemptSource, read_attempt
 from tests.make import edited
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
-FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+FUZZ = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 ELEMENTS = 1 << 23  # more than any seed below holds
 NUMBERS = torch.arange(6.0).reshape(2, 3)
-FACTS = ModuleFacts({"w": Entry((2, 3), "float32", "cpu")}, {}, False, False, ("b",), {"n_head": 2, "scale": 0.5})
+FACTS = ModuleFacts(
+    {"w": Entry((2, 3), "float32", "cpu")}, {}, False, False, ("b",), {"n_head": 2, "scale": 0.5}
+)
 SEEDS = {
     "nothing": Reply(),
     "one tensor": Reply(outputs=(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)),)),
     "gradients": Reply(gradients={"args.0": NUMBERS.double(), "w": None}),
-    "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
-    "a module": Reply(modules=(FACTS,), mutated=("args.0",),
-        operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))),
-    "parts of two steps": Reply(outputs=(*(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
-        *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y")))), mutated=("then.0.args.0",),
-        operations=Operations(False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm"))),
-    "a bool and an empty tensor": Reply(outputs=(Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
-        Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)))),
-}  # fmt: skip
+    "an exception": Reply(
+        raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)
+    ),
+    "a module": Reply(
+        modules=(FACTS,),
+        mutated=("args.0",),
+        operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",)),
+    ),
+    "parts of two steps": Reply(
+        outputs=(
+            *(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
+            *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y"))),
+        ),
+        mutated=("then.0.args.0",),
+        operations=Operations(
+            False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm")
+        ),
+    ),
+    "a bool and an empty tensor": Reply(
+        outputs=(
+            Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
+            Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)),
+        )
+    ),
+}
 
 
 def payload(reply: Reply) -> bytes:
@@ -64,7 +86,9 @@ def joined(header: object, data: bytes) -> bytes:
 
 
 def assert_read_or_refused(data: bytes) -> None:
-    """A Reply whose parts have their types and whose tensors are plain, or BadReply with a short plain reason."""
+    """A Reply whose parts have their types and whose tensors are plain, or BadReply with a short
+    plain reason.
+    """
     try:
         reply = read_reply(data)
     except BadReply as error:
@@ -97,8 +121,11 @@ def test_a_valid_reply_is_read_as_it_was_sent(name):
         assert mine.tensor is None or torch.equal(mine.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
-        read.raised, read.mutated, read.modules, read.operations,
-    )  # fmt: skip
+        read.raised,
+        read.mutated,
+        read.modules,
+        read.operations,
+    )
 
 
 def test_every_message_that_was_ever_interesting_is_read_or_refused():
@@ -146,7 +173,9 @@ def test_truncated_messages_are_never_read(name, kept):
 
 
 @FUZZ
-@given(st.lists(st.sampled_from(sorted(SEEDS)), max_size=4), st.integers(0, 5), st.binary(max_size=30))
+@given(
+    st.lists(st.sampled_from(sorted(SEEDS)), max_size=4), st.integers(0, 5), st.binary(max_size=30)
+)
 def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
     if count == len(names) and not more:
@@ -157,13 +186,28 @@ def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, c
             split_replies(sent, count)
 
 
-FORM = Form("tuple", ("y", "rest"), (Form(), Form("dict", ("low", "state"), (Form(), Form("opaque")))))
+FORM = Form(
+    "tuple", ("y", "rest"), (Form(), Form("dict", ("low", "state"), (Form(), Form("opaque"))))
+)
 ASKED = Call("f", (NUMBERS,), returns=FORM, then=(FollowUp((Returned(0, (1, 1)),)),), watch=True)
 KIND = st.one_of(
     st.text(max_size=20),
-    st.sampled_from(["tensor", "NoneType", OPAQUE, "float", "sparse_coo float32 tensor", "tuple of 9", ""]),
-    st.builds(misfit, st.integers(-1, 120), st.sampled_from(["tensor", "nothing", "without low", "without \n", ""])),
-    st.sampled_from(["list of 57", "tuple of \u0669", "in place of \u0660: tensor", "in place of 0: tuple of \u0669"]),
+    st.sampled_from(
+        ["tensor", "NoneType", OPAQUE, "float", "sparse_coo float32 tensor", "tuple of 9", ""]
+    ),
+    st.builds(
+        misfit,
+        st.integers(-1, 120),
+        st.sampled_from(["tensor", "nothing", "without low", "without \n", ""]),
+    ),
+    st.sampled_from(
+        [
+            "list of 57",
+            "tuple of \u0669",
+            "in place of \u0660: tensor",
+            "in place of 0: tuple of \u0669",
+        ]
+    ),
 )
 
 
@@ -171,14 +215,23 @@ KIND = st.one_of(
 @given(st.lists(st.tuples(KIND, st.booleans()), min_size=4, max_size=4))
 @example([("sparse_31415 float32 tensor", False)] * 4)
 def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
-    """What a check asks of each part gives a tensor, or a sentence without a word that the attempt chose."""
-    shown = [Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None) for kind, has in kinds]
+    """What a check asks of each part gives a tensor, or a sentence without a word that the attempt
+    chose.
+    """
+    shown = [
+        Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None)
+        for kind, has in kinds
+    ]
     outputs = (*shown[:2], Output(OPAQUE), *shown[2:], Output(OPAQUE))
     reply = read_reply(payload(Reply(outputs, operations=Operations(False))))
     if validate_reply(ASKED, reply):
         return
     answers = [answer for answer in answers_of(ASKED, reply) if answer.form.kind != "opaque"]
-    told = [says(lambda of=answer, part=part: getattr(of, part)) for answer in answers for part in ("dtype", "output")]
+    told = [
+        says(lambda of=answer, part=part: getattr(of, part))
+        for answer in answers
+        for part in ("dtype", "output")
+    ]
     assert all(WORDS.fullmatch(each) for each in told if each), told
 
 
@@ -192,17 +245,27 @@ def says(ask):
 
 
 WORDS = re.compile(
-    r"(a tensor|a pair \(y, rest\)|a dict with low and state|anything) was expected"
-    r"( of call [12]| as (y|rest|rest\.low|rest\.state)( of call [12])?)?; yours "
-    r"(has no (low|state)|returned (an object of another type|None: is a return missing at its end\?|a part that nobody looks at"
-    r"|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|list) of [0-9]( or more)?|dict|list|set|str|int)))"
+    r"(a tensor|a pair \(y, rest\)|a dict with low and state|anything) was expected( of call [12]|"
+    r" as (y|rest|rest\.low|rest\.state)( of call [12])?)?; yours (has no (low|state)|"
+    r"returned (an object of another type|None: is a return missing at its end\?|"
+    r"a part that nobody looks at|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|"
+    r"list) of [0-9]( or more)?|dict|list|set|str|int)))"
 )
-LARGE = st.sampled_from([0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64])
+LARGE = st.sampled_from(
+    [0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64]
+)
 NUMBER = st.one_of(st.integers(-(1 << 70), 1 << 70), LARGE, st.floats(), st.booleans())
 DTYPES = st.sampled_from(["F64", "F32", "I8", "BOOL", "F8_E4M3", ""])
 JSON = st.recursive(
-    st.one_of(st.none(), NUMBER, st.text(max_size=10), st.sampled_from(["$", "tensor", "map", "Reply", "args.0"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    st.one_of(
+        st.none(),
+        NUMBER,
+        st.text(max_size=10),
+        st.sampled_from(["$", "tensor", "map", "Reply", "args.0"]),
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
@@ -229,7 +292,13 @@ def test_any_part_of_the_body_replaced(name, data):
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        items = (
+            value.items()
+            if isinstance(value, dict)
+            else enumerate(value)
+            if isinstance(value, list)
+            else ()
+        )
         for key, inner in items:
             places.append((value, key))
             walk(inner)
@@ -291,13 +360,29 @@ def test_what_is_not_as_agreed_is_refused(data, says):
 
 STEM = "01_running_mean"
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)  # half characters too
-LINES = st.sampled_from([
-    "%%bash", "!ls", "x = !ls", "x = %time 1", "?int", "int?", "%matplotlib", "a = 1", "\\", "%", "'''", "\x0c", "%%",
-])  # fmt: skip
+LINES = st.sampled_from(
+    [
+        "%%bash",
+        "!ls",
+        "x = !ls",
+        "x = %time 1",
+        "?int",
+        "int?",
+        "%matplotlib",
+        "a = 1",
+        "\\",
+        "%",
+        "'''",
+        "\x0c",
+        "%%",
+    ]
+)
 CODE = st.one_of(TEXT, st.lists(LINES, max_size=6).map("\n".join))
 FIELDS = {
     "cell_type": st.sampled_from(["code", "markdown", "raw", 1, None]),
-    "source": st.one_of(CODE, st.lists(CODE, max_size=4), st.integers(), st.none(), st.lists(st.lists(st.none()))),
+    "source": st.one_of(
+        CODE, st.lists(CODE, max_size=4), st.integers(), st.none(), st.lists(st.lists(st.none()))
+    ),
     "metadata": st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
 }
 CELL = st.fixed_dictionaries({}, optional=FIELDS)

@@ -1,4 +1,6 @@
-"""Texts that are as long as is read, made so that an analysis of them grows faster than they do. Work is counted, not timed."""
+"""Texts that are as long as is read, made so that an analysis of them grows faster than they do.
+Work is counted, not timed.
+"""
 
 import inspect
 import sys
@@ -34,7 +36,10 @@ EDITS = 600  # calls for each edit that is tried: a text is copied, and compared
 
 
 def filled(
-    item: Callable[[int], str], sep: str = "\n", longest: int = CODE_LIMIT - 1000, lines: int = LINE_LIMIT - 10
+    item: Callable[[int], str],
+    sep: str = "\n",
+    longest: int = CODE_LIMIT - 1000,
+    lines: int = LINE_LIMIT - 10,
 ) -> str:
     """As many items as a text may hold."""
     found: list[str] = []
@@ -58,22 +63,36 @@ def walrus(value: str) -> str:
 
 TEXTS = {
     "a ring of functions": filled(lambda i: f"def f{i}():f{i + 1}", lines=4900),
-    "functions that name many others": filled(lambda i: f"def f{i}():{','.join(f'f{i * 7 % 900 + j}' for j in range(20))}"),
-    "a function that names a ring": f"def f0():\n {','.join(f'g{i}' for i in range(2400))}\n f\ndef f():0\n"
+    "functions that name many others": filled(
+        lambda i: f"def f{i}():{','.join(f'f{i * 7 % 900 + j}' for j in range(20))}"
+    ),
+    "a function that names a ring": (
+        f"def f0():\n {','.join(f'g{i}' for i in range(2400))}\n f\ndef f():0\n"
+    )
     + "\n".join(f"def g{i}():g{(i + 1) % 2400}" for i in range(2400)),
     "a ring of methods": "class f:\n" + filled(lambda i: f" def m{i}(s):s.m{i + 1}()"),
-    "a ring of classes": filled(lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"),
+    "a ring of classes": filled(
+        lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"
+    ),
     "one line of 100,000 statements": filled(lambda _: "x", ";"),
     "a name for each of thousands": filled(lambda i: f"a{i}", "=") + "=f",
-    "a name for each, and a value of all": "".join(f"a{i}=" for i in range(1500)) + f"[{','.join(f'a{i}' for i in range(1500))}]\ndef f():a0",
+    "a name for each, and a value of all": "".join(f"a{i}=" for i in range(1500))
+    + f"[{','.join(f'a{i}' for i in range(1500))}]\ndef f():a0",
     "thousands of main guards": filled(lambda _: "if __name__=='__main__':f()"),
     "thousands of decorators": filled(lambda _: "@f") + "\ndef f(): pass",
-    "thousands of assignments": "def f(x):\n" + filled(lambda i: f" a{i}=x.size(0)+a{i}") + "\n if a0: raise ValueError",
-    "thousands of guards": "def f(x):\n" + filled(lambda i: f" if x.shape[0]=={i}: raise ValueError"),
+    "thousands of assignments": "def f(x):\n"
+    + filled(lambda i: f" a{i}=x.size(0)+a{i}")
+    + "\n if a0: raise ValueError",
+    "thousands of guards": "def f(x):\n"
+    + filled(lambda i: f" if x.shape[0]=={i}: raise ValueError"),
     "thousands of elif": "def f(x):\n if x: pass\n" + filled(lambda _: " elif x: raise ValueError"),
-    "a chain of `or`": "def f(x):\n if x" + filled(lambda _: " or x.size(0)%2", "") + ": raise ValueError",
+    "a chain of `or`": "def f(x):\n if x"
+    + filled(lambda _: " or x.size(0)%2", "")
+    + ": raise ValueError",
     "assignments within assignments": f"def f(x):\n if {walrus('x.foo()')}: raise ValueError",
-    "assignments of sizes within assignments": f"def f(x):\n y={walrus('x.size(0)')}\n if {walrus('x.foo()')}: raise ValueError",
+    "assignments of sizes within assignments": (
+        f"def f(x):\n y={walrus('x.size(0)')}\n if {walrus('x.foo()')}: raise ValueError"
+    ),
     "a chain of attributes": "def f(x): return x" + filled(lambda _: ".a", ""),
     "a chain of calls": "def f(x): return x" + filled(lambda _: ".a()", ""),
     "a chain of comparisons": "def f(x): return x" + filled(lambda _: "<x", ""),
@@ -83,7 +102,9 @@ TEXTS = {
     "brackets": f"x={'(' * 99_000}{')' * 99_000}",
     "signs": f"x={'-' * 190_000}1",
     "lambdas": f"f={'lambda:' * 28_000}0",
-    "functions within functions": "\n".join(" " * i + f"def f{i}(): pass" if i == 98 else " " * i + f"def f{i}():" for i in range(99)),
+    "functions within functions": "\n".join(
+        " " * i + f"def f{i}(): pass" if i == 98 else " " * i + f"def f{i}():" for i in range(99)
+    ),
     "a string of definitions": f'x="""{filled(lambda _: "def f", chr(10))}"""',
     "strings of definitions": filled(lambda _: '"""def f"""'),
     "comments of definitions": filled(lambda _: "# def f"),
@@ -92,12 +113,18 @@ TEXTS = {
     "pairs of names": "def f(x):\n " + short(lambda i: f"a{i % 40},b{i % 40}=x,x", ";"),
     "a call of thousands of arguments": f"def f(x): return x.view({short(lambda i: str(i), ',')})",
     "names alike": filled(lambda i: f"def attent{i:04d}(): 0"),
-}  # fmt: skip
+}
 
 
 LACKS = Raised("AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1)
 UNDEFINED = Raised("NameError", ("NameError",), "name 'f3' is not defined", "call", 1)
-UNBOUND = Raised("UnboundLocalError", (), "cannot access local variable 'x' where it is not associated", "call", 2)
+UNBOUND = Raised(
+    "UnboundLocalError",
+    (),
+    "cannot access local variable 'x' where it is not associated",
+    "call",
+    2,
+)
 NONE = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call", 2)
 NO_CALL = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
 
@@ -124,26 +151,54 @@ def stopped(text: str) -> None:
 
 # What else a function is given that takes a source, by the name of its argument.
 GIVEN = {
-    "name": "f", "names": "f", "target": "f", "targets": ["f"], "line": 2, "edit": "", "due": ("x", "y"), "is_class": False,
-    "raised": refused(2), "raised_on": [1], "explained": (), "describe": str, "transcript": (), "stopped": (),
+    "name": "f",
+    "names": "f",
+    "target": "f",
+    "targets": ["f"],
+    "line": 2,
+    "edit": "",
+    "due": ("x", "y"),
+    "is_class": False,
+    "raised": refused(2),
+    "raised_on": [1],
+    "explained": (),
+    "describe": str,
+    "transcript": (),
+    "stopped": (),
     "seen": [Seen(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")],
-}  # fmt: skip
-ROOMS = ("judge", "submission", "diagnosis")  # candidates of lines are edits, and have a limit of their own
+}
+# candidates of lines are edits, and have a limit of their own
+ROOMS = ("judge", "submission", "diagnosis")
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Every public function of these rooms that takes a source, and nothing that cannot be given here, such as a recording."""
-    for info in (each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")):
+    """Every public function of these rooms that takes a source, and nothing that cannot be given
+    here, such as a recording.
+    """
+    for info in (
+        each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")
+    ):
         for name, function in vars(import_module(info.name)).items():
-            if name.startswith("_") or getattr(function, "__module__", "") != info.name or isinstance(function, type):
+            if (
+                name.startswith("_")
+                or getattr(function, "__module__", "") != info.name
+                or isinstance(function, type)
+            ):
                 continue
             parameters = inspect.signature(function).parameters if callable(function) else {}
-            needed = [each.name for each in parameters.values() if each.default is each.empty and each.name != "source"]
+            needed = [
+                each.name
+                for each in parameters.values()
+                if each.default is each.empty and each.name != "source"
+            ]
             is_more = any(
                 str(each.annotation).startswith("Mapping") for each in parameters.values()
             )  # as guards_of takes
             if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
-                yield f"{info.name}.{name}", partial(asked, function, str(parameters["source"].annotation), needed)
+                yield (
+                    f"{info.name}.{name}",
+                    partial(asked, function, str(parameters["source"].annotation), needed),
+                )
 
 
 def asked(function: Callable[..., object], kind: str, needed: Sequence[str], text: str) -> None:
@@ -172,7 +227,10 @@ SOON = (
     "a name for each, and a value of all",
     "brackets",
 )
-EACH = [pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey) for name, text in TEXTS.items()]
+EACH = [
+    pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey)
+    for name, text in TEXTS.items()
+]
 
 
 class TooMuch(BaseException):
@@ -228,7 +286,8 @@ def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:
     tracemalloc.start()
     try:
         for name, (_, ask) in ANALYSES.items():
-            if name != "guards":  # which looks at one after the other, and is slow under tracemalloc
+            # which looks at one after the other, and is slow under tracemalloc
+            if name != "guards":
                 ask(text)
         _, most = tracemalloc.get_traced_memory()
     finally:

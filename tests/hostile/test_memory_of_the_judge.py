@@ -1,4 +1,6 @@
-"""What the largest replies that are allowed cost the judge: its memory is measured in a process of its own."""
+"""What the largest replies that are allowed cost the judge: its memory is measured in a process of
+its own.
+"""
 
 import json
 import re
@@ -8,7 +10,8 @@ import sys
 from tests.make import REPOSITORY
 
 MOST_MIB = 1024
-# Replies that a student writes in place of the worker's. where: what of them is large; MiB: of each.
+# Replies that a student writes in place of the worker's. where: what of them is large; MiB: of
+# each.
 REPLIES = (
     ("outputs", "bool", 30.0),  # a number in a byte each: in float64 eight times as much
     ("outputs", "int8", 3.9),
@@ -28,9 +31,11 @@ large = torch.ones(int({mib} * 2**20) // dtype.itemsize, dtype=dtype)
 
 def execute(*given, **named):
     reply = honest(*given, **named)
-    as_outputs = {{"kind": "tensor", "tensor": large, "dtype": {dtype!r}, "device": "cpu", "shape": tuple(large.shape)}}
+    as_outputs = {{"kind": "tensor", "tensor": large, "dtype": {dtype!r}, "device": "cpu", \
+"shape": tuple(large.shape)}}
     if where != "gradients":
-        reply = dataclasses.replace(reply, outputs=tuple(dataclasses.replace(o, **as_outputs) for o in reply.outputs))
+        reply = dataclasses.replace(reply, outputs=tuple(dataclasses.replace(o, **as_outputs) for \
+o in reply.outputs))
     if where != "outputs" and reply.gradients:
         reply = dataclasses.replace(reply, gradients=dict.fromkeys(reply.gradients, large))
     return reply
@@ -59,10 +64,19 @@ print(re.search(r"VmHWM:.*", Path("/proc/self/status").read_text())[0])
 
 
 def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
-    """Bools and int8 took it to 1.07 GiB: the judge compares in float64, and holds several copies of one answer."""
+    """Bools and int8 took it to 1.07 GiB: the judge compares in float64, and holds several copies
+    of one answer.
+    """
     texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
     command = [sys.executable, "-c", JUDGE, str(tiny.root)]
-    done = subprocess.run(command, cwd=REPOSITORY, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     peak = re.search(r"VmHWM:\s+(\d+) kB", done.stdout)
     assert peak is not None

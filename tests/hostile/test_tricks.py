@@ -1,4 +1,6 @@
-"""What each trick earns, what a lost check says of it, that nobody else is touched, and that no secret comes out."""
+"""What each trick earns, what a lost check says of it, that nobody else is touched, and that no
+secret comes out.
+"""
 
 from pathlib import Path
 
@@ -12,12 +14,16 @@ LEAST = {"passes_the_connection_on": 0}  # where chance decides which way it fai
 
 
 def marked(section, *more):
-    """Attempts that exhaust the machine are a journey: most of them last until somebody ends them."""
+    """Attempts that exhaust the machine are a journey: most of them last until somebody ends
+    them.
+    """
     marks = [pytest.mark.journey] if "exhausting" in section else []
     return pytest.param(section, *more, marks=marks, id=more[0] if more else section)
 
 
-of_each_section = pytest.mark.parametrize("run", [marked(section) for section in SECTIONS], indirect=True)
+of_each_section = pytest.mark.parametrize(
+    "run", [marked(section) for section in SECTIONS], indirect=True
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +37,16 @@ def test_every_trick_stands_in_the_table(kind):
     assert texts_of(kind).keys() == TRICKS[kind].keys()
 
 
-@pytest.mark.parametrize(("run", "trick", "most", "says"), [
-    marked(section, trick, *row[:2])
-    for section in SECTIONS
-    for kind in section.split("+")
-    for trick, row in TRICKS[kind].items()
-], indirect=["run"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("run", "trick", "most", "says"),
+    [
+        marked(section, trick, *row[:2])
+        for section in SECTIONS
+        for kind in section.split("+")
+        for trick, row in TRICKS[kind].items()
+    ],
+    indirect=["run"],
+)
 def test_earns_what_its_tensors_earn(run, trick, most, says):
     run.assert_earned(trick, most, says, least=LEAST.get(trick))
 
@@ -57,16 +67,27 @@ LOOKS = (BETWEEN / "looks_for_what_is_left.py").read_text(encoding="utf-8")
 PAIRS = 2
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one judge after the other", "two judges at once"])
+@pytest.fixture(
+    scope="module", params=[1, 2], ids=["one judge after the other", "two judges at once"]
+)
 def in_turns(request, classes):
     """Those who leave and those who look, in turns: with two judges, one of each at any time."""
-    texts = {f"{i}_{what}": text for i in range(PAIRS) for what, text in (("leaves", LEAVES), ("looks", LOOKS))}
-    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}  # the same would be judged once
-    return classes.tricks(f"between_{request.param}_judges", students, jobs=request.param, neighbours=False)
+    texts = {
+        f"{i}_{what}": text
+        for i in range(PAIRS)
+        for what, text in (("leaves", LEAVES), ("looks", LOOKS))
+    }
+    # the same would be judged once
+    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}
+    return classes.tricks(
+        f"between_{request.param}_judges", students, jobs=request.param, neighbours=False
+    )
 
 
 @pytest.mark.parametrize("pair", range(PAIRS))
-def test_who_looks_sees_nothing_and_answers_and_who_leaves_things_behind_earns_nothing(in_turns, pair):
+def test_who_looks_sees_nothing_and_answers_and_who_leaves_things_behind_earns_nothing(
+    in_turns, pair
+):
     """Each thing that could be seen is an exception of its own, and the evidence would name it."""
     in_turns.assert_earned(f"{pair}_looks", 4, "")
     in_turns.assert_earned(f"{pair}_leaves", 0, "No answer within|ended")
@@ -85,17 +106,26 @@ WRONG = TINY / "grader" / "wrong" / "running_mean"
 EXHAUSTING = pytest.param("exhausting", marks=pytest.mark.journey)  # graded there, in a minute
 SAYING = ["stealing+forging", EXHAUSTING, "wire", "tensors+cheats", "wrong"]
 BROKEN = ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
-LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
+# what attempts put beside the hidden inputs, wherever a word of theirs might come out
+LEAK = "manyheads_leak"
 
 
 def lines_of(path: Path) -> set[str]:
     """The lines that are long enough to be told from any other text."""
-    return {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if len(line.strip()) > 24}
+    return {
+        line.strip()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if len(line.strip()) > 24
+    }
 
 
 def titles() -> set[str]:
     """What a check says to students is no secret: its docstring."""
-    return {line.strip() for line in CHECKS.read_text(encoding="utf-8").splitlines() if line.strip().startswith('"""')}
+    return {
+        line.strip()
+        for line in CHECKS.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith('"""')
+    }
 
 
 @pytest.fixture(scope="module", params=SAYING)
@@ -103,9 +133,13 @@ def output(request, classes):
     """Everything that a run says: to the terminal, and in every result."""
     if request.param == "wrong":
         released = RELEASED.read_text(encoding="utf-8")
-        wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {"stub": released}
+        wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {
+            "stub": released
+        }
         wrong |= {f"broken_{number}": text for number, text in enumerate(BROKEN)}
-        run = classes.tricks("wrong", {name: hands_in(text) for name, text in wrong.items()}, neighbours=False)
+        run = classes.tricks(
+            "wrong", {name: hands_in(text) for name, text in wrong.items()}, neighbours=False
+        )
     else:
         run = classes.section(request.param)
     return run, "\n".join([run.text, *run.results.values()])
@@ -133,8 +167,12 @@ def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
 
 
 def test_the_secrets_were_there_to_be_found(classes):
-    folder = classes.folder_of("stealing+forging", lambda root: grade(root, attempts_of("stealing+forging")))
+    folder = classes.folder_of(
+        "stealing+forging", lambda root: grade(root, attempts_of("stealing+forging"))
+    )
     files = (path for path in (folder / "course").rglob("*") if path.is_file())
-    planted = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix != ".safetensors")
+    planted = "".join(
+        path.read_text(encoding="utf-8") for path in files if path.suffix != ".safetensors"
+    )
     missing = {name for name, secret in SECRETS.items() if secret not in planted}
     assert missing == {"a token of the environment", "a line of a neighbour's attempt"}

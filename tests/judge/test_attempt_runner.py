@@ -1,4 +1,6 @@
-"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone; what no answer is. In the real box."""
+"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone;
+what no answer is. In the real box.
+"""
 
 from contextlib import closing
 from dataclasses import replace
@@ -53,12 +55,18 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls were sent together, each time."""
     counts: list[int] = []
     ask_all, ask = Connection.ask_all, Connection.ask
-    monkeypatch.setattr(Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t))
-    monkeypatch.setattr(Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t))
+    monkeypatch.setattr(
+        Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t)
+    )
+    monkeypatch.setattr(
+        Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t)
+    )
     return counts
 
 
-def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: Box, sent: list[int]) -> None:
+def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
+    box: Box, sent: list[int]
+) -> None:
     with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
         answers = runner.execute_all(questions("f", "g", "f", "h"))
         assert said(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
@@ -67,15 +75,24 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: 
     assert sent == [4, 2]  # what raises is asked once more, in float32
 
 
-@pytest.mark.parametrize(("body", "end"), [
-    pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
-    pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
-    pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
-    pytest.param("import os\n    while os.read(64, 4096): pass", End.TIMEOUT, id="it reads what others are asked"),
-    pytest.param("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"),
-    pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
-    pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
+        pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
+        pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
+        pytest.param(
+            "import os\n    while os.read(64, 4096): pass",
+            End.TIMEOUT,
+            id="it reads what others are asked",
+        ),
+        pytest.param(
+            "import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"
+        ),
+        pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
+        pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
+    ],
+)
 def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
     with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
         answers = runner.execute_all(questions("f", "g", "f", "f"))
@@ -97,7 +114,9 @@ def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None
 
 
 def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
-    with attempt(box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4) as runner:
+    with attempt(
+        box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4
+    ) as runner:
         answers = runner.execute_all(questions("f", "f"))
     assert said(answers) == ["timeout", "timeout"]
     assert "No answer within 0." in str(answers[0])
@@ -150,7 +169,9 @@ def test_an_attempt_that_died_answers_the_next_call_afresh(box):
 
 def test_each_death_leaves_less_time_for_the_next_call(box):
     said = []
-    with attempt(box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0) as runner:
+    with attempt(
+        box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0
+    ) as runner:
         for _ in range(3):
             with pytest.raises(AttemptEnded) as caught:
                 runner.execute(Call("f"))
@@ -168,37 +189,59 @@ def test_all_answers_of_an_attempt_are_bounded_together(box, together):
         answers = [answer for _ in range(30) for answer in runner.execute_all(asked)]
     kept = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
     assert 3 << 20 < kept < 6 << 20
-    assert (
-        str(answers[-1])
-        == "The attempt sent something that is not an answer: all its answers together are larger than 4 MiB."
+    assert str(answers[-1]) == (
+        "The attempt sent something that is not an answer: all its answers together are "
+        "larger than 4 MiB."
     )
     assert answers[-1].end is End.BAD_REPLY
 
 
 def test_a_call_that_states_its_dtype_is_asked_in_no_other(box):
-    with attempt(box, "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)") as runner:
+    with attempt(
+        box, "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)"
+    ) as runner:
         assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
     assert runner.dtype == "float64"
 
 
 def test_a_refusal_is_not_asked_twice(box):
-    with attempt(box, "n = 0\ndef f(x):\n    global n\n    n += 1\n    raise ValueError(n)") as runner:
+    with attempt(
+        box, "n = 0\ndef f(x):\n    global n\n    n += 1\n    raise ValueError(n)"
+    ) as runner:
         assert [runner.execute(Call("f", (X,))).raised.message for _ in range(2)] == ["1", "2"]
 
 
 def test_a_module_that_stands_in_sys_modules_can_find_itself_and_its_visible_checks_do_not_run(box):
     visible = "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
-    source = f"{visible}def f(x):\n    return x * len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
+    source = (
+        f"{visible}def f(x):\n    return x * "
+        "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
+    )
     with attempt(box, source) as runner:
         assert runner.stopped == ()
         assert runner.execute(Call("f", (X,))).outputs[0].tensor.tolist() == [5.0, 10.0]
 
 
-@pytest.mark.parametrize(("device", "text", "counted"), [
-    pytest.param("meta", "CUDA error: device-side assert triggered", 1, id="what breaks CUDA ends the process"),
-    pytest.param("meta", "CUDA out of memory. Tried to allocate 2.00 GiB", 2, id="what does not break it does not"),
-    pytest.param("cpu", "CUDA error: device-side assert triggered", 2, id="on a CPU nothing breaks it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "text", "counted"),
+    [
+        pytest.param(
+            "meta",
+            "CUDA error: device-side assert triggered",
+            1,
+            id="what breaks CUDA ends the process",
+        ),
+        pytest.param(
+            "meta",
+            "CUDA out of memory. Tried to allocate 2.00 GiB",
+            2,
+            id="what does not break it does not",
+        ),
+        pytest.param(
+            "cpu", "CUDA error: device-side assert triggered", 2, id="on a CPU nothing breaks it"
+        ),
+    ],
+)
 def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, counted):
     with attempt(box, COUNTING, device) as runner:
         runner.execute(Call("count"))
@@ -221,7 +264,8 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
         for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
             with pytest.raises(AttemptEnded, match=says):
                 runner.execute(Call("die"))
-    assert len(starts) == 4  # the first one free, 16 seconds for two more, and the fourth is too late
+    # the first one free, 16 seconds for two more, and the fourth is too late
+    assert len(starts) == 4
 
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
@@ -234,14 +278,23 @@ def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
     assert not validate_reply(CALL, Reply((Output(misfit(0, "tensor")),) * 4))
 
 
-@pytest.mark.parametrize("outputs", [
-    pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
-    pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
-    pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
-    pytest.param((TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2, id="an opaque part with numbers"),
-    pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
-    pytest.param((Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2, id="a misfit with numbers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
+        pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
+        pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
+        pytest.param(
+            (TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2,
+            id="an opaque part with numbers",
+        ),
+        pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
+        pytest.param(
+            (Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2,
+            id="a misfit with numbers",
+        ),
+    ],
+)
 def test_anything_else_is_none(outputs: tuple[Output, ...]) -> None:
     assert validate_reply(CALL, Reply(outputs))
 
@@ -266,7 +319,9 @@ def test_weights_that_were_not_loaded_are_those_that_were_given() -> None:
 
 def test_buffers_are_numbered_in_their_order_and_have_no_names() -> None:
     entry = Entry((1,), "float32", "cpu")
-    facts = ModuleFacts({}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={})
+    facts = ModuleFacts(
+        {}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={}
+    )
     sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]
     assert read_reply(sent).modules == (facts,)
     for names in (("1", "0"), ("0", "2"), ("0", "mask"), ("00", "1")):

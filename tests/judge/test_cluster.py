@@ -1,4 +1,6 @@
-"""A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on this machine."""
+"""A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on
+this machine.
+"""
 
 import json
 import os
@@ -69,9 +71,20 @@ class Cluster:
     workers: dict[str, Worker] = field(default_factory=dict)
 
     def add(self, name: str, **environment: str) -> Worker:
-        options = ["--nthreads", "1", "--no-nanny", "--resources", "CPU=1", "--name", name, "--no-dashboard"]
+        options = [
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--resources",
+            "CPU=1",
+            "--name",
+            name,
+            "--no-dashboard",
+        ]
         log = self.folder / f"{name}.log"
-        self.workers[name] = Worker(start("worker", self.address, *options, log=log, **environment), name, log)
+        self.workers[name] = Worker(
+            start("worker", self.address, *options, log=log, **environment), name, log
+        )
         self.client.wait_for_workers(len(self.alive()), timeout=60)
         return self.workers[name]
 
@@ -81,7 +94,9 @@ class Cluster:
     def in_hand(self, worker: Worker) -> int:
         """How many submissions a worker has been given and has not graded."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        return sum(len(self.client.processing()[a]) for a, w in workers.items() if w["name"] == worker.name)
+        return sum(
+            len(self.client.processing()[a]) for a, w in workers.items() if w["name"] == worker.name
+        )
 
     def plan(self, device: Device = Device.CPU) -> GradePlan:
         return GradePlan(course_secret(self.course), course=self.course, device=device)
@@ -94,7 +109,9 @@ def start(*arguments: str, log: Path, **environment: str) -> subprocess.Popen[by
     command = [sys.executable, "-m", "dask", *arguments]
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), **environment}
     with log.open("wb") as file:
-        return subprocess.Popen(command, stdout=file, stderr=file, env=env, cwd=log.parent, start_new_session=True)
+        return subprocess.Popen(
+            command, stdout=file, stderr=file, env=env, cwd=log.parent, start_new_session=True
+        )
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +123,15 @@ def cluster() -> Iterator[Cluster]:
         course = folder / "course"
         copy_course(REPOSITORY / "tests" / "tiny_course", course)
         says = folder / "scheduler.json"
-        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(says)]
+        options = [
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(says),
+        ]
         scheduler = start("scheduler", *options, log=folder / "scheduler.log")
         stack.callback(scheduler.kill)
         while not says.exists() or not says.read_text():
@@ -122,12 +147,24 @@ def cluster() -> Iterator[Cluster]:
 
 
 def results_in(out: Path) -> dict[str, Result]:
-    return {path.parent.name: Result.model_validate_json(path.read_bytes()) for path in sorted(out.glob("*/*.json"))}
+    return {
+        path.parent.name: Result.model_validate_json(path.read_bytes())
+        for path in sorted(out.glob("*/*.json"))
+    }
 
 
 def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[str]:
     """`course grade --cluster` as the leader of a process group of its own."""
-    options = ["--out", out, "--course", cluster.course, "--seed", "0", "--cluster", cluster.address]
+    options = [
+        "--out",
+        out,
+        "--course",
+        cluster.course,
+        "--seed",
+        "0",
+        "--cluster",
+        cluster.address,
+    ]
     return make.start(*make.COURSE, "grade", submitted, *options)
 
 
@@ -137,7 +174,9 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) 
         time.sleep(0.01)
 
 
-def test_two_workers_give_what_this_machine_gives(cluster: Cluster, box: Box, tmp_path: Path) -> None:
+def test_two_workers_give_what_this_machine_gives(
+    cluster: Cluster, box: Box, tmp_path: Path
+) -> None:
     submitted = hand_in(tmp_path / "submitted", CLASS)
     judge = Judge(load_course(cluster.course), box, Settings(cluster.plan().secret))
     here = {s.student: judge.grade(s) for s in cluster.submissions(submitted)}
@@ -145,7 +184,13 @@ def test_two_workers_give_what_this_machine_gives(cluster: Cluster, box: Box, tm
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert results_in(tmp_path / "out") == here
-    assert {s: r.score for s, r in here.items()} == {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 3}
+    assert {s: r.score for s, r in here.items()} == {
+        "ada": 4,
+        "ben": 2,
+        "cat": 0,
+        "dan": 0,
+        "eve": 3,
+    }
     assert all(worker.family() for worker in cluster.workers.values()), "each has a judge"
 
 
@@ -153,13 +198,18 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     bwrap = cluster.folder / "bin" / "bwrap"
     bwrap.parent.mkdir()
     slowly = "sleep 2"  # the other two would have graded everybody meanwhile
-    bwrap.write_text(f'#!/bin/sh\n{slowly}\nexec {shutil.which("bwrap")} --ro-bind /var/tmp /var/tmp "$@"\n')
+    bwrap.write_text(
+        f'#!/bin/sh\n{slowly}\nexec {shutil.which("bwrap")} --ro-bind /var/tmp /var/tmp "$@"\n'
+    )
     bwrap.chmod(0o755)
     leaking = cluster.add("leaking", PATH=f"{bwrap.parent}:{os.environ['PATH']}")
     process = grading(cluster, hand_in(tmp_path / "submitted", CLASS), tmp_path / "out")
     said, _ = process.communicate(timeout=120)
     leaking.kill()
-    while any(w["name"] == leaking.name for w in cluster.client.scheduler_info(n_workers=-1)["workers"].values()):
+    while any(
+        w["name"] == leaking.name
+        for w in cluster.client.scheduler_info(n_workers=-1)["workers"].values()
+    ):
         time.sleep(0.02)
     assert process.returncode == 2, said
     assert f"on the worker at {socket.gethostname()}, level namespaces leaks here" in said
@@ -171,7 +221,9 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     assert course_secret(cluster.course).decode() not in logged
 
 
-def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     students = [f"s{i}" for i in range(5)]
     out = tmp_path / "out"
     process = grading(cluster, hand_in(tmp_path / "submitted", dict.fromkeys(students, SLOW)), out)
@@ -190,7 +242,9 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(cluster: Clus
 
 
 def test_a_judge_that_is_killed_is_replaced(cluster: Cluster, tmp_path: Path) -> None:
-    submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": SLOW, "ben": SLOW, "cat": SLOW}))
+    submissions = cluster.submissions(
+        hand_in(tmp_path / "submitted", {"ada": SLOW, "ben": SLOW, "cat": SLOW})
+    )
     graded = grade_on(cluster.address, cluster.plan(), submissions, {})
     scores = [next(graded).result.score]
     for worker in cluster.alive():
@@ -217,13 +271,19 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
-def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log or asyncio's."""
+def test_what_breaks_inside_dask_is_no_traceback(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's
+    log or asyncio's.
+    """
     script = (
-        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\ndone = threading.Semaphore(0)\n"
-        "async def broken():\n    done.release()\n    raise OSError('Stream is closed')\n"
-        "def leave():\n    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"
-        "for each in broken, leave:\n    client.loop.add_callback(each)\n    done.acquire()\nclient.close()\n"
+        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\n"
+        "done = threading.Semaphore(0)\nasync def broken():\n    done.release()\n"
+        "    raise OSError('Stream is closed')\ndef leave():\n"
+        "    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"
+        "for each in broken, leave:\n    client.loop.add_callback(each)\n    done.acquire()\n"
+        "client.close()\n"
     )
     subprocess.run([sys.executable, "-c", script, cluster.address], check=True, cwd=REPOSITORY)
     assert not capfd.readouterr().err
@@ -237,18 +297,27 @@ def test_a_course_that_changes_is_graded_by_a_new_judge(cluster: Cluster, tmp_pa
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": RIGHT}))
     assert "averages all that came so far" in titles()
     checks = cluster.course / CHECKS
-    checks.write_text(checks.read_text().replace("averages all that came so far", "is the mean so far"))
+    checks.write_text(
+        checks.read_text().replace("averages all that came so far", "is the mean so far")
+    )
     assert "is the mean so far" in titles()
 
 
 def test_attempts_for_a_gpu_go_to_no_other_worker(cluster: Cluster, tmp_path: Path) -> None:
     submissions = cluster.submissions(hand_in(tmp_path / "submitted", {"ada": RIGHT}))
-    with pytest.raises(CourseFault, match=r"^no worker at .* announces GPU=1\. Next: dask worker .*--resources GPU=1$"):
+    with pytest.raises(
+        CourseFault,
+        match=r"^no worker at .* announces GPU=1\. Next: dask worker .*--resources GPU=1$",
+    ):
         next(grade_on(cluster.address, cluster.plan(Device.CUDA), submissions, {}))
 
 
-def test_a_cluster_that_is_lost_is_named(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    submissions = cluster.submissions(hand_in(tmp_path / "submitted", dict.fromkeys("abcdefghijklmnopqrst", RIGHT)))
+def test_a_cluster_that_is_lost_is_named(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submissions = cluster.submissions(
+        hand_in(tmp_path / "submitted", dict.fromkeys("abcdefghijklmnopqrst", RIGHT))
+    )
     first, second = (grade_on(cluster.address, cluster.plan(), submissions, {}) for _ in range(2))
     next(first)
     next(second)  # each has handed out four or eight, and has others left
@@ -259,5 +328,7 @@ def test_a_cluster_that_is_lost_is_named(cluster: Cluster, tmp_path: Path, monke
         with pytest.raises(WorkerLost, match=r"^no worker is left at .*\. Next: start some"):
             list(first)
     cluster.scheduler.kill()
-    with pytest.raises(WorkerLost, match=r"^the dask scheduler at .* is gone\. Next: start it again"):
+    with pytest.raises(
+        WorkerLost, match=r"^the dask scheduler at .* is gone\. Next: start it again"
+    ):
         list(second)

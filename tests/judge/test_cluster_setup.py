@@ -1,4 +1,6 @@
-"""What a cluster must have before any work is sent to it, and what may break between its scheduler and us."""
+"""What a cluster must have before any work is sent to it, and what may break between its scheduler
+and us.
+"""
 
 import importlib
 import shutil
@@ -27,12 +29,23 @@ from tests.make import CLASS, hand_in
 
 
 @pytest.mark.journey  # it waits a quarter of a minute for an answer
-def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+def test_an_address_where_nobody_listens_is_one_sentence(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
     submitted = hand_in(tmp_path / "submitted", CLASS)
     with socket.socket() as taken:  # and never listening
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        done = run_course("grade", submitted, "--out", tmp_path / "out", "--course", tiny_copy, "--cluster", address)
+        done = run_course(
+            "grade",
+            submitted,
+            "--out",
+            tmp_path / "out",
+            "--course",
+            tiny_copy,
+            "--cluster",
+            address,
+        )
     assert done.returncode == 2
     assert done.stderr.startswith(f"course: no dask scheduler answers at {address}")
     assert len(done.stderr.splitlines()) == 1
@@ -42,7 +55,9 @@ def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_c
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "manyheads.judge.cluster")
-    with pytest.raises(CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"):
+    with pytest.raises(
+        CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"
+    ):
         importlib.import_module("manyheads.judge.cluster")
 
 
@@ -66,7 +81,9 @@ def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path
     (submission,) = find_submissions(course, submitted)[0]
     key = files_key(submission, setup.limit_kib)
     shutil.rmtree(submission.folder)
-    with pytest.raises(CourseFault, match=r"the files in .*ada/averages .*\. Next: share that folder"):
+    with pytest.raises(
+        CourseFault, match=r"the files in .*ada/averages .*\. Next: share that folder"
+    ):
         JudgeKeeper().grade(setup, submission, key)
 
 
@@ -80,7 +97,10 @@ def client() -> Iterator[Client]:
         "resources": {"CPU": 1},
         "dashboard_address": None,
     }
-    with dask.config.set({"distributed.client.scheduler-info-interval": "1 day"}), LocalCluster(**own) as cluster:
+    with (
+        dask.config.set({"distributed.client.scheduler-info-interval": "1 day"}),
+        LocalCluster(**own) as cluster,
+    ):
         with Client(cluster, set_as_default=False) as client:
             yield client
 
@@ -98,7 +118,9 @@ def fail() -> None:
 
 
 def test_what_calls_return_and_what_one_raises_is_handed_over(client: Client) -> None:
-    assert sorted(results(client, *(partial(divmod, i, 2) for i in range(9)))) == [divmod(i, 2) for i in range(9)]
+    assert sorted(results(client, *(partial(divmod, i, 2) for i in range(9)))) == [
+        divmod(i, 2) for i in range(9)
+    ]
     with pytest.raises(TypeError, match=r"^a judge's own fault$"):
         results(client, fail)
 
@@ -118,7 +140,9 @@ def test_a_result_that_came_counts_although_its_worker_is_lost_meanwhile(client,
 
 def test_where_the_client_has_closed_the_scheduler_is_gone(client: Client) -> None:
     threading.Timer(0.5, client.close).start()
-    with pytest.raises(WorkerLost, match=r"^the dask scheduler at tcp://here is gone\. Next: start it again"):
+    with pytest.raises(
+        WorkerLost, match=r"^the dask scheduler at tcp://here is gone\. Next: start it again"
+    ):
         results(client, partial(wait_for, "never"))
     with pytest.raises(WorkerLost, match=r"^the dask scheduler at tcp://here is gone"):
         results(client, partial(divmod, 7, 2))

@@ -1,4 +1,6 @@
-"""The usual cure of an exception: each snippet really raises it, and without its row the table is silent or says another."""
+"""The usual cure of an exception: each snippet really raises it, and without its row the table is
+silent or says another.
+"""
 
 import math
 import time
@@ -15,11 +17,20 @@ from manyheads.judge import cures
 from manyheads.judge.cures import LONGEST, cure
 
 GIVEN = {
-    "torch": torch, "math": math, "nothing": None, "d": 12,
-    "x": torch.randn(2, 5, 12), "q": torch.randn(2, 9, 4), "k": torch.randn(2, 13, 4), "s": torch.randn(2, 5, 5),
-    "m": torch.ones(5, 5).tril(), "mask": torch.ones(5, 5).tril().bool(), "layer": nn.Linear(7, 3),
-    "w": nn.Parameter(torch.ones(3, 3)), "heads": nn.ModuleList([nn.Linear(12, 3)]),
-}  # fmt: skip
+    "torch": torch,
+    "math": math,
+    "nothing": None,
+    "d": 12,
+    "x": torch.randn(2, 5, 12),
+    "q": torch.randn(2, 9, 4),
+    "k": torch.randn(2, 13, 4),
+    "s": torch.randn(2, 5, 5),
+    "m": torch.ones(5, 5).tril(),
+    "mask": torch.ones(5, 5).tril().bool(),
+    "layer": nn.Linear(7, 3),
+    "w": nn.Parameter(torch.ones(3, 3)),
+    "heads": nn.ModuleList([nn.Linear(12, 3)]),
+}
 TABLE = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text(encoding="utf-8"))
 
 
@@ -42,12 +53,16 @@ ROWS = [(said, of_lines(each)) for said, every in TABLE["lines"].items() for eac
 ROWS += [(said, each) for said, every in TABLE["files"].items() for each in every]
 
 
-@pytest.mark.parametrize(("said", "source"), ROWS, ids=[f"{said}: {source[-40:]}" for said, source in ROWS])
+@pytest.mark.parametrize(
+    ("said", "source"), ROWS, ids=[f"{said}: {source[-40:]}" for said, source in ROWS]
+)
 def test_what_is_raised_has_its_usual_cure(said: str, source: str) -> None:
     assert said in cure(source, raised(source))
 
 
-@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in TABLE["nothing"].items()])
+@pytest.mark.parametrize(
+    "source", [pytest.param(source, id=name) for name, source in TABLE["nothing"].items()]
+)
 def test_of_what_is_only_like_it_nothing_is_said(source: str) -> None:
     assert cure(source, raised(source)) == ""
 
@@ -56,7 +71,9 @@ def test_every_row_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cures.table()
     seen = [(said, source, raised(source)) for said, source in ROWS]
     for row in whole:
-        monkeypatch.setattr(cures, "table", lambda row=row: {each: whole[each] for each in whole if each is not row})
+        monkeypatch.setattr(
+            cures, "table", lambda row=row: {each: whole[each] for each in whole if each is not row}
+        )
         assert any(said not in cure(source, what) for said, source, what in seen), row.pattern
 
 
@@ -66,18 +83,43 @@ def lacks(name: str, line: int | None) -> Raised:
 
 def test_another_line_or_none_shows_nothing() -> None:
     for line in (None, 3, 9):
-        assert cure("def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n", lacks("trasnpose", line)) == ""
+        assert (
+            cure(
+                "def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n",
+                lacks("trasnpose", line),
+            )
+            == ""
+        )
 
 
 def test_an_attempt_does_not_choose_the_word() -> None:
     """It may raise what it likes: only a name that stands on the line is looked up, or repeated."""
     for word in ("arange", "softmaxx", "secret_0123", "x" * 10_000):
         assert cure("def f(): g()\n", lacks(word, 1)) == ""
-        assert cure("def f(): g()\n", Raised("NameError", (), f"name '{word}' is not defined", "call", 1)) == ""
+        assert (
+            cure(
+                "def f(): g()\n",
+                Raised("NameError", (), f"name '{word}' is not defined", "call", 1),
+            )
+            == ""
+        )
     assert cure(f"def f(): x.{'x' * LONGEST}xe\n", lacks("x" * LONGEST + "x", 1)) == ""
 
 
-LONG = ["a", " ", "'", "x - ", "@ k", ".T", "s/x.sum(", "'tuple' and ", "'NoneType' self.m", "\n", "\nm = x.max(", "["]
+LONG = [
+    "a",
+    " ",
+    "'",
+    "x - ",
+    "@ k",
+    ".T",
+    "s/x.sum(",
+    "'tuple' and ",
+    "'NoneType' self.m",
+    "\n",
+    "\nm = x.max(",
+    "[",
+]
 LONG += ["self.m = ", "register_buffer((", "B, "]
 
 
@@ -86,14 +128,27 @@ def test_a_long_text_takes_no_long_time(repeated: str) -> None:
     source = f'def f(x):\n    """{repeated * 2000}\n{repeated * 9000}\n{repeated * 9000}"""\n'
     started = time.process_time()
     for type_ in ("RuntimeError", "TypeError", "ValueError", "IndexError"):
-        for said in ("", "The size of tensor a ", "Boolean value of Tensor ", "mat1 and mat2 sh", "only integers, "):
-            cure(source, Raised(type_, (type_,), f"{said}{repeated * 2000}", "call", source.count("\n") - 1))
+        for said in (
+            "",
+            "The size of tensor a ",
+            "Boolean value of Tensor ",
+            "mat1 and mat2 sh",
+            "only integers, ",
+        ):
+            cure(
+                source,
+                Raised(type_, (type_,), f"{said}{repeated * 2000}", "call", source.count("\n") - 1),
+            )
     assert time.process_time() - started < 4
 
 
 NONE, WORD, A = "'NoneType' object is not", "x" * 13_000, ", ".join(f"a{n}" for n in range(1000))
-GIVEN_NONE = f"def f({A.replace(',', '=None,')}=None):\n" + f" if ({A}): pass\n" * 26 + f" return ({A})"
-NEAR = "\n".join(f"self.{n * 40503 % 2**32:036b} = 1" for n in range(4000)).translate({48: "a", 49: "b"})
+GIVEN_NONE = (
+    f"def f({A.replace(',', '=None,')}=None):\n" + f" if ({A}): pass\n" * 26 + f" return ({A})"
+)
+NEAR = "\n".join(f"self.{n * 40503 % 2**32:036b} = 1" for n in range(4000)).translate(
+    {48: "a", 49: "b"}
+)
 BOUNDS = {
     "arguments": (GIVEN_NONE, 28, NONE),
     "depth": (f"def f(a=None):\n    if a{'.a' * 900}:\n        return a.b\n", 3, NONE),
@@ -105,7 +160,12 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize(("source", "line", "said"), BOUNDS.values(), ids=BOUNDS)
-def test_a_file_within_its_limit_takes_no_long_time_or_sentence(source: str, line: int, said: str) -> None:
+def test_a_file_within_its_limit_takes_no_long_time_or_sentence(
+    source: str, line: int, said: str
+) -> None:
     started = time.process_time()
-    assert max(len(cure(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9)) < 200
+    assert (
+        max(len(cure(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9))
+        < 200
+    )
     assert time.process_time() - started < 2

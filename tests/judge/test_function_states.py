@@ -18,19 +18,38 @@ def failed_in(*asked: tuple[str, Reply], ended: Call | None = None, **more: str)
     """The function at which a check failed that asked this. more: of the first call."""
     failed = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed")
     calls = [Call(name, **(more if not i else {})) for i, (name, _) in enumerate(asked)]
-    exchanges = [Exchange("check", call, reply) for call, (_, reply) in zip(calls, asked, strict=True)]
+    exchanges = [
+        Exchange("check", call, reply) for call, (_, reply) in zip(calls, asked, strict=True)
+    ]
     last = {"check": ended} if ended else {}
-    return with_places([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)[0].place
+    return with_places([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)[
+        0
+    ].place
 
 
-@pytest.mark.parametrize(("exchanges", "place"), [
-    pytest.param([], "", id="no call"),
-    pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
-    pytest.param([("split", WRONG), ("merge", WRONG)], "merge", id="the first may be wrong in what is not asked"),
-    pytest.param([("split", WRONG), ("merge", RIGHT)], "split", id="the last was given what the first got wrong"),
-    pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
-])  # fmt: skip
-def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
+@pytest.mark.parametrize(
+    ("exchanges", "place"),
+    [
+        pytest.param([], "", id="no call"),
+        pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
+        pytest.param(
+            [("split", WRONG), ("merge", WRONG)],
+            "merge",
+            id="the first may be wrong in what is not asked",
+        ),
+        pytest.param(
+            [("split", WRONG), ("merge", RIGHT)],
+            "split",
+            id="the last was given what the first got wrong",
+        ),
+        pytest.param(
+            [("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"
+        ),
+    ],
+)
+def test_a_check_fails_where_it_stops_or_where_that_comes_from(
+    exchanges: list[tuple[str, Reply]], place: str
+) -> None:
     assert failed_in(*exchanges) == place
 
 
@@ -54,17 +73,29 @@ def make(size) -> layer:
 """
 
 
-@pytest.mark.parametrize(("line", "text", "state"), [
-    pytest.param(5, BEFORE, "wrong", id="before it came to use the other"),
-    pytest.param(7, BEFORE, "waiting", id="after that"),
-    pytest.param(6, BEFORE, "waiting", id="on that line"),
-    pytest.param(2, BEFORE, "waiting", id="in the other"),
-    pytest.param(6, BEFORE.replace("    n =", "    while True:\n     n =").replace("    m", "     m"), "waiting",
-        id="in a loop"),
-])  # fmt: skip
-def test_what_raises_before_it_uses_another_waits_for_none(line: int, text: str, state: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "text", "state"),
+    [
+        pytest.param(5, BEFORE, "wrong", id="before it came to use the other"),
+        pytest.param(7, BEFORE, "waiting", id="after that"),
+        pytest.param(6, BEFORE, "waiting", id="on that line"),
+        pytest.param(2, BEFORE, "waiting", id="in the other"),
+        pytest.param(
+            6,
+            BEFORE.replace("    n =", "    while True:\n     n =").replace("    m", "     m"),
+            "waiting",
+            id="in a loop",
+        ),
+    ],
+)
+def test_what_raises_before_it_uses_another_waits_for_none(
+    line: int, text: str, state: str
+) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
-    seen = [Seen("layer", is_asked=True, is_wrong=True), Seen("make", is_asked=True, is_wrong=True, raised=raised)]
+    seen = [
+        Seen("layer", is_asked=True, is_wrong=True),
+        Seen("make", is_asked=True, is_wrong=True, raised=raised),
+    ]
     assert [f.state for f in states_of(seen, text, ["layer"])] == ["wrong", state]
 
 
@@ -80,27 +111,48 @@ def states(*seen: Seen, explained: tuple[str, ...] = ()) -> list[str]:
 
 
 def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
-    seen = [Seen("scores", True), Seen("weights", True, is_wrong=True), Seen("attend", True, is_wrong=True)]
+    seen = [
+        Seen("scores", True),
+        Seen("weights", True, is_wrong=True),
+        Seen("attend", True, is_wrong=True),
+    ]
     assert states(*seen) == ["right", "unwritten", "waiting weights"]
     assert states(*seen, explained=("attend",)) == ["right", "unwritten", "wrong"]
 
 
 def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
-    raised = Raised("NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4)
-    seen = [Seen("weight", True, is_undefined=True), Seen("attend", True, is_wrong=True, raised=raised)]
+    raised = Raised(
+        "NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4
+    )
+    seen = [
+        Seen("weight", True, is_undefined=True),
+        Seen("attend", True, is_wrong=True, raised=raised),
+    ]
     assert states(*seen) == ["undefined", "waiting weight"]
 
 
 def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
-    seen = [Seen("scores", True, is_wrong=True, is_empty=True), Seen("weights", True, is_wrong=True)]
+    seen = [
+        Seen("scores", True, is_wrong=True, is_empty=True),
+        Seen("weights", True, is_wrong=True),
+    ]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
     found = states_of(seen, begun, ())
-    says = "the stub's raise on line 3 still stands above code of yours: take that line out once the rest is written"
-    assert [(each.state, each.evidence) for each in found] == [("unwritten", says), ("unwritten", "")]
+    says = (
+        "the stub's raise on line 3 still stands above code of yours: take that line out once "
+        "the rest is written"
+    )
+    assert [(each.state, each.evidence) for each in found] == [
+        ("unwritten", says),
+        ("unwritten", ""),
+    ]
 
 
 def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:
-    half = "class Head:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n"
+    half = (
+        "class Head:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def forward(self, x):\n        raise NotImplementedError\n"
+    )
     seen = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
     (found,) = states_of(seen, half, ())
     assert (found.state, found.evidence) == ("unwritten", "its forward is not written yet")
@@ -113,8 +165,13 @@ def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
     assert (found.state, found.near) == ("undefined", "scores")
 
 
-def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> None:
-    assert states(Seen("scores", True, stopped_at="attend")) + states(Seen("scores")) == ["so_far attend", "unseen"]
+def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> (  # noqa: E501
+    None
+):
+    assert states(Seen("scores", True, stopped_at="attend")) + states(Seen("scores")) == [
+        "so_far attend",
+        "unseen",
+    ]
 
 
 USING = """

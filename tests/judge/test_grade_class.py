@@ -1,4 +1,6 @@
-"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
+"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's
+own is seen.
+"""
 
 import gc
 import multiprocessing
@@ -42,12 +44,17 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
-    return {g.result.student: g.result for g in grade_all(GradePlan(SECRET, course=course), submissions, jobs, {})}
+    return {
+        g.result.student: g.result
+        for g in grade_all(GradePlan(SECRET, course=course), submissions, jobs, {})
+    }
 
 
 @dataclass(frozen=True)
 class Together:
-    """A class, graded by several judges in the other order. cpus: of each judge, while they were at work."""
+    """A class, graded by several judges in the other order. cpus: of each judge, while they were at
+    work.
+    """
 
     course: Path
     results: dict[str, Result]
@@ -62,21 +69,34 @@ def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Toget
     with pytest.MonkeyPatch.context() as patched:
         fork_judges(patched)
         graded = grade_all(
-            GradePlan(SECRET, course=course), submissions[::-1], max(2, len(os.sched_getaffinity(0))), {}
+            GradePlan(SECRET, course=course),
+            submissions[::-1],
+            max(2, len(os.sched_getaffinity(0))),
+            {},
         )
         first = next(graded)
-        cpus = [os.sched_getaffinity(judge.pid) for judge in multiprocessing.active_children() if judge.pid]
+        cpus = [
+            os.sched_getaffinity(judge.pid)
+            for judge in multiprocessing.active_children()
+            if judge.pid
+        ]
         return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
 
 
-def test_several_judges_give_what_one_gives_whatever_the_order(together: Together, submitted: Path) -> None:
+def test_several_judges_give_what_one_gives_whatever_the_order(
+    together: Together, submitted: Path
+) -> None:
     submissions, _ = find_submissions(load_course(together.course), submitted)
     one = grade(together.course, submissions, 1)
     assert one == together.results
     assert {student: one[student].score for student in sorted(one)} == SCORES
     assert {r.isolation for r in one.values()} == {"namespaces"}
     outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in one.items()}
-    assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == ({"crashed"}, {"error"}, {"missing"})
+    assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == (
+        {"crashed"},
+        {"error"},
+        {"missing"},
+    )
     assert outcomes["fay"] == {"timeout"}
     assert [d.id for d in one["ben"].exercises[0].diagnosis] == ["counts_all"]
 
@@ -96,16 +116,26 @@ def collects_after_it_has_failed_to_start(plan: GradePlan) -> bool:
 
 def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        assert pool.submit(collects_after_it_has_failed_to_start, GradePlan(SECRET, course=tmp_path)).result()
+        assert pool.submit(
+            collects_after_it_has_failed_to_start, GradePlan(SECRET, course=tmp_path)
+        ).result()
 
 
 CHECKS = "grader/checks/test_running_mean.py"
 
 
-@pytest.mark.parametrize(("instead", "error", "says"), [
-    pytest.param("import torhc", GraderFault, "torhc", id="checks that do not import"),
-    pytest.param("import os\n\nos._exit(3)", WorkerLost, "a judge process ended", id="a judge that cannot be started"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("instead", "error", "says"),
+    [
+        pytest.param("import torhc", GraderFault, "torhc", id="checks that do not import"),
+        pytest.param(
+            "import os\n\nos._exit(3)",
+            WorkerLost,
+            "a judge process ended",
+            id="a judge that cannot be started",
+        ),
+    ],
+)
 def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, instead, error, says):
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     replace(tiny_copy / CHECKS, "import torch", instead)
@@ -114,11 +144,15 @@ def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, inst
     assert ". Next: " in str(raised.value)
 
 
-def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
+def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(
+    tiny_copy: Path, submitted: Path
+) -> None:
     replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1, {})
-    assert graded.faults == ("gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28)",)
+    assert graded.faults == (
+        "gradients: ZeroDivisionError: division by zero (test_running_mean.py, line 28)",
+    )
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
     assert check.outcome == "skipped"
     assert check.evidence == "The grader itself failed here; this is not your fault."
@@ -141,40 +175,69 @@ def dying(folder: Path, how: str) -> None:
     replace(folder / CHECKS, asks, AT_ONE_NUMBER.format(how).lstrip("\n"))
 
 
-def graded_where_a_judge_dies(course: Path, folder: Path, how: str, jobs: int = 1) -> dict[str, Result]:
+def graded_where_a_judge_dies(
+    course: Path, folder: Path, how: str, jobs: int = 1
+) -> dict[str, Result]:
     """The class, and dan, whose attempt it is."""
     dying(course, how)
-    submissions, _ = find_submissions(load_course(course), hand_in(folder / "class", OTHERS | {"dan": ONE_NUMBER}))
+    submissions, _ = find_submissions(
+        load_course(course), hand_in(folder / "class", OTHERS | {"dan": ONE_NUMBER})
+    )
     return grade(course, submissions, jobs)
 
 
-@pytest.mark.parametrize("how", [
-    pytest.param("os.abort()", id="aborts"),
-    pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
-    pytest.param("signal.setitimer(signal.ITIMER_PROF, 0.2); all(not x for x in iter(int, 1))", id="is past its budget"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("os.abort()", id="aborts"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+        pytest.param(
+            "signal.setitimer(signal.ITIMER_PROF, 0.2); all(not x for x in iter(int, 1))",
+            id="is past its budget",
+        ),
+    ],
+)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""
     found = graded_where_a_judge_dies(tiny_copy, tmp_path, how, jobs)
-    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+    assert {student: found[student].score for student in found} == {
+        "ada": 4,
+        "ben": 2,
+        "zoe": 4,
+        "dan": None,
+    }
     (exercise,) = found["dan"].exercises
     assert (found["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
-    assert all("this is not your fault" in c.evidence for c in exercise.checks if c.outcome == "skipped")
+    assert all(
+        "this is not your fault" in c.evidence for c in exercise.checks if c.outcome == "skipped"
+    )
     assert multiprocessing.active_children() == []
 
 
 def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
     asks_for_more = f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))"
     found = graded_where_a_judge_dies(tiny_copy, tmp_path, asks_for_more)
-    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+    assert {student: found[student].score for student in found} == {
+        "ada": 4,
+        "ben": 2,
+        "zoe": 4,
+        "dan": 0,
+    }
     assert not (tmp_path / "had").exists()
 
 
 def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
     dies = "m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
-    found = graded_where_a_judge_dies(tiny_copy, tmp_path, f"m = pathlib.Path({str(tmp_path / 'died')!r}); {dies}")
-    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+    found = graded_where_a_judge_dies(
+        tiny_copy, tmp_path, f"m = pathlib.Path({str(tmp_path / 'died')!r}); {dies}"
+    )
+    assert {student: found[student].score for student in found} == {
+        "ada": 4,
+        "ben": 2,
+        "zoe": 4,
+        "dan": 0,
+    }
 
 
 @pytest.fixture
@@ -203,20 +266,35 @@ def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(tiny_copy, 
     grading = f"{sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
     line = f"echo $$ > {two_gib}/cgroup.procs && exec {grading}"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1, done.stderr
     assert "not graded: dan: " in done.stdout
-    results = (Result.model_validate_json(path.read_bytes()) for path in tiny_copy.glob("results/*/*.json"))
-    assert {result.student: result.score for result in results} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+    results = (
+        Result.model_validate_json(path.read_bytes()) for path in tiny_copy.glob("results/*/*.json")
+    )
+    assert {result.student: result.score for result in results} == {
+        "ada": 4,
+        "ben": 2,
+        "zoe": 4,
+        "dan": None,
+    }
 
 
-def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(tiny_copy, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
+    tiny_copy, tmp_path, monkeypatch
+):
     complaints: list[object] = []
     monkeypatch.setattr(threading, "excepthook", complaints.append)
-    folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})
+    folder = hand_in(
+        tmp_path / "many",
+        {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)},
+    )
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
     run = grade_all(GradePlan(SECRET, course=tiny_copy), submissions, 1, {})
-    assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
+    # ben loops, two are at the judge's door, the others wait
+    assert next(run).result.student == "ada"
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)
     assert complaints == []

@@ -22,25 +22,39 @@ def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, Mock]:
 
 
 def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
-    return [judge.grade_attempt(f"student {i}", exercise, AttemptSource(NAME, text)) for i, text in enumerate(texts)]
+    return [
+        judge.grade_attempt(f"student {i}", exercise, AttemptSource(NAME, text))
+        for i, text in enumerate(texts)
+    ]
 
 
-def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, running_mean: Exercise) -> None:
+def test_the_same_text_is_judged_once_and_has_the_same_result(
+    judge_and_box, running_mean: Exercise
+) -> None:
     judge, box = judge_and_box
     first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
     assert first == again != other
-    assert box.attempt.call_count == 3  # what is wrong is asked the public calls in a process of its own
+    # what is wrong is asked the public calls in a process of its own
+    assert box.attempt.call_count == 3
 
 
 def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(tiny, box, running_mean):
     texts = [RIGHT, WRONG, RIGHT + "# mine\n", WRONG.replace("len(x)", "2"), WRONG + "# mine\n"]
-    alone = [graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0] for text in texts]
+    alone = [
+        graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0]
+        for text in texts
+    ]
     assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
-    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1]) == alone[::-1]
+    assert (
+        graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1])
+        == alone[::-1]
+    )
     assert len({result.score for result in alone}) > 1
 
 
-def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, running_mean: Exercise) -> None:
+def test_who_dies_is_given_another_chance_with_the_next_student(
+    judge_and_box, running_mean: Exercise
+) -> None:
     judge, box = judge_and_box
     dies = "import os\nos._exit(3)\n"
     assert [result.score for result in graded(judge, running_mean, dies)] == [0]
@@ -58,21 +72,37 @@ def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise)
 
 def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:
     judge, _ = judge_and_box
-    results = [judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=m)) for m in (True, False)]
-    assert [{check.outcome for check in result.checks} for result in results] == [{"missing"}, {"error"}]
+    results = [
+        judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=m))
+        for m in (True, False)
+    ]
+    assert [{check.outcome for check in result.checks} for result in results] == [
+        {"missing"},
+        {"error"},
+    ]
 
 
-def test_a_note_on_a_students_own_folder_stays_that_students(judge_and_box, running_mean: Exercise) -> None:
+def test_a_note_on_a_students_own_folder_stays_that_students(
+    judge_and_box, running_mean: Exercise
+) -> None:
     judge, _ = judge_and_box
     sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
-    assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == ["A notebook lies here, too.", ""]
+    assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == [
+        "A notebook lies here, too.",
+        "",
+    ]
 
 
 def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, monkeypatch):
-    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what they are."""
+    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what
+    they are.
+    """
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]
-    one, other = (AttemptSource(f"{e.stem}.py", e.solution.read_text(encoding="utf-8")) for e in (first, second))
+    one, other = (
+        AttemptSource(f"{e.stem}.py", e.solution.read_text(encoding="utf-8"))
+        for e in (first, second)
+    )
     judge = Judge(course, box, Settings(secret=b"secret", lines=False))
     before = judge.grade_attempt("s", first, one)
     kept = judge._memories[first.id][1].size

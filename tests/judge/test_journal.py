@@ -1,4 +1,6 @@
-"""A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
+"""A run that is stopped goes on where it stopped; a run that is repeated grades only what
+changed.
+"""
 
 import json
 import os
@@ -34,7 +36,8 @@ Results = dict[str, bytes]
 
 def hand_in_one(path: Path, source: str, student: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
+    # the same text would be judged once
+    path.write_text(f"{source}# {student}\n", encoding="utf-8")
 
 
 def results_in(out: Path) -> Results:
@@ -42,7 +45,11 @@ def results_in(out: Path) -> Results:
 
 
 def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
-    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7))]
+    return [
+        *map(
+            str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7)
+        )
+    ]
 
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
@@ -66,9 +73,13 @@ def submitted(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "submitted", CLASS)
 
 
-def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_only_what_changed_is_graded_again(
+    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     def grade(*options: str) -> str:
-        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        done = run_course(
+            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -90,13 +101,19 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert results_in(out) == mended, "graded again with the same seed it is the same"
 
 
-def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tiny_copy, submitted, tmp_path):
+def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
+    run_course, tiny_copy, submitted, tmp_path
+):
     out = tmp_path / "out"
 
     def grade(*options: str) -> tuple[str, list[list[str]]]:
-        """What it says, and which exercises were graded: of each submission a line of the journal."""
+        """What it says, and which exercises were graded: of each submission a line of the
+        journal.
+        """
         before = noted_in(out)
-        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        done = run_course(
+            "grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
 
@@ -107,8 +124,11 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
             hand_in_one(submitted / student / folder / f"{stem}.py", RIGHT, student)
     write_exercises(tiny_copy, {"averages": ["running_mean"]})
     (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
-    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1  # files of no exercise
-    first = {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")}
+    # files of no exercise
+    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1
+    first = {
+        path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
+    }
     assert len(first) == 2
 
     write_exercises(tiny_copy, {"averages": ["running_mean", "other_mean"], "sums": ["last_mean"]})
@@ -123,7 +143,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
         assert result["score"] == sum(each["score"] for each in result["exercises"])
 
     with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
-        file.write('\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n')
+        file.write(
+            '\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n'
+        )
         file.write("    attempt.call('running_mean', torch.ones(3))\n")
     said, graded = grade()
     assert said == "4 submissions (2 as before, 2 in part)"
@@ -133,26 +155,39 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tin
 
     (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
     said, graded = grade()
-    assert (said, graded) == ("4 submissions (3 as before, 1 in part)", [["ada/averages", "other_mean"]])
+    assert (said, graded) == (
+        "4 submissions (3 as before, 1 in part)",
+        [["ada/averages", "other_mean"]],
+    )
     assert json.loads((out / "ada" / "averages.json").read_bytes())["score"] == 8
     write_exercises(tiny_copy, {"averages": ["running_mean"], "sums": ["last_mean"]})
     for path in submitted.glob("*/averages/02_*"):
         path.unlink()
     assert grade() == ("4 submissions (4 as before)", [])
-    (submitted / "ada" / "averages" / "notes.txt").write_text("not of the assignment that is graded now")
+    (submitted / "ada" / "averages" / "notes.txt").write_text(
+        "not of the assignment that is graded now"
+    )
     assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
-    assert {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")} == first
+    assert {
+        path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")
+    } == first
 
 
 def noted_in(out: Path) -> list[list[str]]:
     """The lines of the journal: a submission, and ids of exercises."""
     path = out / JOURNAL
-    lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+    lines = (
+        [json.loads(line) for line in path.read_text().splitlines() if line]
+        if path.exists()
+        else []
+    )
     return [[name, *filter(None, noted)] for name, noted in lines]
 
 
 def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
-    """A course of these exercises, by assignment: each asks what the tiny course's only one asks."""
+    """A course of these exercises, by assignment: each asks what the tiny course's only one
+    asks.
+    """
     rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
     (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
     reference = (TINY / "solutions/averages/01_running_mean.py").read_bytes()
@@ -183,7 +218,9 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     assert not record.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
 
 
-def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     hand_in(submitted, {"zoe": LOOP})
     process = start(tiny_copy, submitted, out)
@@ -191,7 +228,9 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert re.search("Stopped: [45] of 6 submissions are graded. Next: run the same command again", said)
+    assert re.search(
+        "Stopped: [45] of 6 submissions are graded. Next: run the same command again", said
+    )
     assert "Traceback" not in said
     wait_until_gone(process.pid)
     hand_in(submitted, {"zoe": RIGHT})
@@ -199,7 +238,9 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
-def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp_path, undisturbed, moment):
+def test_a_run_that_is_killed_is_completed_by_the_next(
+    tiny_copy, submitted, tmp_path, undisturbed, moment
+):
     out = tmp_path / "out"
     process = start(tiny_copy, submitted, out, jobs=2)
     wait_for_results(out, moment, process)
@@ -210,7 +251,9 @@ def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(tiny_copy, submitted, tmp_path, undisturbed):
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
+    tiny_copy, submitted, tmp_path, undisturbed
+):
     draw, out = random.Random(0), tmp_path / "out"
     for _ in range(50):
         process = start(tiny_copy, submitted, out, jobs=2)
@@ -225,7 +268,9 @@ def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(tiny_copy, 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """What the class earns where nobody interferes, with the secret that every copy below is given."""
+    """What the class earns where nobody interferes, with the secret that every copy below is
+    given.
+    """
     root = tmp_path_factory.mktemp("undisturbed")
     course = root / "course"
     copy_course(TINY, course)
@@ -248,7 +293,9 @@ def plant_secret(course: Path) -> None:
 
 
 def wait_until_gone(group: int, seconds: float = 60.0) -> None:
-    """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment after it."""
+    """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment
+    after it.
+    """
     ends = time.monotonic() + seconds
     while left := [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]:
         assert time.monotonic() < ends, left

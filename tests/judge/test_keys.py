@@ -1,4 +1,6 @@
-"""What is in the key of an attempt: all that its result depends on, and nothing of another exercise."""
+"""What is in the key of an attempt: all that its result depends on, and nothing of another
+exercise.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,16 +28,27 @@ def course(tmp_path: Path) -> Path:
     rows = [{"id": id_, "title": id_.title(), "exercises": [*map(row, ids[id_])]} for id_ in ids]
     (tmp_path / "course.yaml").write_text(yaml.safe_dump({"title": "Numbers", "assignments": rows}))
     for path in (
-        "solutions/averages/01_mean.py", "solutions/averages/02_median.py", "solutions/sums/01_total.py",
-        "exercises/averages/01_mean.py", "exercises/averages/02_median.py", "exercises/sums/01_total.py",
-        "grader/checks/test_median.py", "grader/checks/test_total.py", "grader/checks/_sizes.py",
-        "grader/misconceptions/mean.py", "grader/misconceptions/median.py", "grader/misconceptions/total.py",
+        "solutions/averages/01_mean.py",
+        "solutions/averages/02_median.py",
+        "solutions/sums/01_total.py",
+        "exercises/averages/01_mean.py",
+        "exercises/averages/02_median.py",
+        "exercises/sums/01_total.py",
+        "grader/checks/test_median.py",
+        "grader/checks/test_total.py",
+        "grader/checks/_sizes.py",
+        "grader/misconceptions/mean.py",
+        "grader/misconceptions/median.py",
+        "grader/misconceptions/total.py",
         "exercises/averages/fingerprints/01_mean.safetensors",
         "grader/right/mean/loop.py",
-    ):  # fmt: skip
+    ):
         write(tmp_path / path, "import torch\n")
     write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
-    write(tmp_path / "grader/texts.yaml", "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n")
+    write(
+        tmp_path / "grader/texts.yaml",
+        "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n",
+    )
     write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
     return tmp_path
 
@@ -50,7 +63,9 @@ def write(path: Path, text: str) -> None:
 
 
 def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
-    """The key of each exercise's attempt; that of the first with its result, which names two misconceptions."""
+    """The key of each exercise's attempt; that of the first with its result, which names two
+    misconceptions.
+    """
     course = load_course(root)
     made = Keys(course, plan or GradePlan(SECRET, course=root))
     found = {}
@@ -72,23 +87,28 @@ def changed(root: Path, change: Callable[[], object]) -> set[str]:
     return {id_ for id_ in before if after.get(id_) != before[id_]}
 
 
-@pytest.mark.parametrize(("path", "graded_again"), [
-    ("grader/checks/test_mean.py", {"mean"}),
-    ("grader/checks/_sizes.py", {"mean"}),
-    ("grader/checks/test_median.py", {"median"}),
-    ("grader/checks/__init__.py", {"mean", "median", "total"}),
-    ("grader/misconceptions/mean.py", {"mean"}),
-    ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
-    ("grader/right/mean/loop.py", {"mean"}),
-    ("solutions/averages/01_mean.py", {"mean"}),
-    ("solutions/sums/01_total.py", {"total"}),
-    ("exercises/averages/01_mean.py", {"mean"}),
-    ("submitted/ada/averages/01_mean.py", {"mean"}),
-    ("submitted/ada/averages/02_median.ipynb", {"median"}),
-    ("submitted/ada/averages/notes.py", set()),
-    ("overrides.yaml", set()),
-])  # fmt: skip
-def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, graded_again: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("path", "graded_again"),
+    [
+        ("grader/checks/test_mean.py", {"mean"}),
+        ("grader/checks/_sizes.py", {"mean"}),
+        ("grader/checks/test_median.py", {"median"}),
+        ("grader/checks/__init__.py", {"mean", "median", "total"}),
+        ("grader/misconceptions/mean.py", {"mean"}),
+        ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
+        ("grader/right/mean/loop.py", {"mean"}),
+        ("solutions/averages/01_mean.py", {"mean"}),
+        ("solutions/sums/01_total.py", {"total"}),
+        ("exercises/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/02_median.ipynb", {"median"}),
+        ("submitted/ada/averages/notes.py", set()),
+        ("overrides.yaml", set()),
+    ],
+)
+def test_a_file_is_in_the_keys_of_what_depends_on_it(
+    course: Path, path: str, graded_again: set[str]
+) -> None:
     def change() -> None:
         with (course / path).open("a") as file:
             file.write("# changed\n")
@@ -96,29 +116,51 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, gr
     assert changed(course, change) == graded_again
 
 
-@pytest.mark.parametrize(("old", "new", "graded_again"), [
-    ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
-    ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
-    ("other: {title: C}", "other: {title: Z}", set()),
-    ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
-    ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
-    ("other:", "new: {title: D}\nother:", set()),
-    ("other: {title: C}", "other: {", {"mean"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
+        ("other: {title: C}", "other: {title: Z}", set()),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
+        ("other:", "new: {title: D}\nother:", set()),
+        ("other: {title: C}", "other: {", {"mean"}),
+    ],
+)
 def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
     path = course / "grader" / "texts.yaml"
-    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    assert (
+        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    )
 
 
-@pytest.mark.parametrize(("old", "new", "graded_again"), [
-    ("title: Numbers", "title: Other numbers", set()),
-    ("title: Averages", "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}", set()),
-    ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
-    ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("title: Numbers", "title: Other numbers", set()),
+        (
+            "title: Averages",
+            "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
+            set(),
+        ),
+        (
+            "title: Numbers",
+            "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero",
+            set(),
+        ),
+        (
+            "title: Numbers",
+            "title: Numbers\nlimits: {seconds_per_call: 1}",
+            {"mean", "median", "total"},
+        ),
+    ],
+)
 def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
     path = course / "course.yaml"
-    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    assert (
+        changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+    )
 
 
 def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> None:
@@ -135,22 +177,31 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
     assert changed(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
     assert changed(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
     assert changed(course, edit(lambda rows: rows.append(row("mode")))) == set()
-    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
+    # its file is 04_mode now
+    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}
 
 
 def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
     data = course / "grader/checks/numbers.txt"
     assert changed(course, lambda: write(data, "1\n")) == {"mean", "median", "total"}
-    assert changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>")) == set()
+    assert (
+        changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>"))
+        == set()
+    )
 
 
 def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
     plans = [
-        GradePlan(SECRET, course=course), GradePlan(b"other", course=course), GradePlan(SECRET, course=course, seed=1),
-        GradePlan(SECRET, course=course, lines=False), GradePlan(SECRET, course=course, level=Level.PROCESS),
-    ]  # fmt: skip
+        GradePlan(SECRET, course=course),
+        GradePlan(b"other", course=course),
+        GradePlan(SECRET, course=course, seed=1),
+        GradePlan(SECRET, course=course, lines=False),
+        GradePlan(SECRET, course=course, level=Level.PROCESS),
+    ]
     found = [keys(course, plan) for plan in plans]
-    assert all(len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total"))
+    assert all(
+        len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total")
+    )
     assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == found[0]
 
 
@@ -158,4 +209,6 @@ def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path)
     exercises = load_course(repository).exercises
     for exercise in exercises:
         others = {e.id for e in exercises} - {exercise.id}
-        assert not others.intersection(path.stem.removeprefix("test_") for path in graded_from(exercise))
+        assert not others.intersection(
+            path.stem.removeprefix("test_") for path in graded_from(exercise)
+        )

@@ -1,4 +1,6 @@
-"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was given."""
+"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was
+given.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,12 +43,18 @@ Judged = Callable[..., CheckOutcome]
 def judged(tmp_path: Path) -> Judged:
     """What becomes of the check that asks for form alone."""
 
-    def outcome(asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0) -> CheckOutcome:
+    def outcome(
+        asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0
+    ) -> CheckOutcome:
         file = tmp_path / "test_form.py"
         file.write_text(CHECKS + asked)
         subject = LocalRecordingRunner(names)
-        (found,) = HiddenChecks([file]).run(file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed))))
-        assert all(exchange.check == "answers" for exchange in subject.transcript), "what is asked besides is not kept"
+        (found,) = HiddenChecks([file]).run(
+            file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed)))
+        )
+        assert all(exchange.check == "answers" for exchange in subject.transcript), (
+            "what is asked besides is not kept"
+        )
         return found
 
     return outcome
@@ -77,40 +85,71 @@ def ever_other(x: torch.Tensor) -> torch.Tensor:
     return noise(x, generator)
 
 
-SAME, CHANCE = "f gives the same answer, whatever it is given", "f gives another answer each time, whatever it is given"
+SAME, CHANCE = (
+    "f gives the same answer, whatever it is given",
+    "f gives another answer each time, whatever it is given",
+)
 GIVEN = "f gives back numbers of the first argument, and has computed nothing"
 
 
-@pytest.mark.parametrize(("f", "says"), [
-    pytest.param(torch.zeros_like, "f gives 0 in every place, whatever it is given", id="zeros"),
-    pytest.param(lambda x: x * 0 + 3, "f gives 3 in every place, whatever it is given", id="a constant"),
-    pytest.param(lambda x: torch.arange(x.numel()).view(x.shape).to(x), SAME, id="a ramp"),
-    pytest.param(lambda x: torch.eye(*x.shape).to(x) + 1, SAME, id="a pattern"),
-    pytest.param(lambda x: torch.eye(*x.shape).to(x) + x.sum() * 1e-9, SAME, id="what rounding would hide"),
-    pytest.param(noise, SAME, id="torch's noise, seeded as every call is"),
-    pytest.param(ever_other, CHANCE, id="noise of its own"),
-    pytest.param(lambda x: x, "f gives back the first argument, unchanged", id="the argument"),
-    pytest.param(lambda x: x.float(), "f gives back the first argument, unchanged", id="the argument in float32"),
-    pytest.param(lambda x: x.mT, GIVEN, id="the argument, transposed"),
-    pytest.param(lambda x: x.flatten()[: x.numel() // 2], GIVEN, id="a part of the argument"),
-    pytest.param(lambda x: x / 0 * 0, "the output: 5 of 5 values are NaN, the first at (0, 0)", id="NaN"),
-    pytest.param(one_nan, "the output: 1 of 5 values are NaN, the first at (0, 0)", id="one NaN"),
-    pytest.param(lambda x: x / 0, "the output: 5 of 5 values are infinite, the first at (0, 0)", id="infinity"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        pytest.param(
+            torch.zeros_like, "f gives 0 in every place, whatever it is given", id="zeros"
+        ),
+        pytest.param(
+            lambda x: x * 0 + 3, "f gives 3 in every place, whatever it is given", id="a constant"
+        ),
+        pytest.param(lambda x: torch.arange(x.numel()).view(x.shape).to(x), SAME, id="a ramp"),
+        pytest.param(lambda x: torch.eye(*x.shape).to(x) + 1, SAME, id="a pattern"),
+        pytest.param(
+            lambda x: torch.eye(*x.shape).to(x) + x.sum() * 1e-9,
+            SAME,
+            id="what rounding would hide",
+        ),
+        pytest.param(noise, SAME, id="torch's noise, seeded as every call is"),
+        pytest.param(ever_other, CHANCE, id="noise of its own"),
+        pytest.param(lambda x: x, "f gives back the first argument, unchanged", id="the argument"),
+        pytest.param(
+            lambda x: x.float(),
+            "f gives back the first argument, unchanged",
+            id="the argument in float32",
+        ),
+        pytest.param(lambda x: x.mT, GIVEN, id="the argument, transposed"),
+        pytest.param(lambda x: x.flatten()[: x.numel() // 2], GIVEN, id="a part of the argument"),
+        pytest.param(
+            lambda x: x / 0 * 0, "the output: 5 of 5 values are NaN, the first at (0, 0)", id="NaN"
+        ),
+        pytest.param(
+            one_nan, "the output: 1 of 5 values are NaN, the first at (0, 0)", id="one NaN"
+        ),
+        pytest.param(
+            lambda x: x / 0,
+            "the output: 5 of 5 values are infinite, the first at (0, 0)",
+            id="infinity",
+        ),
+    ],
+)
 def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, says: str) -> None:
     found = judged(OF_NUMBERS, {"f": cumulated}, {"f": f})
     assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
 
 
-@pytest.mark.parametrize("f", [
-    pytest.param(cumulated, id="right"),
-    pytest.param(lambda x: x.cumsum(-1).float(), id="right in float32"),
-    pytest.param(lambda x: x.cumsum(-1) * 3, id="a wrong scale"),
-    pytest.param(lambda x: x.cumsum(0), id="the wrong axis"),
-    pytest.param(lambda x: x.mean().expand(x.shape), id="one mean of all, in every place"),
-    pytest.param(lambda x: x.sum(-1), id="another shape"),
-    pytest.param(lambda x: torch.nn.functional.dropout(x.cumsum(-1), 0.5), id="dropout that is always on"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(cumulated, id="right"),
+        pytest.param(lambda x: x.cumsum(-1).float(), id="right in float32"),
+        pytest.param(lambda x: x.cumsum(-1) * 3, id="a wrong scale"),
+        pytest.param(lambda x: x.cumsum(0), id="the wrong axis"),
+        pytest.param(lambda x: x.mean().expand(x.shape), id="one mean of all, in every place"),
+        pytest.param(lambda x: x.sum(-1), id="another shape"),
+        pytest.param(
+            lambda x: torch.nn.functional.dropout(x.cumsum(-1), 0.5), id="dropout that is always on"
+        ),
+    ],
+)
 def test_a_wrong_answer_keeps_its_points_of_form(judged: Judged, f: object) -> None:
     assert judged(OF_NUMBERS, {"f": cumulated}, {"f": f}).outcome == "passed"
 
@@ -136,11 +175,18 @@ def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> 
     assert judged(OF_NUMBERS, {"f": cumulated}, {"f": remembers}).outcome == "passed"
 
 
-@pytest.mark.parametrize("right", [
-    pytest.param(lambda x: x.view(40, 5) if x.numel() == 200 else x, id="numbers in other places"),
-    pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
-])  # fmt: skip
-def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(judged: Judged, right: object) -> None:
+@pytest.mark.parametrize(
+    "right",
+    [
+        pytest.param(
+            lambda x: x.view(40, 5) if x.numel() == 200 else x, id="numbers in other places"
+        ),
+        pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
+    ],
+)
+def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(
+    judged: Judged, right: object
+) -> None:
     assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome == "passed"
     assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
 
@@ -151,26 +197,36 @@ def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> Non
         assert judged(OF_NUMBERS, {"f": right}, {"f": right}).outcome == "passed"
 
 
-@pytest.mark.parametrize(("mask", "outcome"), [
-    pytest.param(lower, "passed", id="right"),
-    pytest.param(lambda T: ~lower(T), "passed", id="the opposite"),
-    pytest.param(lambda T: lower(T).tril(-1), "passed", id="without the diagonal"),
-    pytest.param(lambda T: torch.where(lower(T), 0.0, float("-inf")), "passed", id="a mask to be added"),
-    pytest.param(lambda T: torch.ones(T, T).bool(), "failed", id="ones"),
-    pytest.param(lambda T: torch.eye(T).bool(), "failed", id="the identity"),
-    pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
-    pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
-])  # fmt: skip
-def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(judged, mask, outcome):
+@pytest.mark.parametrize(
+    ("mask", "outcome"),
+    [
+        pytest.param(lower, "passed", id="right"),
+        pytest.param(lambda T: ~lower(T), "passed", id="the opposite"),
+        pytest.param(lambda T: lower(T).tril(-1), "passed", id="without the diagonal"),
+        pytest.param(
+            lambda T: torch.where(lower(T), 0.0, float("-inf")), "passed", id="a mask to be added"
+        ),
+        pytest.param(lambda T: torch.ones(T, T).bool(), "failed", id="ones"),
+        pytest.param(lambda T: torch.eye(T).bool(), "failed", id="the identity"),
+        pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
+        pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
+    ],
+)
+def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
+    judged, mask, outcome
+):
     assert judged(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
 
 
-@pytest.mark.parametrize(("count", "outcome"), [
-    pytest.param(lambda a, b: a * b, "passed", id="right"),
-    pytest.param(lambda a, b: a + b, "passed", id="wrong"),
-    pytest.param(lambda a, b: 6, "failed", id="right for one input alone"),
-    pytest.param(lambda a, b: torch.rand(()).item(), "failed", id="noise"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "outcome"),
+    [
+        pytest.param(lambda a, b: a * b, "passed", id="right"),
+        pytest.param(lambda a, b: a + b, "passed", id="wrong"),
+        pytest.param(lambda a, b: 6, "failed", id="right for one input alone"),
+        pytest.param(lambda a, b: torch.rand(()).item(), "failed", id="noise"),
+    ],
+)
 def test_a_count_changes_with_what_is_counted(judged: Judged, count: object, outcome: str) -> None:
     assert judged(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
 
@@ -198,28 +254,50 @@ def on_meta(x: torch.Tensor) -> torch.Tensor:
     raise RuntimeError
 
 
-COMPARES = "f compares nothing: each number that it is given adds the same to its answer, whatever the others are"
+COMPARES = (
+    "f compares nothing: each number that it is given adds the same to its answer, whatever "
+    "the others are"
+)
 
 
-@pytest.mark.parametrize(("f", "says"), [
-    pytest.param(lambda x: x.mean(-2, keepdim=True).expand(x.shape), COMPARES, id="the mean of all"),
-    pytest.param(lambda x: x.cumsum(-2) / torch.arange(1, 1 + len(x)).view(-1, 1), COMPARES, id="running means"),
-    pytest.param(lambda x: 2 * x @ torch.ones(40, 40).tril().to(x), COMPARES, id="values handed through"),
-    pytest.param(lambda x: x[:1].expand(x.shape), GIVEN, id="the first value"),
-    pytest.param(Thrice(1), "raised RuntimeError", id="zeros, which end where an input comes again"),
-    pytest.param(Thrice(2), "f gives 0 in every place, whatever it is given", id="zeros, a little later"),
-    pytest.param(compared, "", id="right"),
-    pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
-    pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
-])  # fmt: skip
-def test_where_numbers_are_compared_what_compares_nothing_says_nothing(judged: Judged, f: object, says: str) -> None:
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        pytest.param(
+            lambda x: x.mean(-2, keepdim=True).expand(x.shape), COMPARES, id="the mean of all"
+        ),
+        pytest.param(
+            lambda x: x.cumsum(-2) / torch.arange(1, 1 + len(x)).view(-1, 1),
+            COMPARES,
+            id="running means",
+        ),
+        pytest.param(
+            lambda x: 2 * x @ torch.ones(40, 40).tril().to(x), COMPARES, id="values handed through"
+        ),
+        pytest.param(lambda x: x[:1].expand(x.shape), GIVEN, id="the first value"),
+        pytest.param(
+            Thrice(1), "raised RuntimeError", id="zeros, which end where an input comes again"
+        ),
+        pytest.param(
+            Thrice(2), "f gives 0 in every place, whatever it is given", id="zeros, a little later"
+        ),
+        pytest.param(compared, "", id="right"),
+        pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
+        pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
+    ],
+)
+def test_where_numbers_are_compared_what_compares_nothing_says_nothing(
+    judged: Judged, f: object, says: str
+) -> None:
     for seed in range(5):
         found = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
         assert (found.outcome == "passed", found.evidence, found.fault) == (not says, says, "")
 
 
 def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> None:
-    asked = OF_TOKENS.replace("[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)")
+    asked = OF_TOKENS.replace(
+        "[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)"
+    )
     found = judged(asked.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
     assert (found.outcome, found.fault) == ("error", "")
 
@@ -244,11 +322,18 @@ COUNTS_IF = {"f": weighs}
 """
 
 
-def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(judged: Judged) -> None:
+def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(
+    judged: Judged,
+) -> None:
     asked = f"{OF_TOKENS}{CONDITION}"
-    found = judged(asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)})
+    found = judged(
+        asked, {"f": compared}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
+    )
     assert (found.outcome, found.evidence, found.fault) == ("failed", "nothing is weighed", "")
-    assert judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome == "passed"
+    assert (
+        judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome
+        == "passed"
+    )
 
 
 def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:
@@ -275,15 +360,21 @@ class Module(torch.nn.Module):
 def test_a_call_that_only_builds_says_nothing_of_the_parts() -> None:
     build, pair = Build("Module"), Form("tuple", ("y", "rest"), (Form(), Form()))
     calls = [Call(build, only_build=True), Call(build, (torch.ones(2),), returns=pair)]
-    assert kinds_of(calls, LocalRunner({"Module": Module})) == (frozenset({"tensor"}), frozenset({"NoneType"}))
+    assert kinds_of(calls, LocalRunner({"Module": Module})) == (
+        frozenset({"tensor"}),
+        frozenset({"NoneType"}),
+    )
 
 
-def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_nobody_answers() -> None:
+def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_nobody_answers() -> (
+    None
+):
     def refuse(x: torch.Tensor) -> torch.Tensor:
         raise ValueError(len(x))
 
     reference, call = LocalRunner({"f": refuse}), Call("f", (torch.ones(2),))
-    mine = LocalRunner({"f": lambda x: x}).execute(call)  # a size of the attempt's own makes a call like this one
+    # a size of the attempt's own makes a call like this one
+    mine = LocalRunner({"f": lambda x: x}).execute(call)
     assert unanswered([Exchange("check", call, mine)], reference) is None
     why = unanswered([Exchange("check", call, reference.execute(call))], reference)
     assert isinstance(why, AsksNothingError)

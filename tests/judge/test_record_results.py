@@ -1,4 +1,6 @@
-"""A folder of results is one run's at a time; what is written there; what a run says before anybody is graded."""
+"""A folder of results is one run's at a time; what is written there; what a run says before anybody
+is graded.
+"""
 
 import json
 import os
@@ -14,7 +16,13 @@ from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.errors import CourseFault
 from manyheads.judge import record_results
 from manyheads.judge.judge_process import tell_unrecorded
-from manyheads.judge.record_results import finish_changed_points, merged, note_points, read_changed_points, seed_of_run
+from manyheads.judge.record_results import (
+    finish_changed_points,
+    merged,
+    note_points,
+    read_changed_points,
+    seed_of_run,
+)
 from manyheads.result import Adjustment, Result
 from tests import make
 from tests.conftest import Run
@@ -81,7 +89,11 @@ def test_an_exercise_that_the_course_has_no_more_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", [pytest.param(None, id="there is none"), pytest.param(result("process", one=2), id="another level")]
+    "before",
+    [
+        pytest.param(None, id="there is none"),
+        pytest.param(result("process", one=2), id="another level"),
+    ],
 )
 def test_nothing_is_taken_from_where_nothing_fits(before: Result | None) -> None:
     new = result(two=1)
@@ -106,15 +118,18 @@ def results(folder: Path, *seeds: object, assignment: str = "sums") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("before", "given", "seed"), [
-    pytest.param((), None, NEW, id="a first run draws one"),
-    pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
-    pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
-    pytest.param((0, 0), None, 0, id="also with 0"),
-    pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
-    pytest.param((None, 7), None, 7, id="what is no result has none"),
-    pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "given", "seed"),
+    [
+        pytest.param((), None, NEW, id="a first run draws one"),
+        pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
+        pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
+        pytest.param((0, 0), None, 0, id="also with 0"),
+        pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
+        pytest.param((None, 7), None, 7, id="what is no result has none"),
+        pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
+    ],
+)
 def test_a_seed(tmp_path: Path, before: tuple[object, ...], given: int | None, seed: int) -> None:
     assert seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=False) == seed
 
@@ -130,7 +145,9 @@ def test_where_other_exercises_stay_their_seed_stays(tmp_path: Path, given: int 
 
 
 @pytest.mark.parametrize(("before", "given"), [((7, 7), 3), ((3, 7), None), ((3, 7), 7)])
-def test_where_they_have_another_one_that_is_said(tmp_path: Path, before: tuple[int, ...], given: int | None) -> None:
+def test_where_they_have_another_one_that_is_said(
+    tmp_path: Path, before: tuple[int, ...], given: int | None
+) -> None:
     with pytest.raises(CourseFault, match=r"states one seed\. Next: "):
         seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=True)
 
@@ -159,20 +176,26 @@ def submitted(tmp_path: Path) -> Path:
 @pytest.fixture
 def grade(run_course, tiny_copy, submitted, tmp_path):
     out = tmp_path / "out"
-    return lambda: run_course("grade", submitted, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy)
+    return lambda: run_course(
+        "grade", submitted, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy
+    )
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder."""
-    holding = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
+    holding = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True
+    )
     assert holding.stdout.readline() == "held\n"
     yield holding
     holding.kill()
     holding.wait()
 
 
-def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(grade, other, tmp_path):
+def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
+    grade, other, tmp_path
+):
     done = grade()
     assert (done.returncode, done.stdout) == (2, "")
     said = f"course: another course grade (process {other.pid}) is writing to {tmp_path / 'out'}. "
@@ -184,10 +207,13 @@ def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(gr
 
 
 @pytest.mark.parametrize(
-    "name", ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json", ".points-changed"]
+    "name",
+    ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json", ".points-changed"],
 )
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a folder"])
-def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(grade, tmp_path, name, is_link):
+def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(
+    grade, tmp_path, name, is_link
+):
     path, elsewhere = tmp_path / "out" / name, tmp_path / "elsewhere"
     path.parent.mkdir(parents=True)
     then = "is to be written. Next: move it elsewhere, or give --out another folder"
@@ -217,25 +243,41 @@ def test_what_is_written_whole_follows_no_link_that_waits_for_it(tmp_path: Path)
 
 SOLUTION = "solutions/averages/01_running_mean.py"
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
-FOUND = "course: no current recording of running_mean: points are given, and no misconception is named"
+FOUND = (
+    "course: no current recording of running_mean: points are given, and no misconception is named"
+)
 SAYS = f"{FOUND}. Next: course release running_mean\n"
 
 
-@pytest.mark.parametrize(("change", "exercises", "says"), [
-    pytest.param(lambda folder: None, (), "", id="current"),
-    pytest.param(lambda folder: (folder / RECORDING).unlink(), (), SAYS, id="missing"),
-    pytest.param(lambda folder: (folder / RECORDING).unlink(), ("another",), "", id="of an exercise that is not graded"),
-    pytest.param(lambda folder: (folder / RECORDING).write_bytes(b"x"), (), SAYS, id="damaged"),
-    pytest.param(lambda folder: replace(folder / SOLUTION, "at least 1 is needed", "one is needed"), (), SAYS,
-        id="made from another reference"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "exercises", "says"),
+    [
+        pytest.param(lambda folder: None, (), "", id="current"),
+        pytest.param(lambda folder: (folder / RECORDING).unlink(), (), SAYS, id="missing"),
+        pytest.param(
+            lambda folder: (folder / RECORDING).unlink(),
+            ("another",),
+            "",
+            id="of an exercise that is not graded",
+        ),
+        pytest.param(lambda folder: (folder / RECORDING).write_bytes(b"x"), (), SAYS, id="damaged"),
+        pytest.param(
+            lambda folder: replace(folder / SOLUTION, "at least 1 is needed", "one is needed"),
+            (),
+            SAYS,
+            id="made from another reference",
+        ),
+    ],
+)
 def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)
     tell_unrecorded(load_course(tiny_copy), exercises)
     assert capsys.readouterr().err == says
 
 
-def test_several_judges_say_it_once_and_grading_goes_on(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+def test_several_judges_say_it_once_and_grading_goes_on(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
     (tiny_copy / RECORDING).unlink()
     submitted = hand_in(tmp_path / "submitted", {name: CLASS[name] for name in ("ada", "ben")})
     done = run_course("grade", submitted, "--course", tiny_copy, "--jobs", "2", "--no-lines")

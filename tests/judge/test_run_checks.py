@@ -65,10 +65,14 @@ def test_has_parameters(attempt, n):
     expect(n == 3 and attempt.call("f").output == 7, "not 7")
 '''
 ENDS = {
-    "passes": ("passed", ""), "fails": ("failed", "seen"), "raises": ("error", "line 3"),
-    "dies": ("timeout", "No answer."), "skips": ("skipped", "not here"), "has_parameters[3]": ("passed", ""),
+    "passes": ("passed", ""),
+    "fails": ("failed", "seen"),
+    "raises": ("error", "line 3"),
+    "dies": ("timeout", "No answer."),
+    "skips": ("skipped", "not here"),
+    "has_parameters[3]": ("passed", ""),
     "is_wrong_itself": ("skipped", "not your fault"),
-}  # fmt: skip
+}
 
 
 class Attempt:
@@ -127,25 +131,80 @@ def test_the_attempt_knows_which_check_asks(judged):
     assert asked == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
 
 
-HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\nmarked = check(points=1, layer=Layer.SHAPE)\n"
+HEAD = (
+    "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\n"
+    "marked = check(points=1, layer=Layer.SHAPE)\n"
+)
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    pytest.param("1 / 0", "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ", id="a file that cannot be imported"),
-    pytest.param("def test_f(attempt)\n    'f'", "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ", id="a file that is no Python"),
-    pytest.param("from manyheads.checks import chek", "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'", id="a name that there is not"),
-    pytest.param("from ._shared import POINTS", "grader/checks/_shared.py:2: NameError: name 'PIONTS'", id="a neighbour that fails"),
-    pytest.param("COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'", "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names", id="conditions as a list"),
-    pytest.param("COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'", "COUNTS_IF needs to be a dict of generators", id="a condition that is none"),
-    pytest.param("check(layer=Layer.SHAPE)", ":7: TypeError: check() missing 1 required positional argument: 'points'", id="points that are missing"),
-    pytest.param("check(points=-1, layer=Layer.SHAPE)", ":7: ValueError: points=-1: a check gives 0 points or more", id="negative points"),
-    pytest.param("check(points='2', layer=Layer.SHAPE)", ":7: ValueError: points='2': a check gives", id="points as a text"),
-    pytest.param("check(points=1, layer='values')", ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE", id="a layer that is none"),
-    pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
-    pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
-    pytest.param('@marked\ndef test_f(attempt, tmp_path):\n    "f"',
-        "asks for tmp_path: a check is given attempt, reference, draw only", id="another fixture"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(
+            "1 / 0",
+            "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ",
+            id="a file that cannot be imported",
+        ),
+        pytest.param(
+            "def test_f(attempt)\n    'f'",
+            "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ",
+            id="a file that is no Python",
+        ),
+        pytest.param(
+            "from manyheads.checks import chek",
+            "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'",
+            id="a name that there is not",
+        ),
+        pytest.param(
+            "from ._shared import POINTS",
+            "grader/checks/_shared.py:2: NameError: name 'PIONTS'",
+            id="a neighbour that fails",
+        ),
+        pytest.param(
+            "COUNTS_IF = ['f']\n@marked\ndef test_f(attempt):\n    'f'",
+            "test_f.py: COUNTS_IF needs to be a dict of generators, by functions' names",
+            id="conditions as a list",
+        ),
+        pytest.param(
+            "COUNTS_IF = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'",
+            "COUNTS_IF needs to be a dict of generators",
+            id="a condition that is none",
+        ),
+        pytest.param(
+            "check(layer=Layer.SHAPE)",
+            ":7: TypeError: check() missing 1 required positional argument: 'points'",
+            id="points that are missing",
+        ),
+        pytest.param(
+            "check(points=-1, layer=Layer.SHAPE)",
+            ":7: ValueError: points=-1: a check gives 0 points or more",
+            id="negative points",
+        ),
+        pytest.param(
+            "check(points='2', layer=Layer.SHAPE)",
+            ":7: ValueError: points='2': a check gives",
+            id="points as a text",
+        ),
+        pytest.param(
+            "check(points=1, layer='values')",
+            ":7: ValueError: layer='values': a check has one of Layer.SHAPE, Layer.FINITE",
+            id="a layer that is none",
+        ),
+        pytest.param(
+            'def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"
+        ),
+        pytest.param(
+            "@marked\ndef test_f(attempt):\n    pass",
+            "and a docstring",
+            id="no sentence for the student",
+        ),
+        pytest.param(
+            '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
+            "asks for tmp_path: a check is given attempt, reference, draw only",
+            id="another fixture",
+        ),
+    ],
+)
 def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
     folder = tmp_path / "grader" / "checks"
     folder.mkdir(parents=True)
@@ -165,7 +224,9 @@ def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
         (folder / "__init__.py").touch()
         (folder / "_shared.py").write_text(f"POINTS = {points}\n")
         file = folder / "test_f.py"
-        file.write_text(f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}")
+        file.write_text(
+            f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}"
+        )
         assert [found.points for found in HiddenChecks([file]).unattempted(file)] == [points]
 
 
@@ -185,27 +246,47 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
     """What becomes of a check that stumbles over the answer of an attempt that does this."""
     file.write_text(checks)
     right = LocalRunner({"f": lambda x: x}, only_values=True)
-    (outcome,) = HiddenChecks([file]).run(file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",)))
+    (outcome,) = HiddenChecks([file]).run(
+        file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",))
+    )
     return outcome
 
 
-@pytest.mark.parametrize(("f", "says"), [
-    pytest.param(lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"),
-    pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
-    pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
-])  # fmt: skip
-def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(tmp_path, f, says):
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        pytest.param(
+            lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"
+        ),
+        pytest.param(
+            lambda x: x.mean(1),
+            "the output should have shape (2, 3, 4); yours has (2, 4)",
+            id="no tokens",
+        ),
+        pytest.param(
+            lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"
+        ),
+    ],
+)
+def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
+    tmp_path, f, says
+):
     found = unfit(tmp_path / "test_f.py", f)
     assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
 
 
 def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(tmp_path):
-    found = unfit(tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)"))
+    found = unfit(
+        tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
+    )
     assert (found.outcome, found.evidence) == ("skipped", FAILED_ITSELF)
     assert "ZeroDivisionError" in found.fault
 
 
-HANGS = f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n'
+HANGS = (
+    f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n'
+    "    while True: pass\n"
+)
 HANGING = """
 import torch
 from pathlib import Path
@@ -232,7 +313,9 @@ def test_a_judge_whose_check_never_ends_ends_itself_and_says_where(tmp_path):
 def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     checks.write_text(HANGS)
-    attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(tiny_copy / "running_mean.py")
+    attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(
+        tiny_copy / "running_mean.py"
+    )
     alone = "-m pytest -c /dev/null --rootdir .".split()
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     said = byhand.stdout + byhand.stderr
@@ -243,6 +326,9 @@ def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path
     """pytest would say it in words of its own, and find nothing wrong with the other files."""
     (exercise,) = load_course(tiny_copy).exercises
     exercise.checks.unlink()
-    with pytest.raises(GraderFault, match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it"):
+    with pytest.raises(
+        GraderFault,
+        match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it",
+    ):
         collect_checks([exercise.checks])
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,6 @@
-"""Checks run side by side: each gets its own answers, and nobody's fate is another's. What is remembered of earlier attempts, and what is not."""
+"""Checks run side by side: each gets its own answers, and nobody's fate is another's. What is
+remembered of earlier attempts, and what is not.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +27,9 @@ def reply(number: float) -> Reply:
 
 
 class Doubling:
-    """Answers twice the number it is given; dies of a negative one. `rounds`: what was asked at once."""
+    """Answers twice the number it is given; dies of a negative one. `rounds`: what was asked at
+    once.
+    """
 
     device, check = "cpu", ""
 
@@ -52,7 +56,9 @@ class Doubling:
 
 class Told(Check):  # its outcome tells what it ended with
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-        return replace(self.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}")
+        return replace(
+            self.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}"
+        )
 
 
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
@@ -70,7 +76,9 @@ def asks(*numbers: int) -> Check:
     return check_of(name, function)
 
 
-def run(*checks: Check, subject: Doubling | None = None, memory: Memory | None = None) -> tuple[list[str], Doubling]:
+def run(
+    *checks: Check, subject: Doubling | None = None, memory: Memory | None = None
+) -> tuple[list[str], Doubling]:
     subject = subject or Doubling()
     done = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or Memory())
     return [outcome.evidence for outcome in run_concurrently(checks, done)], subject
@@ -121,7 +129,9 @@ def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> N
 
 
 class Remembering(Doubling):
-    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is added to every answer."""
+    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is
+    added to every answer.
+    """
 
     def __init__(self, memory: Memory, plus: float = 0.0) -> None:
         super().__init__()
@@ -155,7 +165,9 @@ def asks_twice(attempt: Implementation) -> None:
 def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() -> None:
     memory = Memory()
     check, runs = counting(asks_twice)
-    ended = [run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)]
+    ended = [
+        run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)
+    ]
     assert ended == [[""], ["AssertionError: after 3"]] * 2
     assert len(runs) == 2
 
@@ -179,14 +191,20 @@ def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -
     memory = Memory()
     check, runs = counting(asks_twice)
     run(check, subject=Remembering(memory), memory=memory)
-    assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == ["AssertionError: after 2"]
+    assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == [
+        "AssertionError: after 2"
+    ]
     assert len(runs) == 2
 
 
 def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
     class Dies(Remembering):
         def _answer(self, question: Question) -> Reply | AttemptEnded:
-            return AttemptEnded(End.CRASHED, "It died.") if len(self.rounds) > 1 else super()._answer(question)
+            return (
+                AttemptEnded(End.CRASHED, "It died.")
+                if len(self.rounds) > 1
+                else super()._answer(question)
+            )
 
     memory = Memory()
     check, _ = counting(asks_twice)
@@ -201,7 +219,9 @@ X = torch.ones(2, dtype=torch.float64)
 def payload(numbers: int, value: float = 1.0) -> bytes:
     """A reply with that many numbers, as an attempt sends it."""
     tensor = torch.full((numbers,), value, dtype=torch.float64)
-    return wire.encode(Reply(outputs=(Output("tensor", tensor, "float64", "cpu", (numbers,)),)))[wire.LENGTH.size :]
+    return wire.encode(Reply(outputs=(Output("tensor", tensor, "float64", "cpu", (numbers,)),)))[
+        wire.LENGTH.size :
+    ]
 
 
 def test_the_same_bytes_are_one_reply_and_others_are_not() -> None:
@@ -234,7 +254,9 @@ def test_a_reply_that_reports_on_cells_is_no_answer_and_not_kept() -> None:
 def test_what_is_kept_of_a_message_counts_as_it_lies_in_memory() -> None:
     memory = Memory()
     message = "a" * 3999 + "\U0001f600"  # one character beyond the first plane: four bytes for each
-    raised = wire.encode(Reply(raised=Raised("E", ("E",), message, "call", None)))[wire.LENGTH.size :]
+    raised = wire.encode(Reply(raised=Raised("E", ("E",), message, "call", None)))[
+        wire.LENGTH.size :
+    ]
     memory.read(raised)
     assert memory.size > len(raised) + 4 * len(message)
 
@@ -287,7 +309,9 @@ def test_a_reply_that_a_check_has_changed_is_made_anew() -> None:
 def test_a_large_answer_of_trusted_code_is_not_kept() -> None:
     memory, asked = Memory(), []
     call = memory.hold(Call("f", (X,)))
-    reference = RememberingRunner({"f": lambda x: asked.append(1) or x.new_zeros(LARGE)}, memory=memory)
+    reference = RememberingRunner(
+        {"f": lambda x: asked.append(1) or x.new_zeros(LARGE)}, memory=memory
+    )
     size = memory.size
     for _ in range(2):
         reference.execute(call)

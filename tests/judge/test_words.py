@@ -1,4 +1,6 @@
-"""What a student may read, and what is withheld; what inputs are drawn; checks that one device alone has."""
+"""What a student may read, and what is withheld; what inputs are drawn; checks that one device
+alone has.
+"""
 
 from pathlib import Path
 
@@ -25,50 +27,115 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
     return Raised(kind, (kind, base, "BaseException"), message, "call", line)
 
 
-@pytest.mark.parametrize(("what", "says"), [
-    pytest.param(raised("RuntimeError", "view size is not compatible with input tensor's size and stride"),
-        "raised RuntimeError on line 12: a .view of a tensor", id="a view that is not contiguous"),
-    pytest.param(raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
-        "shapes cannot be multiplied", id="shapes that cannot be multiplied"),
-    *(
-        pytest.param(raised(kind, message), "a layer is used where a tensor is due", id=message)
-        for kind, message in (
-            ("AttributeError", "'Linear' object has no attribute 'view'"),
-            ("TypeError", "unsupported operand type(s) for @: 'Tensor' and 'Linear'"),
-            ("TypeError", "dropout(): argument 'input' (position 1) must be Tensor, not Linear"),
-            ("TypeError", "masked_fill() received an invalid combination of arguments - got (Linear, float)"),
-            ("TypeError", "cannot unpack non-iterable Linear object"),
-            ("RuntimeError", "Tensor type unknown to einops <class 'torch.nn.modules.linear.Linear'>"),
-        )
-    ),
-    pytest.param(raised("AttributeError", "cannot assign module before Module.__init__() call"), "before super",
-        id="a missing super().__init__()"),
-    pytest.param(raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
-        "two tensors whose shapes do not fit each other", id="shapes that do not fit, of a mask or of anything else"),
-    pytest.param(raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"),
-    pytest.param(raised("Sneaky", "0.123 0.456"), "raised Exception on line 12",
-        id="an exception of the student's own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        pytest.param(
+            raised(
+                "RuntimeError", "view size is not compatible with input tensor's size and stride"
+            ),
+            "raised RuntimeError on line 12: a .view of a tensor",
+            id="a view that is not contiguous",
+        ),
+        pytest.param(
+            raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+            "shapes cannot be multiplied",
+            id="shapes that cannot be multiplied",
+        ),
+        *(
+            pytest.param(raised(kind, message), "a layer is used where a tensor is due", id=message)
+            for kind, message in (
+                ("AttributeError", "'Linear' object has no attribute 'view'"),
+                ("TypeError", "unsupported operand type(s) for @: 'Tensor' and 'Linear'"),
+                (
+                    "TypeError",
+                    "dropout(): argument 'input' (position 1) must be Tensor, not Linear",
+                ),
+                (
+                    "TypeError",
+                    (
+                        "masked_fill() received an invalid combination of arguments - got "
+                        "(Linear, float)"
+                    ),
+                ),
+                ("TypeError", "cannot unpack non-iterable Linear object"),
+                (
+                    "RuntimeError",
+                    "Tensor type unknown to einops <class 'torch.nn.modules.linear.Linear'>",
+                ),
+            )
+        ),
+        pytest.param(
+            raised("AttributeError", "cannot assign module before Module.__init__() call"),
+            "before super",
+            id="a missing super().__init__()",
+        ),
+        pytest.param(
+            raised(
+                "RuntimeError",
+                "The size of tensor a (5) must match the size of tensor b (8) at dimension 3",
+            ),
+            "two tensors whose shapes do not fit each other",
+            id="shapes that do not fit, of a mask or of anything else",
+        ),
+        pytest.param(
+            raised("NotImplementedError", "", base="RuntimeError"),
+            "nothing is written here yet",
+            id="a stub",
+        ),
+        pytest.param(
+            raised("Sneaky", "0.123 0.456"),
+            "raised Exception on line 12",
+            id="an exception of the student's own",
+        ),
+    ],
+)
 def test_an_exception_is_explained_with_the_students_line(what, says):
     assert says in explain(what)
 
 
 OF_PYTORCH = {
-    "a softmax of a bool mask": (lambda: MASK.softmax(-1), "PyTorch does not have for this dtype", None),
+    "a softmax of a bool mask": (
+        lambda: MASK.softmax(-1),
+        "PyTorch does not have for this dtype",
+        None,
+    ),
     "a product of bool masks": (lambda: MASK @ MASK, "PyTorch does not have for this dtype", None),
-    "a mask of numbers turned around": (lambda: NUMBERS & NUMBERS, "where a bool one is needed", "mask_not_bool"),
-    "a sparse softmax": (lambda: NUMBERS.to_sparse().softmax(-1), "does not have for this kind of tensor", None),
-    "rows chosen by a bool tensor": (lambda: META[META > 0], "does not have for this kind of tensor", None),
-    "a clamp of complex numbers": (lambda: NUMBERS.cfloat().clamp(0), "for this kind of tensor", None),
+    "a mask of numbers turned around": (
+        lambda: NUMBERS & NUMBERS,
+        "where a bool one is needed",
+        "mask_not_bool",
+    ),
+    "a sparse softmax": (
+        lambda: NUMBERS.to_sparse().softmax(-1),
+        "does not have for this kind of tensor",
+        None,
+    ),
+    "rows chosen by a bool tensor": (
+        lambda: META[META > 0],
+        "does not have for this kind of tensor",
+        None,
+    ),
+    "a clamp of complex numbers": (
+        lambda: NUMBERS.cfloat().clamp(0),
+        "for this kind of tensor",
+        None,
+    ),
     "numbers from nowhere": (lambda: NUMBERS.to("meta").cpu(), "on a device that keeps none", None),
 }
-MASK, NUMBERS, META = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3), torch.ones(3, 2, device="meta")
+MASK, NUMBERS, META = (
+    torch.ones(3, 3, dtype=torch.bool),
+    torch.ones(3, 3),
+    torch.ones(3, 2, device="meta"),
+)
 ONE, TWO = torch.ones(2, 3, 3), torch.ones(2, 3, 3, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(("asks", "says", "proves"), OF_PYTORCH.values(), ids=OF_PYTORCH)
 def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, proves):
-    """It raises NotImplementedError, as a stub does. The exceptions are real: their words are not ours."""
+    """It raises NotImplementedError, as a stub does. The exceptions are real: their words are not
+    ours.
+    """
     with pytest.raises((NotImplementedError, RuntimeError)) as caught:
         asks()
     found = raised_by(caught.value, "call", "")
@@ -77,12 +144,17 @@ def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, pro
     assert not says_unwritten(found)
 
 
-@pytest.mark.parametrize("asks", [
-    pytest.param(lambda: ONE @ TWO, id="a product"),
-    pytest.param(lambda: torch.baddbmm(ONE, TWO, TWO), id="a product with a mask of its own dtype"),
-    pytest.param(lambda: torch.addmm(ONE[0], TWO[0], TWO[0]), id="of matrices"),
-    pytest.param(lambda: ONE.lerp(TWO, 0.5), id="a mean of two"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "asks",
+    [
+        pytest.param(lambda: ONE @ TWO, id="a product"),
+        pytest.param(
+            lambda: torch.baddbmm(ONE, TWO, TWO), id="a product with a mask of its own dtype"
+        ),
+        pytest.param(lambda: torch.addmm(ONE[0], TWO[0], TWO[0]), id="of matrices"),
+        pytest.param(lambda: ONE.lerp(TWO, 0.5), id="a mean of two"),
+    ],
+)
 def test_tensors_of_two_dtypes_are_told_in_whatever_operation(asks):
     with pytest.raises(RuntimeError) as caught:
         asks()
@@ -100,12 +172,15 @@ def test_an_argument_error_inside_the_students_code_is_not_the_interfaces():
     assert kind_of(raised("TypeError", message, line=None)).misconception == "interface"
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    pytest.param("a\nb\x1b[31m\x00c", "a b [31m c", id="control characters are gone"),
-    pytest.param("::error::x", ":error:x", id="no command to a CI runner"),
-    pytest.param("x" * 400, "x" * 299 + "…", id="cut at 300 characters"),
-    pytest.param("√head_dim … ok", "√head_dim … ok", id="ordinary text stays"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\nb\x1b[31m\x00c", "a b [31m c", id="control characters are gone"),
+        pytest.param("::error::x", ":error:x", id="no command to a CI runner"),
+        pytest.param("x" * 400, "x" * 299 + "…", id="cut at 300 characters"),
+        pytest.param("√head_dim … ok", "√head_dim … ok", id="ordinary text stays"),
+    ],
+)
 def test_text_is_made_plain(text, shown):
     assert sanitize(text) == shown
 
@@ -139,8 +214,12 @@ def test_on_a_gpu(attempt):
 '''
 
 
-@pytest.mark.parametrize(("device", "expected"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])])
-def test_a_session_collects_what_its_device_has(tmp_path: Path, device: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("device", "expected"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])]
+)
+def test_a_session_collects_what_its_device_has(
+    tmp_path: Path, device: str, expected: list[str]
+) -> None:
     file = tmp_path / "test_of_devices.py"
     file.write_text(CHECKS)
     collected = HiddenChecks([file], device).unattempted(file)
@@ -170,16 +249,25 @@ def test_a_call_for_a_gpu_says_so_and_keeps_its_tensors_where_they_are() -> None
 X = torch.ones(2)
 
 
-@pytest.mark.parametrize(("call", "expected"), [
-    pytest.param(Call("f", (X,)), True, id="an ordinary call"),
-    pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
-    pytest.param(Call("f", (X,), memory=True), False, id="memory"),
-    pytest.param(Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"),
-    pytest.param(Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"),
-    pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
-    pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
-])  # fmt: skip
-def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param(Call("f", (X,)), True, id="an ordinary call"),
+        pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
+        pytest.param(Call("f", (X,), memory=True), False, id="memory"),
+        pytest.param(
+            Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"
+        ),
+        pytest.param(
+            Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"
+        ),
+        pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
+        pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
+    ],
+)
+def test_what_only_a_device_shows_is_never_compared_with_mutants(
+    call: Call, expected: bool
+) -> None:
     assert is_comparable(call) is expected
 
 
@@ -198,47 +286,77 @@ def told(*shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPE
     return text.partition("yours has ")[2]
 
 
-@pytest.mark.parametrize(("shape", "says"), [
-    pytest.param((5, 7, 6, 11), "(5, 7, 6, 11)", id="axes in another order are told as they are"),
-    pytest.param((5, 7, 66), "(5, 7, 66)", id="a size of the call is told"),
-    pytest.param((5, 1, 7, 3), "(5, 1, 7, 3)", id="so is one that is smaller than the call's"),
-    pytest.param((5, 77, 6), "(5, 77, 6)", id="merged axes are told as the number that they make"),
-    pytest.param((5, 7, 132), "(5, 7, 132)", id="so are packed layers"),
-    pytest.param((0, 12345), "(0, another size)", id="any other size is not told"),
-    pytest.param((5, 7, 6, 11, 79), "(5, 7, 6, 11, another size)", id="nor one that is little larger"),
-    pytest.param((1 << 39, 0), "(…, 0)", id="nor one that is enormous"),
-    pytest.param((1, 2) * 6, "(1, 2, 1, 2, 1, 2, …)", id="axes beyond two more than the expected are not told"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        pytest.param(
+            (5, 7, 6, 11), "(5, 7, 6, 11)", id="axes in another order are told as they are"
+        ),
+        pytest.param((5, 7, 66), "(5, 7, 66)", id="a size of the call is told"),
+        pytest.param((5, 1, 7, 3), "(5, 1, 7, 3)", id="so is one that is smaller than the call's"),
+        pytest.param(
+            (5, 77, 6), "(5, 77, 6)", id="merged axes are told as the number that they make"
+        ),
+        pytest.param((5, 7, 132), "(5, 7, 132)", id="so are packed layers"),
+        pytest.param((0, 12345), "(0, another size)", id="any other size is not told"),
+        pytest.param(
+            (5, 7, 6, 11, 79), "(5, 7, 6, 11, another size)", id="nor one that is little larger"
+        ),
+        pytest.param((1 << 39, 0), "(…, 0)", id="nor one that is enormous"),
+        pytest.param(
+            (1, 2) * 6,
+            "(1, 2, 1, 2, 1, 2, …)",
+            id="axes beyond two more than the expected are not told",
+        ),
+    ],
+)
 def test_of_a_shape(shape: tuple[int, ...], says: str) -> None:
     assert told(*shape) == says
 
 
-@pytest.mark.parametrize("call", [
-    pytest.param(Call("f", (1024,)), id="a number"),
-    pytest.param(Call("f", (torch.zeros(1024),)), id="a tensor"),
-    pytest.param(Call("f", (), {"mask": torch.zeros(1024)}), id="a tensor by name"),
-    pytest.param(Call(Build("M", (1024,)), (X,)), id="an argument of a module"),
-    pytest.param(Call(Build("M", state={"w": torch.zeros(1024, 2)}), (X,)), id="a weight of a module"),
-    pytest.param(Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)), id="a layer of a stand-in"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(Call("f", (1024,)), id="a number"),
+        pytest.param(Call("f", (torch.zeros(1024),)), id="a tensor"),
+        pytest.param(Call("f", (), {"mask": torch.zeros(1024)}), id="a tensor by name"),
+        pytest.param(Call(Build("M", (1024,)), (X,)), id="an argument of a module"),
+        pytest.param(
+            Call(Build("M", state={"w": torch.zeros(1024, 2)}), (X,)), id="a weight of a module"
+        ),
+        pytest.param(
+            Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)), id="a layer of a stand-in"
+        ),
+    ],
+)
 def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
     assert told(5, 1024, call=call) == "(5, 1024)"
 
 
-@pytest.mark.parametrize(("factor", "says"), [
-    pytest.param("3.32", "3.317", id="the root of head_dim"),
-    pytest.param("0.408", "0.4082", id="one over the root of n_head"),
-    pytest.param("66", "66", id="a size"),
-    pytest.param("0.798", "0.7977", id="the root of a quotient of sizes"),
-    pytest.param("1e+04", "1e+04", id="a power of ten"),
-    pytest.param("0.5", "0.5", id="a half"),
-    pytest.param("1.253e+45", "", id="a message"),
-    pytest.param("7.77", "", id="any other number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("factor", "says"),
+    [
+        pytest.param("3.32", "3.317", id="the root of head_dim"),
+        pytest.param("0.408", "0.4082", id="one over the root of n_head"),
+        pytest.param("66", "66", id="a size"),
+        pytest.param("0.798", "0.7977", id="the root of a quotient of sizes"),
+        pytest.param("1e+04", "1e+04", id="a power of ten"),
+        pytest.param("0.5", "0.5", id="a half"),
+        pytest.param("1.253e+45", "", id="a message"),
+        pytest.param("7.77", "", id="any other number"),
+    ],
+)
 def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> None:
-    asked = [Exchange("check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply())]
+    asked = [
+        Exchange(
+            "check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply()
+        )
+    ]
     told = withhold(f"every score is {factor} times what it should be", asked)
-    assert told == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
+    assert (
+        told
+        == f"every score is {f'{says} times' if says else 'another multiple of'} what it should be"
+    )
 
 
 def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
@@ -247,11 +365,19 @@ def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
     assert len({withhold(each, asked) for each in chosen}) < 300
 
 
-@pytest.mark.parametrize(("given", "shape", "more", "counts"), [
-    pytest.param(X, (1234, 2), (), "… of …", id="not of such a tensor either"),
-    pytest.param(torch.zeros(3, 23), (3, 23), (Output("tensor", None, "float64", "cpu", (12345,)),), "69 of 69",
-        id="of one whose sizes are the call's"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "shape", "more", "counts"),
+    [
+        pytest.param(X, (1234, 2), (), "… of …", id="not of such a tensor either"),
+        pytest.param(
+            torch.zeros(3, 23),
+            (3, 23),
+            (Output("tensor", None, "float64", "cpu", (12345,)),),
+            "69 of 69",
+            id="of one whose sizes are the call's",
+        ),
+    ],
+)
 def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
     tensor = torch.full(shape, torch.nan)
     with pytest.raises(CheckFailed) as failed:
@@ -263,13 +389,24 @@ def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
 
 def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
     entries = {"W_query.weight": Entry((31415, 66), "float64", "cpu")}
-    facts = ModuleFacts(entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182})
+    facts = ModuleFacts(
+        entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182}
+    )
     exchange = Exchange("check", Call(Build("M", (66,)), (X,)), Reply(modules=(facts,)))
-    text = withhold("W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182", [exchange])
-    assert text == "W_query.weight should have shape (66, 66); yours has (another size, 66), block_size is another size"
+    text = withhold(
+        "W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182",
+        [exchange],
+    )
+    assert text == (
+        "W_query.weight should have shape (66, 66); yours has (another size, 66), "
+        "block_size is another size"
+    )
 
 
 def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_should() -> None:
     reply = Reply((Output("tensor", None, "float64", "cpu", EXPECTED),))
-    evidence = "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, 1, 2, 3, 4, 5, 6]"
+    evidence = (
+        "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, "
+        "1, 2, 3, 4, 5, 6]"
+    )
     assert withhold(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence

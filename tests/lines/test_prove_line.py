@@ -31,7 +31,9 @@ def judge(tiny: Course, box: Box) -> Judge:
     return Judge(tiny, box, Settings(secret=b"secret", bounds=PATIENT))
 
 
-def graded(judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()) -> ExerciseResult:
+def graded(
+    judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()
+) -> ExerciseResult:
     return judge.grade_attempt("student", exercise, AttemptSource(NAME, text, cells=cells))
 
 
@@ -42,55 +44,102 @@ def told(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
 TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
 
 
-@pytest.mark.parametrize(("text", "lines"), [
-    pytest.param(RIGHT, [], id="nothing is wrong"),
-    pytest.param(RIGHT.replace("arange(1,", "arange(0,"), [7], id="a number"),
-    pytest.param(RIGHT.replace("cumsum(0) / counts", "cumsum(0) * counts"), [8], id="an operator"),
-    pytest.param(RIGHT.replace("x.cumsum(0) /", "x.cumsum(0).detach() /"), [8], id="a call that cuts the gradient"),
-    pytest.param(RIGHT.replace("return x.cumsum", "x.cumsum"), [8], id="a return forgotten"),
-    pytest.param(RIGHT.replace("== 0", "!= 0"), [5], id="a comparison, which refuses what it should not"),
-    pytest.param(RIGHT.replace("cumsum(0)", "cumsum(1)"), [8], id="an axis that is not there"),
-    pytest.param(RIGHT.replace("cumsum(0)", "cumsum(0).clone().clamp_(9)"), [8], id="a call that spoils the values"),
-    pytest.param(TWO, [7, 8], id="two lines that could be mended"),
-    pytest.param(TWO.replace("start = 0", "start = 0\n    more = 0").replace("start +", "start + more +"), [], id="three lines"),
-    pytest.param(RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9"), [], id="two mistakes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param(RIGHT, [], id="nothing is wrong"),
+        pytest.param(RIGHT.replace("arange(1,", "arange(0,"), [7], id="a number"),
+        pytest.param(
+            RIGHT.replace("cumsum(0) / counts", "cumsum(0) * counts"), [8], id="an operator"
+        ),
+        pytest.param(
+            RIGHT.replace("x.cumsum(0) /", "x.cumsum(0).detach() /"),
+            [8],
+            id="a call that cuts the gradient",
+        ),
+        pytest.param(RIGHT.replace("return x.cumsum", "x.cumsum"), [8], id="a return forgotten"),
+        pytest.param(
+            RIGHT.replace("== 0", "!= 0"), [5], id="a comparison, which refuses what it should not"
+        ),
+        pytest.param(RIGHT.replace("cumsum(0)", "cumsum(1)"), [8], id="an axis that is not there"),
+        pytest.param(
+            RIGHT.replace("cumsum(0)", "cumsum(0).clone().clamp_(9)"),
+            [8],
+            id="a call that spoils the values",
+        ),
+        pytest.param(TWO, [7, 8], id="two lines that could be mended"),
+        pytest.param(
+            TWO.replace("start = 0", "start = 0\n    more = 0").replace(
+                "start +", "start + more +"
+            ),
+            [],
+            id="three lines",
+        ),
+        pytest.param(
+            RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9"), [], id="two mistakes"
+        ),
+    ],
+)
 def test_the_lines_where_one_edit_mends_all_are_told(judge, running_mean, text, lines):
     assert [line for line, _ in told(judge, running_mean, text)] == lines
 
 
 def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
-        (7, "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)")
+        (
+            7,
+            (
+                "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, "
+                "len(x) + 1, dtype=x.dtype)"
+            ),
+        )
     ]
 
 
-@pytest.mark.parametrize("text", [
-    pytest.param("def running_mean(x):\n    pass\n", id="nothing written"),
-    pytest.param(RIGHT.replace("return x", "raise NotImplementedError\n    return x"), id="something unwritten"),
-    pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
-    pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
-    pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "x = 1\n" * 400, id="too long"),
-])  # fmt: skip
-def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("def running_mean(x):\n    pass\n", id="nothing written"),
+        pytest.param(
+            RIGHT.replace("return x", "raise NotImplementedError\n    return x"),
+            id="something unwritten",
+        ),
+        pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
+        pytest.param(
+            RIGHT.replace("return x", "import os; os._exit(1)\n    return x"),
+            id="it ends its process",
+        ),
+        pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "x = 1\n" * 400, id="too long"),
+    ],
+)
+def test_nothing_is_searched_where_it_makes_no_sense(
+    tiny: Course, box: Box, running_mean: Exercise, text: str
+) -> None:
     counted = Mock(wraps=box, level=box.level)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
     assert graded(searching, running_mean, text).lines == ()
     found = counted.attempt.call_count
-    graded(Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text)
+    graded(
+        Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text
+    )
     assert counted.attempt.call_count == 2 * found
 
 
-@pytest.mark.parametrize("settings", [
-    pytest.param({"lines": False}, id="no lines wanted"),
-    pytest.param({"bounds": Bounds(seconds=0.0)}, id="no time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"lines": False}, id="no lines wanted"),
+        pytest.param({"bounds": Bounds(seconds=0.0)}, id="no time"),
+    ],
+)
 def test_a_search_that_may_not_be_tells_nothing(tiny, box, running_mean, settings):
     judge = Judge(tiny, box, Settings(secret=b"secret", **settings))
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
 
 
-def test_an_edit_that_never_ends_ends_the_search(tiny: Course, box: Box, running_mean: Exercise) -> None:
+def test_an_edit_that_never_ends_ends_the_search(
+    tiny: Course, box: Box, running_mean: Exercise
+) -> None:
     loops = ("counts =", "while len(x) == 0:\n        pass\n    counts =")
     text = edited(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
     judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
@@ -108,10 +157,17 @@ LATE = " + max(0, 20 - len(sys.seen))"
 
 
 def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
-    """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
+    """It counts how often it is loaded in one process, and answers rightly from the twentieth time
+    on, whatever is edited.
+    """
     counts = ("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
-    twice = ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"), ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)")
-    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], "one edit cannot mend both"
+    twice = (
+        ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
+        ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
+    )
+    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], (
+        "one edit cannot mend both"
+    )
 
 
 def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch):

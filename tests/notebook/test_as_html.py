@@ -1,4 +1,6 @@
-"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and by ear."""
+"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and
+by ear.
+"""
 
 import os
 import shutil
@@ -19,7 +21,8 @@ ASSIGNMENT = "multi_head_attention"
 STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
 EXECUTED = "04_reshape_dance"
 PHONE = 390
-NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")  # pale in its template, whatever a notebook holds
+# pale in its template, whatever a notebook holds
+NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
 WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
   if (e.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let p = e.parentElement; p; p = p.parentElement)
@@ -30,7 +33,9 @@ WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the exercises with a page beside each notebook; one of them was solved and executed."""
+    """The folder of the exercises with a page beside each notebook; one of them was solved and
+    executed.
+    """
     exporter = pytest.importorskip("nbconvert").HTMLExporter(
         template_name="lab", mathjax_url="data:,", require_js_url="data:,", mermaid_js_url="data:,"
     )
@@ -52,31 +57,46 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = next(answers)
     package = folder.parent / "package"  # as a student has it: without anything hidden
-    shutil.copytree(REPOSITORY / "manyheads", package / "manyheads", ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "PYTHONPATH": str(package), "IPYTHONDIR": str(folder.parent / "ipython")}
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    shutil.copytree(
+        REPOSITORY / "manyheads",
+        package / "manyheads",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package),
+        "IPYTHONDIR": str(folder.parent / "ipython"),
+    }
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
     client.execute(env=environment)
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages: Path, browser: Browser, stem: str) -> None:
+def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
+    pages: Path, browser: Browser, stem: str
+) -> None:
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
     shown = browser.js(
-        "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= innerWidth])"
+        "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= "
+        "innerWidth])"
     )
     assert shown == [[True, True]]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("stem", STEMS)
-def test_axe_finds_nothing_of_ours_against_wcag(pages: Path, browser: Browser, stem: str, scheme: str) -> None:
+def test_axe_finds_nothing_of_ours_against_wcag(
+    pages: Path, browser: Browser, stem: str, scheme: str
+) -> None:
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert violations(browser, scheme, NBCONVERTS) == []
 
 
-def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(
+def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(  # noqa: E501
     pages: Path,
 ) -> None:
     text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")

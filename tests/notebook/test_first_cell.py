@@ -1,4 +1,6 @@
-"""A released notebook as a student runs it: its first cell knows its exercise, and %check judges what has run so far."""
+"""A released notebook as a student runs it: its first cell knows its exercise, and %check judges
+what has run so far.
+"""
 
 import shutil
 from typing import Any
@@ -25,16 +27,22 @@ def exercise() -> Exercise:
 def shown(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each %check shows, in a notebook whose cells run out of order."""
     folder = tmp_path_factory.mktemp("class")
-    shutil.copytree(exercise.assignment.exercises_folder, folder / "exercises" / exercise.assignment.id)
+    shutil.copytree(
+        exercise.assignment.exercises_folder, folder / "exercises" / exercise.assignment.id
+    )
     shutil.copy(REPOSITORY / "course.yaml", folder)
     first, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
     simplified, scores, weights, attend = solutions_of(exercise)
     wrong = scores.replace("/ math.sqrt(", "/ (")
     cells = [first, setup, simplified, attend, wrong, "%check", scores, "%check", weights, "%check"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, *cells)])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, *cells)]
+    )
     where = {"metadata": {"path": str(folder / "exercises" / exercise.assignment.id)}}
     NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute()
-    assert [cell.source for cell in notebook.cells if cell.outputs and not cell.source.startswith("%")] == []
+    assert [
+        cell.source for cell in notebook.cells if cell.outputs and not cell.source.startswith("%")
+    ] == []
     return [text_of(cell) for cell in notebook.cells if cell.source.startswith("%")]
 
 
@@ -43,7 +51,11 @@ def code_of(notebook: Any) -> list[str]:
 
 
 def solutions_of(exercise: Exercise) -> list[str]:
-    return [source for source in code_of(jupytext.read(exercise.solution)) if "### BEGIN SOLUTION" in source]
+    return [
+        source
+        for source in code_of(jupytext.read(exercise.solution))
+        if "### BEGIN SOLUTION" in source
+    ]
 
 
 def text_of(cell: Any) -> str:
@@ -54,13 +66,18 @@ def text_of(cell: Any) -> str:
 def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: list[str]) -> None:
     said = " ".join(shown[0].split())
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
-    assert "· attention_weights: its cell has not run yet · attend: waits for attention_scores, which it uses" in said
+    assert (
+        "· attention_weights: its cell has not run yet · attend: waits for attention_scores, "
+        "which it uses"
+    ) in said
     mended = " ".join(shown[1].split())
     assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
-def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(shown: list[str], exercise: Exercise) -> None:
+def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(
+    shown: list[str], exercise: Exercise
+) -> None:
     done = " ".join(shown[2].split())
     assert done.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in done

@@ -13,11 +13,18 @@ from tests.make import REPOSITORY, TINY
 
 CELLS = {
     "setup": "import pathlib, torch\n_ = torch.manual_seed(1)",
-    "wrong": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / len(x)  # <script>alert(1)</script>",
+    "wrong": (
+        "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n"
+        "    return x.cumsum(0) / len(x)  # <script>alert(1)</script>"
+    ),
     "load": "from manyheads.notebook import load_magics\nload_magics('running_mean')",
     "check": "%check",
     "unsaved": "%course hint",
-    "save wrong": "stub = pathlib.Path('01_running_mean.ipynb').read_text(); _ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('wrong.ipynb').read_text())",
+    "save wrong": (
+        "stub = pathlib.Path('01_running_mean.ipynb').read_text(); _ = "
+        "pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('wrong.ipynb')."
+        "read_text())"
+    ),
     "hint": "%course hint",
     "hint again": "%course hint running_mean",
     "trace": "%course trace --values",
@@ -27,17 +34,23 @@ CELLS = {
     "unknown": "load_magics('median')\n%check",
     "known": "load_magics('running_mean')",
     "random": "print(torch.rand(()).item())",
-    "right": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)",
+    "right": (
+        "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n"
+        "    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)"
+    ),
     "check right": "%check",
     "save stub": "_ = pathlib.Path('01_running_mean.ipynb').write_text(stub)",
     "ask unsaved": "%ask",
-    "save": "_ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb').read_text())",
+    "save": (
+        "_ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb')."
+        "read_text())"
+    ),
     "ask": "%ask",
     "answer": "%ask AAAAA",
     "ask by its command": "%course ask",
     "done": "%course check",
     "ended": "import shutil; shutil.rmtree('fingerprints')\n%check",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +60,17 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
     for name in ("wrong", "right"):
-        saved = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS[name]}")])
+        saved = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS[name]}")]
+        )
         nbformat.write(saved, folder / "exercises" / "averages" / f"{name}.ipynb")
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(folder / "exercises" / "averages")}}
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute(env=environment)
+    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute(
+        env=environment
+    )
     assert (folder / ".course" / "hints.json").exists()
     return {name: _of(cell) for name, cell in zip(CELLS, cells, strict=True)}
 
@@ -66,7 +83,9 @@ def _of(cell: Any) -> dict[str, str]:
     return found
 
 
-def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[str, dict[str, str]]) -> None:
+def test_check_shows_what_course_check_prints_with_its_hint_folded(
+    shown: dict[str, dict[str, str]],
+) -> None:
     text, html = shown["check"]["text/plain"], shown["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
@@ -77,10 +96,13 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[s
 def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
     assert "Nothing is written here yet." in shown["unsaved"]["printed"]
     first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
-    assert [line for line in first if line.startswith("Hint 2 of 3: ")]  # the first stands with %check
+    # the first stands with %check
+    assert [line for line in first if line.startswith("Hint 2 of 3: ")]
     assert [line for line in second if line.startswith("Hint 3 of 3: ")]
     trace = shown["trace"]["printed"]
-    assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(trace.split())
+    assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(
+        trace.split()
+    )
     assert "✗ returns (T): the right shape, other numbers" in trace
     assert "The running mean" in shown["status"]["printed"]
 
@@ -116,8 +138,13 @@ def test_what_is_right_is_told_so(shown: dict[str, dict[str, str]]) -> None:
     assert shown["check right"]["text/plain"].startswith("✓ 01 The running mean")
 
 
-def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(shown: dict[str, dict[str, str]]) -> None:
-    unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\nSave it.\nNext: %ask"
+def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
+    shown: dict[str, dict[str, str]],
+) -> None:
+    unsaved = (
+        "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
+        "Save it.\nNext: %ask"
+    )
     assert shown["ask unsaved"]["text/plain"] == unsaved
     asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
     assert asked.count("Question ") == 5

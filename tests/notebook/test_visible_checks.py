@@ -1,4 +1,6 @@
-"""The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
+"""The visible checks inside a notebook: what stands in the kernel is held against the recorded
+answers beside it.
+"""
 
 import sys
 
@@ -27,20 +29,31 @@ def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named() -> None:
-    says = r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\..*hint: "
+    says = (
+        r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\.."
+        r"*hint: "
+    )
     with pytest.raises(VisibleCheckFailed, match=says) as raised:
-        check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
+        check_notebook(
+            "running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)}
+        )
     assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts what is longer
 
 
 def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_path, monkeypatch):
     monkeypatch.chdir(REPOSITORY / "exercises" / "multi_head_attention")
-    text = (REPOSITORY / "solutions" / "multi_head_attention" / "01_attention_scores.py").read_text(encoding="utf-8")
+    text = (REPOSITORY / "solutions" / "multi_head_attention" / "01_attention_scores.py").read_text(
+        encoding="utf-8"
+    )
     cell = tmp_path / "cell.py"
-    cell.write_text(text.replace(" / math.sqrt(q.shape[-1])", "").replace("if __name__", "if 0 and __name__"))
+    cell.write_text(
+        text.replace(" / math.sqrt(q.shape[-1])", "").replace("if __name__", "if 0 and __name__")
+    )
     names: dict[str, object] = {"__name__": "__main__"}
     exec(compile(cell.read_text(), str(cell), "exec"), names)
-    with pytest.raises(VisibleCheckFailed, match=r"(?s)✗ attention_scores: .*· attend: waits for attention_scores"):
+    with pytest.raises(
+        VisibleCheckFailed, match=r"(?s)✗ attention_scores: .*· attend: waits for attention_scores"
+    ):
         check_notebook("attention_scores", names)
 
 
@@ -51,12 +64,16 @@ def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
 
 def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(VisibleCheckFailed, match=r"open it where the class repository has it, and run this") as raised:
+    with pytest.raises(
+        VisibleCheckFailed, match=r"open it where the class repository has it, and run this"
+    ) as raised:
         check_notebook("running_mean")
     assert raised.value._render_traceback_() == [str(raised.value)]
 
 
-def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(tmp_path, monkeypatch) -> None:
+def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(
+    tmp_path, monkeypatch
+) -> None:
     """Python's inspect walks the whole cell to find the class, and calls itself for each level."""
     cell = tmp_path / "cell.py"
     cell.write_text(f"def never():\n    return x{'()' * 900}\n\n\nclass Given:\n    pass\n")

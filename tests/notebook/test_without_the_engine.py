@@ -1,4 +1,6 @@
-"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it, and all else runs."""
+"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it,
+and all else runs.
+"""
 
 import json
 import shutil
@@ -12,7 +14,10 @@ from manyheads.submission.read import METADATA_KEY, read_notebook
 from tests.make import REPOSITORY, TINY
 
 NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])
-RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+RIGHT = (
+    "def running_mean(x):\n    assert len(x)\n"
+    "    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+)
 SENTENCE = (
     "To check your answers here, install the engine: %pip install ../../manyheads-*.whl "
     "(on Colab: the lines in the class repository's README.md)\n"
@@ -53,9 +58,16 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: P
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = RIGHT
     where = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=where).execute()
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=where
+    ).execute()
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
-    said = [(cell, output) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    said = [
+        (cell, output)
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    ]
     assert [output.output_type for _, output in said if output.output_type == "error"] == []
     (output,) = [output for cell, output in said if is_first(cell)]
     assert output.text == "%check needs the engine; the last cells say how to install it.\n"
@@ -77,7 +89,9 @@ def test_no_other_cell_needs_it(path: Path) -> None:
     assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
     assert is_first(notebook["cells"].pop(0))
     notebook["cells"].remove(checks)
-    code = [line for cell in notebook["cells"] if cell["cell_type"] == "code" for line in cell["source"]]
+    code = [
+        line for cell in notebook["cells"] if cell["cell_type"] == "code" for line in cell["source"]
+    ]
     assert [line for line in code if "manyheads" in line] == []
 
 
@@ -90,5 +104,6 @@ def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path: Path
     bare = read_notebook(json.dumps(notebook)).source
     assert "manyheads" not in bare
     assert [line for line in bare.splitlines() if line.strip() and line not in kept] == [
-        "# What your answers show, before anybody grades them. In a terminal: course check " + path.stem[3:]
+        "# What your answers show, before anybody grades them. In a terminal: course check "
+        + path.stem[3:]
     ]

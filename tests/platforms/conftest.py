@@ -1,4 +1,5 @@
-"""What these tests share: nbgrader's commands as a person runs them, and a class whose notebooks set nbgrader's traps.
+"""What these tests share: nbgrader's commands as a person runs them, and a class whose notebooks
+set nbgrader's traps.
 
 nbgrader takes seconds to start. So the class is graded once, for all tests and all workers.
 """
@@ -20,7 +21,8 @@ from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
-if importlib.util.find_spec("nbgrader") is None:  # to import it takes every worker of pytest's a second
+# to import it takes every worker of pytest's a second
+if importlib.util.find_spec("nbgrader") is None:
     pytest.skip("nbgrader is not installed", allow_module_level=True)
 
 
@@ -30,12 +32,21 @@ Nbgrader = Callable[..., Done]
 
 @pytest.fixture(scope="session")
 def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
-    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no environment is active."""
+    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no
+    environment is active.
+    """
     home = tmp_path_factory.mktemp("home")
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
-        ours = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-        done = run_warm("nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours})
+        ours = {
+            "HOME": str(home),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(REPOSITORY),
+            "COLUMNS": "200",
+        }
+        done = run_warm(
+            "nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours}
+        )
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
@@ -45,14 +56,18 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
 
 @pytest.fixture(scope="session")
 def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
-    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at: other workers do, too."""
+    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at:
+    other workers do, too.
+    """
 
     def through(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
         hand_in(folder / "submitted")
         before = make.content(folder / "submitted")
         nbgrader(folder, "generate_assignment", "averages", "--force")
-        nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
+        nbgrader(
+            folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC"
+        )
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
         nbgrader(folder, "generate_feedback", "averages")
         assert make.content(folder / "submitted") == before  # what students handed in is theirs
@@ -81,14 +96,26 @@ def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
     def of(*outcomes: Outcome, evidence: str = "", **more: Any) -> Result:
-        ends, told = (*outcomes, *("passed",) * (4 - len(outcomes))), {"evidence": evidence, "hint": "Think."}
+        ends, told = (
+            (*outcomes, *("passed",) * (4 - len(outcomes))),
+            {"evidence": evidence, "hint": "Think."},
+        )
         checks = [
-            make.check(f"c{i}", end == "passed", 1, end, title=f"does thing {i}", **({} if end == "passed" else told))
+            make.check(
+                f"c{i}",
+                end == "passed",
+                1,
+                end,
+                title=f"does thing {i}",
+                **({} if end == "passed" else told),
+            )
             for i, end in enumerate(ends)
         ]
         score = None if "skipped" in outcomes else sum(c.score for c in checks)
         return make.result(
-            "ada", make.exercise("running_mean", *checks, score=score, **more), versions={"torch": "2.13.0"}
+            "ada",
+            make.exercise("running_mean", *checks, score=score, **more),
+            versions={"torch": "2.13.0"},
         )
 
     return of

@@ -22,7 +22,9 @@ def copy_for_nbgrader(source: Path, target: Path) -> Path:
 
 def filled(source: str) -> dict:
     """The released notebook with this in its solution cell."""
-    notebook = json.loads((TINY / "exercises" / "averages" / f"{STEM}.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads(
+        (TINY / "exercises" / "averages" / f"{STEM}.ipynb").read_text(encoding="utf-8")
+    )
     for cell in notebook["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             cell["source"] = source
@@ -42,11 +44,16 @@ def edited() -> dict:
 
 def without_graded() -> dict:
     notebook = filled(RIGHT)
-    return {**notebook, "cells": [cell for cell in notebook["cells"] if cell not in graded_cells(notebook)]}
+    return {
+        **notebook,
+        "cells": [cell for cell in notebook["cells"] if cell not in graded_cells(notebook)],
+    }
 
 
 def tampered() -> dict:
-    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are not to run."""
+    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are
+    not to run.
+    """
     notebook = filled(WRONG)
     for cell in notebook["cells"]:
         cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]
@@ -61,11 +68,18 @@ def tampered() -> dict:
 
 def mislabelled() -> dict:
     notebook = filled(RIGHT)
-    kinds = [{"schema_version": 99}, {"grade_id": 7}, {"locked": False, "solution": True}, {"points": "many"}]
+    kinds = [
+        {"schema_version": 99},
+        {"grade_id": 7},
+        {"locked": False, "solution": True},
+        {"points": "many"},
+    ]
     for cell, change in zip(graded_cells(notebook), kinds, strict=True):
         cell["metadata"]["nbgrader"].update(change)
     notebook["cells"][0]["metadata"]["nbgrader"] = "mine"
-    notebook["metadata"] = {"kernelspec": {"name": "bash", "language": "bash", "display_name": "Bash"}}
+    notebook["metadata"] = {
+        "kernelspec": {"name": "bash", "language": "bash", "display_name": "Bash"}
+    }
     return notebook
 
 
@@ -78,9 +92,16 @@ def with_texts(source: str, *texts: str) -> dict:
 
 TORN = "cut \ud83d here"  # half of a surrogate pair, as JSON can hold it and no file
 FENCES = "My note:\n```python\nif a < b: pass\n```\n[again](javascript:alert(4))"
-SCRIPTS = ("<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES)
+SCRIPTS = (
+    "<script>alert(2)</script>",
+    "[click](javascript:alert(3))",
+    "![x](https://example.org/seen.png)",
+    FENCES,
+)
 RAISING = 'def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n'
-NOISE = "import sys, warnings\n\nprint('to stderr', file=sys.stderr)\nwarnings.warn('careful')\n\n\n"
+NOISE = (
+    "import sys, warnings\n\nprint('to stderr', file=sys.stderr)\nwarnings.warn('careful')\n\n\n"
+)
 NOISY = NOISE + RIGHT.replace("    assert", "    print('called', file=sys.stderr)\n    assert")
 STUB = (TINY / "exercises" / "averages" / f"{STEM}.py").read_text(encoding="utf-8")
 
@@ -110,4 +131,6 @@ def hand_in(submitted: Path) -> None:
         for name, content in files.items():
             path = submitted / student / "averages" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+            path.write_text(
+                content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+            )

@@ -1,4 +1,6 @@
-"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback page, button by button."""
+"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback
+page, button by button.
+"""
 
 import json
 import sqlite3
@@ -28,7 +30,10 @@ TRICKS = (
     f'<a href="javascript:{RAN}">click</a>',
     f'<script>{RAN}</script><img src="x" onerror="{RAN}"><svg onload="{RAN}"></svg>',
     "![seen](https://tracker.example/seen.png) and [more](https://tracker.example/more)",
-    '<img src="https://tracker.example/seen.png"><style>@import url(https://tracker.example/seen.css)</style>',
+    (
+        '<img src="https://tracker.example/seen.png"><style>@import '
+        "url(https://tracker.example/seen.css)</style>"
+    ),
     '```\n<iframe src="https://tracker.example/"></iframe>',
 )
 
@@ -60,9 +65,12 @@ class Formgrader:
         self.browser.until("window.saved")
 
     def open_submission(self, student: str) -> str:
-        """Open the page on which this student's notebook is graded by hand; the comment that stands there."""
+        """Open the page on which this student's notebook is graded by hand; the comment that stands
+        there.
+        """
         query = """select submitted_notebook.id from submitted_notebook
-            join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id where student_id = ?"""
+            join submitted_assignment on submitted_notebook.assignment_id = \
+submitted_assignment.id where student_id = ?"""
         with closing(sqlite3.connect(self.course / "gradebook.db")) as book:
             ((id_,),) = book.execute(query, [student])
         self.open(f"submissions/{id_}/", "textarea.comment")
@@ -73,7 +81,9 @@ class Formgrader:
         text = str(self.browser.js(f"document.querySelector({part!r}).textContent"))
         assert [trick for trick in TRICKS if trick not in text] == []
         before = self.browser.js("location.href.split('#')[0]")
-        self.browser.js(f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())")
+        self.browser.js(
+            f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())"
+        )
         self.browser.js("new Promise(done => setTimeout(done, 1000))")
         assert self.browser.js("window.ran") is None
         assert self.browser.js("location.href.split('#')[0]") == before
@@ -81,11 +91,15 @@ class Formgrader:
 
 
 def tricky(notebook: dict) -> dict:
-    """The notebook with scripts and remote pictures in its cells' text, in code, and in an output."""
+    """The notebook with scripts and remote pictures in its cells' text, in code, and in an
+    output.
+    """
     output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
     quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
     cells = [*map(new_markdown_cell, TRICKS), *quoted]
-    notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))["cells"]
+    notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))[
+        "cells"
+    ]
     return notebook
 
 
@@ -114,7 +128,9 @@ def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
         for row in (1, 2):
             pages.press_button("manage_submissions/averages", f"tr:nth-child({row}) td.autograde a")
         pages.open("manage_submissions/averages", "td.score")
-        scores = browser.js("[...document.querySelectorAll('td.score')].map(cell => cell.innerText)")
+        scores = browser.js(
+            "[...document.querySelectorAll('td.score')].map(cell => cell.innerText)"
+        )
         assert scores == ["2 / 4", "2 / 4"]
         assert "You divided by the length of x everywhere." in pages.open_submission("mallory")
         pages.assert_inert("#notebook-container")
@@ -122,7 +138,10 @@ def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
         pages.write("textarea.comment", "See me **today**.")
         pages.write("input#running_mean-values_extra_credit", "0.5")
         pages.press_button("manage_assignments", "td.generate-feedback a")
-        feedback = {name: course / "feedback" / name / "averages" / f"{STEM}.html" for name in ("ada", "mallory")}
+        feedback = {
+            name: course / "feedback" / name / "averages" / f"{STEM}.html"
+            for name in ("ada", "mallory")
+        }
         browser.open(feedback["mallory"])
         pages.assert_inert("body")
         browser.open(feedback["ada"])

@@ -1,4 +1,6 @@
-"""What a step knows of its run, which files of a pull request it takes, how it asks the service, and what it may say."""
+"""What a step knows of its run, which files of a pull request it takes, how it asks the service,
+and what it may say.
+"""
 
 import json
 import os
@@ -26,7 +28,10 @@ from tests.make import content, git
 from tests.workflows.hosted.service import BOT, Service
 
 ASKED = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
-SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+SCRIPT, NOTEBOOK = (
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+)
 Change = Callable[[Path], object]
 
 
@@ -38,7 +43,9 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Collected]:
-    """Push a pull request's commit, both exercise files and what a test changes, and collect it or another commit."""
+    """Push a pull request's commit, both exercise files and what a test changes, and collect it or
+    another commit.
+    """
 
     def of(change: Change = lambda work: None, commit: str = "", token: str = "t") -> Collected:
         bare, work = service.repositories / "school" / "class.git", tmp_path / "work"
@@ -56,26 +63,41 @@ def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Colle
             git(work, "push", "--quiet", str(bare), "HEAD:refs/pull/7/head")
         head = commit or git(work, "rev-parse", "HEAD")
         asked = PullRequest(repository="school/class", number=7, head=head, student="ada")
-        return collect(tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out")
+        return collect(
+            tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out"
+        )
 
     return of
 
 
-def test_only_the_exercise_files_are_asked_for(tiny: Course, service: Service, taken, tmp_path: Path) -> None:
+def test_only_the_exercise_files_are_asked_for(
+    tiny: Course, service: Service, taken, tmp_path: Path
+) -> None:
     released = (tiny.root / NOTEBOOK).read_bytes()
 
     def more(work: Path) -> None:
-        for name in ("conftest.py", "torch.py", "course.yaml", "grader/__init__.py", "exercises/averages/notes.py"):
+        for name in (
+            "conftest.py",
+            "torch.py",
+            "course.yaml",
+            "grader/__init__.py",
+            "exercises/averages/notes.py",
+        ):
             (work / name).parent.mkdir(exist_ok=True)
             (work / name).write_text("raise SystemExit\n")
         (work / NOTEBOOK).write_bytes(released)
 
     found = taken(more)
-    assert found == Collected(repository="school/class", student="ada", number=7, head=found.head, refused=())
+    assert found == Collected(
+        repository="school/class", student="ada", number=7, head=found.head, refused=()
+    )
     assert read_collected(tmp_path / "out") == found
     files = content(tmp_path / "out")
     assert files.pop("collected.json")
-    assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": released}
+    assert files == {
+        "ada/averages/01_running_mean.py": b"x = 1\n",
+        "ada/averages/01_running_mean.ipynb": released,
+    }
     asked = [request.split("/")[-2] for request in service.requests]
     assert asked == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
@@ -102,24 +124,64 @@ def other_repository(path: Path) -> None:
 LINK = "is a symbolic link: hand in the file itself."
 
 
-@pytest.mark.parametrize(("make", "what"), [
-    pytest.param(lambda p: p.symlink_to("/etc/passwd"), LINK, id="a link to a file of the runner"),
-    pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), LINK, id="a link to a solution"),
-    pytest.param(other_repository, "is another repository: hand in the file itself.", id="a submodule"),
-    pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
-    pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
-])  # fmt: skip
-def test_what_is_no_small_regular_file_is_refused_with_a_sentence(service, taken, tmp_path, make, what):
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        pytest.param(
+            lambda p: p.symlink_to("/etc/passwd"), LINK, id="a link to a file of the runner"
+        ),
+        pytest.param(
+            lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"),
+            LINK,
+            id="a link to a solution",
+        ),
+        pytest.param(
+            other_repository, "is another repository: hand in the file itself.", id="a submodule"
+        ),
+        pytest.param(
+            lambda p: (p.mkdir(), (p / "x").write_text("x")),
+            "is a folder: hand in the file itself.",
+            id="a folder",
+        ),
+        pytest.param(
+            lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)),
+            "is larger than 1024 KiB.",
+            id="one byte too many",
+        ),
+    ],
+)
+def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
+    service, taken, tmp_path, make, what
+):
     found = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
     assert found.refused == (f"{SCRIPT} {what}",)
-    assert content(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
+    assert content(tmp_path / "out").keys() == {
+        "collected.json",
+        "ada/averages/01_running_mean.ipynb",
+    }
     assert sum("blobs" in request for request in service.requests) == 1
 
 
-@pytest.mark.parametrize("change", [
-    pytest.param(lambda work: ((work / "exercises").rename(work / "elsewhere"), (work / "exercises").symlink_to("elsewhere")), id="a link in a folder's place"),
-    pytest.param(lambda work: [(work / SCRIPT).unlink(), (work / NOTEBOOK).unlink(), (work / "README.md").touch()], id="nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda work: (
+                (work / "exercises").rename(work / "elsewhere"),
+                (work / "exercises").symlink_to("elsewhere"),
+            ),
+            id="a link in a folder's place",
+        ),
+        pytest.param(
+            lambda work: [
+                (work / SCRIPT).unlink(),
+                (work / NOTEBOOK).unlink(),
+                (work / "README.md").touch(),
+            ],
+            id="nothing",
+        ),
+    ],
+)
 def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
     assert taken(change).refused == ()
     assert content(tmp_path / "out").keys() == {"collected.json"}
@@ -127,12 +189,17 @@ def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
 
 
 def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken, tmp_path):
-    with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):  # it was pushed away
+    # it was pushed away
+    with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):
         taken(commit="b" * 40)
-    with pytest.raises(ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"):
+    with pytest.raises(
+        ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"
+    ):
         taken(token="another token")
     service.tokens["t"] = {}
-    with pytest.raises(ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"):
+    with pytest.raises(
+        ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"
+    ):
         taken()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "forged.py").touch()
@@ -140,7 +207,14 @@ def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken,
         taken()
 
 
-TREES = [[], {}, {"tree": 1}, {"tree": [{}]}, {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]}, {"tree": [], "truncated": True}]  # fmt: skip
+TREES = [
+    [],
+    {},
+    {"tree": 1},
+    {"tree": [{}]},
+    {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]},
+    {"tree": [], "truncated": True},
+]
 
 
 @pytest.mark.parametrize("answer", TREES)
@@ -150,7 +224,9 @@ def test_an_answer_that_is_no_tree_is_an_error(taken, monkeypatch, answer):
         taken()
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}']
+)
 def test_a_folder_that_collect_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "collected.json").write_text(text)
     with pytest.raises(CourseFault, match="holds no collected pull request"):
@@ -189,14 +265,32 @@ def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(servic
     assert service.requests[0] == service.requests[1]
 
 
-@pytest.mark.parametrize(("status", "headers", "message", "says"), [
-    (403, {"x-ratelimit-remaining": "0"}, "", "the service's rate limit is reached. Next: run the job again in an hour"),
-    (429, {}, "You have exceeded a secondary rate limit.", "the service's rate limit is reached"),
-    (403, {}, "Resource not accessible", r"was refused \(403\). Next: look at this job's permissions"),
-    (502, {}, "", r"was refused \(502\). Next: look at the service's status page"),
-    (307, {"Location": "http://127.0.0.1:9/"}, "", r"was refused \(307\)"),
-    (200, {}, "no JSON", "had no answer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "says"),
+    [
+        (
+            403,
+            {"x-ratelimit-remaining": "0"},
+            "",
+            "the service's rate limit is reached. Next: run the job again in an hour",
+        ),
+        (
+            429,
+            {},
+            "You have exceeded a secondary rate limit.",
+            "the service's rate limit is reached",
+        ),
+        (
+            403,
+            {},
+            "Resource not accessible",
+            r"was refused \(403\). Next: look at this job's permissions",
+        ),
+        (502, {}, "", r"was refused \(502\). Next: look at the service's status page"),
+        (307, {"Location": "http://127.0.0.1:9/"}, "", r"was refused \(307\)"),
+        (200, {}, "no JSON", "had no answer"),
+    ],
+)
 def test_what_stays_refused_is_said(service, api, status, headers, message, says):
     service.refuses = [(status, {"Retry-After": "0", **headers}, message)] * 3
     with pytest.raises(ServiceError, match=says):
@@ -220,7 +314,10 @@ def event(**changes: object) -> dict[str, Any]:
 
 
 def dispatch(number: str) -> dict[str, Any]:
-    return {"inputs": {"pull_request": number}, "repository": {"full_name": "school/class", "default_branch": "main"}}
+    return {
+        "inputs": {"pull_request": number},
+        "repository": {"full_name": "school/class", "default_branch": "main"},
+    }
 
 
 def written(folder: Path, about: object, service: Service) -> dict[str, str]:
@@ -229,27 +326,46 @@ def written(folder: Path, about: object, service: Service) -> dict[str, str]:
     return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
 
 
-def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(service: Service, tmp_path: Path) -> None:
+def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(
+    service: Service, tmp_path: Path
+) -> None:
     wanted = PullRequest(repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1")
     assert pull_request(written(tmp_path, event(), service)) == wanted
-    service.tokens["t"], service.heads[7], service.authors[7] = {"pull-requests": "read"}, "b" * 40, "ben"
+    service.tokens["t"], service.heads[7], service.authors[7] = (
+        {"pull-requests": "read"},
+        "b" * 40,
+        "ben",
+    )
     about = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
     wanted = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
     assert pull_request(written(tmp_path, about, service)) == wanted
 
 
-@pytest.mark.parametrize("about", [
-    pytest.param({"repository": {"full_name": "school/class"}}, id="a push"),
-    pytest.param(event(number="seven"), id="a number in words"),
-    pytest.param(event(head={"sha": "main"}), id="a branch in place of a commit"),
-    pytest.param(event(head={"sha": "a" * 40 + "\n"}), id="a commit with a line's end"),
-    pytest.param(event(head={"sha": "--upload-pack=x"}), id="an option in place of a commit"),
-    pytest.param(event() | {"repository": {"full_name": "school/class/../../x"}}, id="a path in place of a repository"),
-    pytest.param(event() | {"pull_request": []}, id="a list"),
-    *[pytest.param(dispatch(number), id=f"a dispatch of {number!r}") for number in ("", "seven", "7/files", "7?x=1")],
-])  # fmt: skip
-def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(service, tmp_path: Path, about) -> None:
-    with pytest.raises(CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
+@pytest.mark.parametrize(
+    "about",
+    [
+        pytest.param({"repository": {"full_name": "school/class"}}, id="a push"),
+        pytest.param(event(number="seven"), id="a number in words"),
+        pytest.param(event(head={"sha": "main"}), id="a branch in place of a commit"),
+        pytest.param(event(head={"sha": "a" * 40 + "\n"}), id="a commit with a line's end"),
+        pytest.param(event(head={"sha": "--upload-pack=x"}), id="an option in place of a commit"),
+        pytest.param(
+            event() | {"repository": {"full_name": "school/class/../../x"}},
+            id="a path in place of a repository",
+        ),
+        pytest.param(event() | {"pull_request": []}, id="a list"),
+        *[
+            pytest.param(dispatch(number), id=f"a dispatch of {number!r}")
+            for number in ("", "seven", "7/files", "7?x=1")
+        ],
+    ],
+)
+def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(
+    service, tmp_path: Path, about
+) -> None:
+    with pytest.raises(
+        CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"
+    ):
         pull_request(written(tmp_path, about, service))
     assert service.requests == []
 

@@ -1,4 +1,6 @@
-"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as Gradescope does it."""
+"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as
+Gradescope does it.
+"""
 
 import json
 import os
@@ -49,13 +51,21 @@ class Container:
 
     def setup(self) -> None:
         """Run setup.sh."""
-        self._run(self.root / "source" / "setup.sh", f"{self.programs}:{os.environ['PATH']}").check_returncode()
+        self._run(
+            self.root / "source" / "setup.sh", f"{self.programs}:{os.environ['PATH']}"
+        ).check_returncode()
 
     def grade(
         self, files: Mapping[str, bytes], has_bubblewrap: bool = True
     ) -> tuple[dict, subprocess.CompletedProcess[str]]:
-        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to be found. Returns results.json."""
-        known = {"id": 1, "created_at": HANDED_IN, "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}]}
+        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to
+        be found. Returns results.json.
+        """
+        known = {
+            "id": 1,
+            "created_at": HANDED_IN,
+            "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}],
+        }
         (self.root / "submission_metadata.json").write_text(json.dumps(known))
         for name, content in files.items():
             target = self.root / "submission" / name
@@ -67,10 +77,14 @@ class Container:
 
     def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
         environment = {
-            "AUTOGRADER_ROOT": str(self.root), "PATH": path, "PIP_NO_INDEX": "1",
+            "AUTOGRADER_ROOT": str(self.root),
+            "PATH": path,
+            "PIP_NO_INDEX": "1",
             "PYTHON": str(self.programs / "python"),
-        }  # fmt: skip
-        return subprocess.run([program], cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        }
+        return subprocess.run(
+            [program], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +105,9 @@ def built() -> Iterator[Container]:
 
 
 def _programs(folder: Path) -> None:
-    """bash; an apt-get that installs nothing; a Python whose new environments find what this one has."""
+    """bash; an apt-get that installs nothing; a Python whose new environments find what this one
+    has.
+    """
     folder.mkdir(mode=0o755)
     (folder / "bash").symlink_to(shutil.which("bash") or "/bin/bash")
     site = sysconfig.get_path("purelib")
@@ -99,7 +115,8 @@ def _programs(folder: Path) -> None:
     python = (
         "#!/bin/sh\n"
         'if [ "$1 $2" = "-m venv" ]; then\n'
-        f'    {sys.executable} -m venv --without-pip "$3"; echo {site} >"$3/{inner}/everything.pth"; exit\n'
+        f'    {sys.executable} -m venv --without-pip "$3"; echo {site} '
+        f'>"$3/{inner}/everything.pth"; exit\n'
         f'fi\nexec {sys.executable} "$@"\n'
     )
     for name, text in (("python", python), ("apt-get", "#!/bin/sh\nexit 1\n")):
@@ -129,27 +146,62 @@ def test_it_writes_what_gradescope_specifies(container: Container) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert results.keys() <= OF_ALL
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
-    assert all(each.keys() == OF_A_TEST and each["status"] in ("passed", "failed") for each in results["tests"])
-    assert {type(each[name]) for each in [results, *results["tests"]] for name in ("score", "output")} == {float, str}
+    assert all(
+        each.keys() == OF_A_TEST and each["status"] in ("passed", "failed")
+        for each in results["tests"]
+    )
+    assert {
+        type(each[name]) for each in [results, *results["tests"]] for name in ("score", "output")
+    } == {float, str}
     assert [each["number"] for each in results["tests"]] == ["1.1", "1.2", "1.3", "1.4"]
     assert results["score"] == sum(each["score"] for each in results["tests"]) < 4
     assert "isolation: namespaces\nYour code ran in a box of its own" in results["output"]
     assert "running_mean" not in "".join(each["name"] for each in results["tests"])
 
 
-DRAFTS = {"draft.py": WRONG, "averages/draft.py": WRONG, f"averages/{SCRIPT}": RIGHT, "plot.py": b"print(1)\n", "notes.txt": b"Hello\n"}  # fmt: skip
+DRAFTS = {
+    "draft.py": WRONG,
+    "averages/draft.py": WRONG,
+    f"averages/{SCRIPT}": RIGHT,
+    "plot.py": b"print(1)\n",
+    "notes.txt": b"Hello\n",
+}
 
 
-@pytest.mark.parametrize(("files", "score", "says"), [
-    pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
-    pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
-    pytest.param(DRAFTS, 4, ["not graded: draft.py is not graded: another file is of the same exercise", "not graded: averages/draft.py is not graded: another file",
-        "not graded: plot.py has no exercise's name", "1 other file is no script and no notebook"], id="the exercise's own file comes first"),
-    pytest.param({"work.zip": b"PK no zip"}, None, ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"], id="what cannot be read"),
-    pytest.param({}, 0, [], id="nothing"),
-    pytest.param({"running_mean.docx": b"PK"}, None, ["not graded: running_mean.docx is no script and no notebook"], id="a text of a word processor"),
-])  # fmt: skip
-def test_whatever_is_handed_in_is_found_or_named(container: Container, files: dict[str, bytes], score: float | None, says: list[str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "score", "says"),
+    [
+        pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
+        pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
+        pytest.param(
+            DRAFTS,
+            4,
+            [
+                "not graded: draft.py is not graded: another file is of the same exercise",
+                "not graded: averages/draft.py is not graded: another file",
+                "not graded: plot.py has no exercise's name",
+                "1 other file is no script and no notebook",
+            ],
+            id="the exercise's own file comes first",
+        ),
+        pytest.param(
+            {"work.zip": b"PK no zip"},
+            None,
+            ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"],
+            id="what cannot be read",
+        ),
+        pytest.param({}, 0, [], id="nothing"),
+        pytest.param(
+            {"running_mean.docx": b"PK"},
+            None,
+            ["not graded: running_mean.docx is no script and no notebook"],
+            id="a text of a word processor",
+        ),
+    ],
+)
+def test_whatever_is_handed_in_is_found_or_named(
+    container: Container, files: dict[str, bytes], score: float | None, says: list[str]
+) -> None:
     results, done = container.grade(files)
     assert results.get("score") == score
     assert [each for each in says if each not in results["output"]] == []
@@ -157,17 +209,25 @@ def test_whatever_is_handed_in_is_found_or_named(container: Container, files: di
     assert files or done.returncode == 0
 
 
-def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(container: Container) -> None:
+def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(
+    container: Container,
+) -> None:
     """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
     course = container.root / "source" / "course"
     rows, checks = course / "course.yaml", course / "grader" / "checks"
     text, whole = rows.read_text(), (checks / "test_running_mean.py").read_text()
-    for old, new in (("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")):
+    for old, new in (
+        ("averages", "medians"),
+        ("Averages", "Medians"),
+        ("running_mean", "running_median"),
+    ):
         text, whole = text.replace(old, new), whole.replace(old, new)
     rows.write_text(rows.read_text() + text[text.index("  - id: medians") :])
     (checks / "test_running_median.py").write_text(whole)
     named = "not graded: 01_running_median.py is of Medians, not of this one"
-    results, done = container.grade({"01_running_median.py": b"def running_median(x):\n    return x\n"})
+    results, done = container.grade(
+        {"01_running_median.py": b"def running_median(x):\n    return x\n"}
+    )
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
     assert named in results["output"]
@@ -179,7 +239,9 @@ def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(container
 
 def test_a_late_submission_loses_its_share_once(container: Container) -> None:
     course = container.root / "source" / "course" / "course.yaml"
-    dated = course.read_text().replace("id: averages\n", "id: averages\n    due: 2026-12-01 18:00 -08:00\n")
+    dated = course.read_text().replace(
+        "id: averages\n", "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
+    )
     course.write_text(f"{dated}\nlate: {{per_day: 25%, at_most: 50%}}\n")
     results, _ = container.grade({SCRIPT: RIGHT})
     assert (sum(each["score"] for each in results["tests"]), results["score"]) == (4, 2)
@@ -198,7 +260,9 @@ exec(open({root!r} + "/source/course/solutions/averages/01_running_mean.py").rea
 @pytest.mark.usefixtures("is_root")
 def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Container) -> None:
     before = (container.root / "run_autograder").read_bytes()
-    results, done = container.grade({SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False)
+    results, done = container.grade(
+        {SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False
+    )
     assert (results["score"], done.returncode) == (0, 0)
     assert "isolation: user\nYour code ran as a user of its own" in results["output"]
     assert [path.name for path in (container.root / "results").iterdir()] == ["results.json"]
@@ -207,11 +271,15 @@ def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Co
     assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
 
-def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(container: Container) -> None:
+def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(
+    container: Container,
+) -> None:
     (container.root / "source" / "course" / "course.yaml").write_text("title: [\n")
     results, done = container.grade({SCRIPT: RIGHT})
     assert done.returncode == 2
-    assert results["output"].startswith("Nothing was graded. The grader itself failed; your code is not the reason.")
+    assert results["output"].startswith(
+        "Nothing was graded. The grader itself failed; your code is not the reason."
+    )
     assert "Traceback" not in done.stderr
     assert "course.yaml" in done.stderr
 
@@ -223,13 +291,20 @@ def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Con
     results, done = container.grade({SCRIPT: RIGHT})
     assert done.returncode == 1
     assert not {"score", "tests"} & results.keys()
-    assert results["output"].startswith("not graded: 01 The running mean: the grader itself failed here\n")
+    assert results["output"].startswith(
+        "not graded: 01 The running mean: the grader itself failed here\n"
+    )
     assert "ZeroDivisionError" in done.stdout, "which Gradescope shows to instructors alone"
 
 
 def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> None:
     with zipfile.ZipFile(built.zip) as archive:
         names = archive.namelist()
-    assert {"setup.sh", "run_autograder", "engine.sha256", "course/solutions/averages/01_running_mean.py"} <= set(names)
+    assert {
+        "setup.sh",
+        "run_autograder",
+        "engine.sha256",
+        "course/solutions/averages/01_running_mean.py",
+    } <= set(names)
     assert not [name for name in names if "overrides" in name or name.endswith(".ipynb")]
     assert stat.S_IMODE(built.zip.stat().st_mode) == 0o600

@@ -1,4 +1,6 @@
-"""nbgrader's own commands, run for real: the whole circle of an assignment, the box grades, traps are closed, decisions count once."""
+"""nbgrader's own commands, run for real: the whole circle of an assignment, the box grades, traps
+are closed, decisions count once.
+"""
 
 import csv
 import html
@@ -34,7 +36,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_course):
-    """First the pages of nbgrader's own command, then those of `course feedback`. Beside it lies what another account left."""
+    """First the pages of nbgrader's own command, then those of `course feedback`. Beside it lies
+    what another account left.
+    """
     exchange = tmp_path / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
@@ -52,14 +56,24 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     (linking / f"{STEM}.py").symlink_to(course / "solutions" / "averages" / f"{STEM}.py")
     (linking / "hidden").symlink_to(course / "grader")
     os.mkfifo(linking / "pipe")
-    (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")  # its owner may say what they like
+    # its owner may say what they like
+    (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
     nbgrader(course, "collect", "averages", root)
     assert (
-        (course / "submitted" / "linking" / "averages" / "timestamp.txt").read_text().startswith("2026-11-23 12:00:00")
+        (course / "submitted" / "linking" / "averages" / "timestamp.txt")
+        .read_text()
+        .startswith("2026-11-23 12:00:00")
     )
     nbgrader(course, "autograde", "averages")
-    assert not [path for path in (course / "autograded").rglob("*") if path.is_symlink() or path.suffix == ".py"]
-    scores = {result.student: result.score for result in read_gradebook(load_course(course), book_of(course))}
+    assert not [
+        path
+        for path in (course / "autograded").rglob("*")
+        if path.is_symlink() or path.suffix == ".py"
+    ]
+    scores = {
+        result.student: result.score
+        for result in read_gradebook(load_course(course), book_of(course))
+    }
     assert scores.pop("linking") == 0
     assert list(scores.values()) == [2]
     nbgrader(course, "generate_feedback", "averages")
@@ -83,8 +97,8 @@ def book_of(folder: Path) -> str:
 
 
 def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path, nbgrader):
-    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks, for a kernel starts
-    for each.
+    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks,
+    for a kernel starts for each.
     """
     nbgrader(tmp_path, "quickstart", "other")
     (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
@@ -110,7 +124,10 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
     checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
     done = nbgrader(course, "autograde", "averages", check=False)
     assert done.returncode != 0
-    fault = "a fault of the grader's own: values: ZeroDivisionError: division by zero (test_running_mean.py, line "
+    fault = (
+        "a fault of the grader's own: values: ZeroDivisionError: division by zero "
+        "(test_running_mean.py, line "
+    )
     assert fault in done.stderr
     assert "not graded: ada: running_mean. formgrader shows" in done.stderr
     assert read_gradebook(load_course(course), book_of(course))[0].score is None
@@ -125,21 +142,32 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
-def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(tmp_path: Path, nbgrader, assignment: str) -> None:
-    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties exercises/."""
+def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
+    tmp_path: Path, nbgrader, assignment: str
+) -> None:
+    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties
+    exercises/.
+    """
     course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
     log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
     theirs, ours = (root / "exercises" / assignment for root in (course, REPOSITORY))
-    expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    expected = sorted(
+        p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    )
+    assert (
+        sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    )
     assert {"fingerprints", "figures"} <= {path.parent.name for path in expected}
     for path in expected:
         assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
-    # What is recorded and current was once recorded again, for three minutes and without a word, in every fresh clone.
+    # What is recorded and current was once recorded again, for three minutes and without a word, in
+    # every fresh clone.
     assert "recording" not in log
 
 
-def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goes_to_the_feedback(own_class, nbgrader):
+def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goes_to_the_feedback(
+    own_class, nbgrader
+):
     folder, figure = own_class / "source" / "averages", f"averages/figures/{STEM}.svg"
     (folder / "data").mkdir(parents=True)
     for name in ("data/numbers.csv", "02_gone.py"):
@@ -156,7 +184,9 @@ def test_what_an_instructor_put_beside_the_source_stays_and_a_lessons_figure_goe
 
 
 TABLES = {
-    "grade_cells": "select name, max_score, base_cell.type from grade_cells join base_cell using (id)",
+    "grade_cells": (
+        "select name, max_score, base_cell.type from grade_cells join base_cell using (id)"
+    ),
     "solution_cells": "select name from base_cell where type = 'SolutionCell'",
     "source_cells": "select name, cell_type, locked, source, checksum from source_cell",
     "notebooks": "select name, kernelspec from notebook",
@@ -164,7 +194,9 @@ TABLES = {
 }
 
 
-def test_a_gradebook_holds_the_same_cells_whoever_makes_it(trap_class: Path, tiny: Course, tmp_path: Path) -> None:
+def test_a_gradebook_holds_the_same_cells_whoever_makes_it(
+    trap_class: Path, tiny: Course, tmp_path: Path
+) -> None:
     with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'ours.db'}"):
         pass
     for name, query in TABLES.items():
@@ -193,7 +225,9 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, 
     assert "Traceback" not in said + stub
 
 
-def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(own_class, nbgrader):
+def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
+    own_class, nbgrader
+):
     with (own_class / "course.yaml").open("a") as file:
         file.write("nonsense: [\n")
     done = nbgrader(own_class, "autograde", "averages", "--force", check=False)
@@ -214,10 +248,19 @@ def rows(folder: Path, query: str, *values: object) -> list[tuple]:
 
 OF = """join submitted_notebook on each.notebook_id = submitted_notebook.id
     join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id"""
-SCORES = f"select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on cell_id = grade_cells.id {OF} group by student_id"
+SCORES = (
+    "select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on "
+    f"cell_id = grade_cells.id {OF} group by student_id"
+)
 COMMENT_OF = f"select auto_comment from comment each {OF} where student_id = ?"
-CELLS = f"select student_id, name, auto_score, needs_manual_grade from grade each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
-COMMENTS = f"select student_id, name, auto_comment from comment each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
+CELLS = (
+    "select student_id, name, auto_score, needs_manual_grade from grade each join base_cell "
+    f"on cell_id = base_cell.id {OF} order by 1, 2"
+)
+COMMENTS = (
+    "select student_id, name, auto_comment from comment each join base_cell on cell_id = "
+    f"base_cell.id {OF} order by 1, 2"
+)
 
 
 def comment_on(folder: Path, student: str) -> str:
@@ -239,7 +282,9 @@ def cells_of(folder: Path, student: str) -> list[dict]:
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(trap_class: Path) -> None:
+def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(
+    trap_class: Path,
+) -> None:
     assert {student: (score, most) for student, score, most in rows(trap_class, SCORES)} == {
         student: (earned, 4) for student, (earned, _) in CLASS.items()
     }
@@ -249,14 +294,25 @@ def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_
 def test_nobodys_trap_stops_nbgrader_or_makes_it_complain(trap_class: Path) -> None:
     log = (trap_class / "autograde.log").read_text()
     assert "Traceback" not in log
-    assert [line for line in log.splitlines() if re.search("WARNING|ERROR", line) and "late" not in line.lower()] == []
-    says = "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, then this again with --force"
+    assert [
+        line
+        for line in log.splitlines()
+        if re.search("WARNING|ERROR", line) and "late" not in line.lower()
+    ] == []
+    says = (
+        "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, "
+        "then this again with --force"
+    )
     assert says in log
 
 
 def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) -> None:
-    released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())["cells"]
-    graded = {c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]}
+    released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())[
+        "cells"
+    ]
+    graded = {
+        c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]
+    }
     for student in CLASS:
         known = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
         ids = [c["metadata"]["nbgrader"]["grade_id"] for c in known]
@@ -271,7 +327,12 @@ def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) ->
 def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:
     for step in ("autograded", "feedback"):
         names = {path.name for path in (trap_class / step).rglob("*") if path.is_file()}
-        assert names <= {f"{STEM}.ipynb", f"{STEM}.html", "timestamp.txt", "submission_secret.txt"}, step
+        assert names <= {
+            f"{STEM}.ipynb",
+            f"{STEM}.html",
+            "timestamp.txt",
+            "submission_secret.txt",
+        }, step
     assert list((trap_class / ".course").glob("submitted*")) == [], "what was staged"
 
 
@@ -289,28 +350,50 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
     hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
     lines = {line.strip() for path in hidden for line in path.read_text().splitlines()}
-    telling = [line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line]
+    telling = [
+        line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line
+    ]
     assert len(telling) > 20
     for student in CLASS:
-        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(cells_of(trap_class, student))
+        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(
+            cells_of(trap_class, student)
+        )
         assert [line for line in telling if line in seen] == [], student
 
 
-@pytest.mark.parametrize(("student", "says"), [
-    ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
-    ("nothing_handed_in", f"{STEM}.py was not handed in."),
-    ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
-    ("exits", "Line 3 was left out: it ended the whole process."),
-    ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
-])  # fmt: skip
-def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(trap_class, student, says):
+@pytest.mark.parametrize(
+    ("student", "says"),
+    [
+        (
+            "notebook_that_is_not_json",
+            "This is not a notebook that can be read: save it again from Jupyter.",
+        ),
+        ("nothing_handed_in", f"{STEM}.py was not handed in."),
+        ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
+        ("exits", "Line 3 was left out: it ended the whole process."),
+        ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
+    ],
+)
+def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
+    trap_class, student, says
+):
     assert says in comment_on(trap_class, student)
     assert says in text_of(trap_class, student)
 
 
-def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(trap_class: Path) -> None:
-    page, said = page_of(trap_class, "html_in_every_text"), text_of(trap_class, "html_in_every_text")
-    assert re.findall(r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page) == []
+def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(
+    trap_class: Path,
+) -> None:
+    page, said = (
+        page_of(trap_class, "html_in_every_text"),
+        text_of(trap_class, "html_in_every_text"),
+    )
+    assert (
+        re.findall(
+            r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page
+        )
+        == []
+    )
     assert "alert(1)" in said
 
 
@@ -319,9 +402,22 @@ def ours(once: Callable, trap_class: Path) -> Path:
     """The gradebook that `course grade` fills."""
 
     def make(folder: Path) -> None:
-        course = shutil.copytree(trap_class, folder / "course", ignore=shutil.ignore_patterns("gradebook.db"))
+        course = shutil.copytree(
+            trap_class, folder / "course", ignore=shutil.ignore_patterns("gradebook.db")
+        )
         out, book = str(folder / "results"), f"sqlite:///{folder / 'gradebook.db'}"
-        command = ["grade", "submitted", "--out", out, "--jobs", "1", "--seed", "0", "--gradebook", book]
+        command = [
+            "grade",
+            "submitted",
+            "--out",
+            out,
+            "--jobs",
+            "1",
+            "--seed",
+            "0",
+            "--gradebook",
+            book,
+        ]
         done = run_warm("manyheads", command, course, os.environ)
         assert done.returncode == 1, done.stderr  # some lie beside the exercises, and are named
 
@@ -329,7 +425,9 @@ def ours(once: Callable, trap_class: Path) -> Path:
 
 
 @pytest.mark.parametrize("query", [CELLS, COMMENTS], ids=["scores", "comments"])
-def test_both_ways_give_every_cell_of_every_student_the_same(ours: Path, trap_class: Path, query: str) -> None:
+def test_both_ways_give_every_cell_of_every_student_the_same(
+    ours: Path, trap_class: Path, query: str
+) -> None:
     assert rows(ours, query) == rows(trap_class, query)
 
 
@@ -341,20 +439,33 @@ OVERRIDES = """\
 - {student: absent, due: 2026-03-09 09:00}
 """
 LATE, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
-STAMPS = {"in_time": IN_TIME, "late": LATE, "extended": LATE, "by_hand": LATE, "excused": LATE, "unknown": ""}
+STAMPS = {
+    "in_time": IN_TIME,
+    "late": LATE,
+    "extended": LATE,
+    "by_hand": LATE,
+    "excused": LATE,
+    "unknown": "",
+}
 DECIDED = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0, "unknown": 4}
 
 
 @pytest.fixture(scope="module")
 def graded(once: Callable, nbgrader: Callable) -> Path:
-    """The class, by nbgrader's own command, whose late plugin would take everything. To look at: other workers do, too."""
+    """The class, by nbgrader's own command, whose late plugin would take everything. To look at:
+    other workers do, too.
+    """
 
     def through(course: Path) -> None:
         copy_for_nbgrader(TINY, course)
         text = (course / "course.yaml").read_text()
-        dated = text.replace("    title: Averages\n", "    title: Averages\n    due: 2026-03-01 09:00\n")
+        dated = text.replace(
+            "    title: Averages\n", "    title: Averages\n    due: 2026-03-01 09:00\n"
+        )
         (course / "course.yaml").write_text(dated + DATES)
-        (course / "course.yaml").write_text(f"{(course / 'course.yaml').read_text()}roster: roster.csv\n")
+        (course / "course.yaml").write_text(
+            f"{(course / 'course.yaml').read_text()}roster: roster.csv\n"
+        )
         (course / "roster.csv").write_text("\n".join(["id", *STAMPS, "absent\n"]))
         (course / "overrides.yaml").write_text(OVERRIDES)
         for student, stamp in STAMPS.items():
@@ -364,7 +475,13 @@ def graded(once: Callable, nbgrader: Callable) -> Path:
             if stamp:
                 (folder / "timestamp.txt").write_text(stamp)
         nbgrader(course, "generate_assignment", "averages", "--force")
-        done = nbgrader(course, "autograde", "averages", "--LateSubmissionPlugin.penalty_method=zero", check=False)
+        done = nbgrader(
+            course,
+            "autograde",
+            "averages",
+            "--LateSubmissionPlugin.penalty_method=zero",
+            check=False,
+        )
         (course / "autograde.log").write_text(f"{done.stdout}{done.stderr}")
         nbgrader(course, "generate_feedback", "averages")
         nbgrader(course, "export")
@@ -376,31 +493,47 @@ def scores_in(folder: Path, name: str = "gradebook.db") -> dict[str, float]:
     """As nbgrader's own students page and export count: less the penalty."""
     with closing(open_gradebook(f"sqlite:///{folder / name}")) as book:
         found = book.assignment_submissions("averages")
-        return {each.student_id: round(each.score - each.late_submission_penalty, 9) for each in found}
+        return {
+            each.student_id: round(each.score - each.late_submission_penalty, 9) for each in found
+        }
 
 
 def test_nbgraders_own_commands_count_what_is_decided_and_take_one_penalty(graded: Path) -> None:
     assert scores_in(graded) == DECIDED
     with (graded / "grades.csv").open(newline="") as table:
-        rows = {row["student_id"]: (row["score"], row["duedate"][:16]) for row in csv.DictReader(table)}
+        rows = {
+            row["student_id"]: (row["score"], row["duedate"][:16]) for row in csv.DictReader(table)
+        }
     assert rows["late"] == ("3.2", "2026-03-01 09:00")
-    assert "there is no student" not in (graded / "autograde.log").read_text(), "course.yaml names the roster"
+    assert "there is no student" not in (graded / "autograde.log").read_text(), (
+        "course.yaml names the roster"
+    )
 
 
 def test_the_feedback_page_says_which_rule(graded: Path) -> None:
     pages = {s: (graded / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in STAMPS}
-    assert "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)" in pages["late"]
+    assert (
+        "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)"
+        in pages["late"]
+    )
     assert "extension until 2026-03-09 09:00 UTC by Dr. X" in pages["extended"]
     assert "score set to 3 by Dr. X: on paper (4 → 3)" in pages["by_hand"]
     assert "handed in at an unknown time: not counted as late" in pages["unknown"]
 
 
-def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Path, run_course: Run) -> None:
+def test_course_grade_fills_a_gradebook_with_the_same(
+    graded: Path, tmp_path: Path, run_course: Run
+) -> None:
     url = f"sqlite:///{tmp_path / 'other.db'}"
-    done = run_course("grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded)
+    done = run_course(
+        "grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == DECIDED
-    assert "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late" in done.stdout
+    assert (
+        "none of them counts as late: unknown. Next: a score in overrides.yaml for whoever was late"
+        in done.stdout
+    )
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
     assert rows["excused"] == "EX"  # for which nbgrader has no word

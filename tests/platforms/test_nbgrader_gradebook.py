@@ -1,4 +1,6 @@
-"""Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
+"""Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each,
+whatever happens.
+"""
 
 import json
 import os
@@ -39,21 +41,35 @@ COMMENT = ("running_mean-2", *NOTEBOOK)
 
 
 def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
-    """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself failed at these."""
+    """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself
+    failed at these.
+    """
     points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
     told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
-    ends = {id_: "skipped" if got is None else "passed" if got == 1 else "failed" for id_, got in points.items()}
+    ends = {
+        id_: "skipped" if got is None else "passed" if got == 1 else "failed"
+        for id_, got in points.items()
+    }
     checks = [
-        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_]) for id_, got in points.items()
+        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_])
+        for id_, got in points.items()
     ]
-    named = () if values == 1 else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
+    named = (
+        ()
+        if values == 1
+        else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
+    )
     score = None if values is None else sum(points.values())
-    return make.result(student, make.exercise("running_mean", *checks, score=score, diagnosis=named, note=note))
+    return make.result(
+        student, make.exercise("running_mean", *checks, score=score, diagnosis=named, note=note)
+    )
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server, without the database's name: started for these tests, on a socket of its own."""
+    """The URL of a PostgreSQL server, without the database's name: started for these tests, on a
+    socket of its own.
+    """
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
     if not found:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
@@ -68,14 +84,17 @@ def server() -> Iterator[str]:
 
     def run(program: str, *arguments: str) -> None:
         command = [*as_somebody, str(found[-1].with_name(program)), "-D", str(data), *arguments]
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         assert done.returncode == 0, done.stderr
 
     try:
         run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
         run("pg_ctl", "start", "-w", "-l", str(folder / "log"), "-o", socket)
         url = f"postgresql://postgres@/{{}}?host={folder}"
-        open_gradebook(url.format("template1")).close()  # what nbgrader makes of a new database, for every test
+        # what nbgrader makes of a new database, for every test
+        open_gradebook(url.format("template1")).close()
         yield url
         run("pg_ctl", "stop", "-m", "immediate")
     finally:
@@ -97,7 +116,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, new_file: Path) -> str:
         return f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     server: str = request.getfixturevalue("server")
     name = f"test_{uuid4().hex}"
-    with pytest.importorskip("psycopg").connect(server.format("postgres"), autocommit=True) as connection:
+    with pytest.importorskip("psycopg").connect(
+        server.format("postgres"), autocommit=True
+    ) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     return server.format(name)
 
@@ -120,25 +141,41 @@ def counts(book: Gradebook) -> dict[str, int]:
     return {t: book.db.execute(text(f'SELECT count(*) FROM "{t}"')).scalar_one() for t in tables}
 
 
-def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_doubles(tiny, url, book):
+def test_scores_and_comments_stand_where_nbgrader_looks_for_them_and_nothing_doubles(
+    tiny, url, book
+):
     write(tiny, url, result("ada"), result("ben"))
     before = counts(book())
     write(tiny, url, result("ada"), result("ben", 0.25, note="The .py counts."), result("ada", 1))
     assert counts(book()) == before
     assert before["student"] == before["submitted_assignment"] == 2
     found = book()
-    assert {s.id: (s.score, s.max_score) for s in found.students} == {"ada": (4, 4), "ben": (3.25, 4)}
+    assert {s.id: (s.score, s.max_score) for s in found.students} == {
+        "ada": (4, 4),
+        "ben": (3.25, 4),
+    }
     assert found.find_grade(*VALUES, "ben").auto_score == 0.25
-    assert {g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades} == {False}
+    assert {
+        g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades
+    } == {False}
     said = found.find_comment(*COMMENT, "ben").comment
     assert [line.strip() for line in said.splitlines()] == [
-        "The .py counts.", "You counted all.", "the values", "4 of 5 values differ", "hint: How many?",
+        "The .py counts.",
+        "You counted all.",
+        "the values",
+        "4 of 5 values differ",
+        "hint: How many?",
         "(isolation: namespaces)",
-    ]  # fmt: skip
-    assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
+    ]
+    assert (
+        found.find_comment(*COMMENT, "ada").comment.strip()
+        == "All checks passed.\n    (isolation: namespaces)"
+    )
 
 
-def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+def test_what_an_instructor_has_entered_by_hand_stays(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(tiny, url, result("ada"))
     edited = book()
     edited.find_grade(*VALUES, "ada").manual_score = 0.75
@@ -150,11 +187,14 @@ def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, bo
     assert book().find_comment(*COMMENT, "ada").comment == "Talk to me."
 
 
-def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(tiny, url, book, monkeypatch):
+def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
+    tiny, url, book, monkeypatch
+):
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
-        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)  # after all of the scores
+        # after all of the scores
+        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
     assert counts(book()) == before
@@ -166,12 +206,18 @@ def interrupted(*_: object, **__: object) -> str:
     raise KeyboardInterrupt
 
 
-def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, book: Callable[[], Gradebook]) -> None:
+def test_cells_do_not_come_and_go_below_submissions(
+    tiny_copy: Path, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(load_course(tiny_copy), url, result("ada", 1))
     before = counts(book())
     released = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
-    released.write_text(released.read_text().replace("running_mean-hygiene", "running_mean-tidiness"))
-    with pytest.raises(CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"):
+    released.write_text(
+        released.read_text().replace("running_mean-hygiene", "running_mean-tidiness")
+    )
+    with pytest.raises(
+        CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"
+    ):
         write(load_course(tiny_copy), url)
     assert counts(book()) == before
 
@@ -181,9 +227,15 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
 ) -> None:
     """Once a cell's old points cut what was more, and 3.5 of 4 was handed on for 4."""
     points = {"shape": 0.5, "values": 1.5, "gradients": 1, "refuses_nothing": 1}
-    moved = make.result("ada", make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())))  # fmt: skip
+    moved = make.result(
+        "ada",
+        make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())),
+    )
     write(course := load_course(tiny_copy), url, result("ada", 1))
-    with pytest.raises(CourseFault, match=r"other points than its checks give now .*of ada was.*Next: course release"):
+    with pytest.raises(
+        CourseFault,
+        match=r"other points than its checks give now .*of ada was.*Next: course release",
+    ):
         write(course, url, moved)
     assert book().find_submission("averages", "ada").score == 4
     path = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
@@ -194,14 +246,21 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
     path.write_text(json.dumps(notebook))
     write(load_course(tiny_copy), url, moved)
     found = book()
-    assert (found.find_submission("averages", "ada").score, found.find_grade(*VALUES, "ada").auto_score) == (4, 1.5)
+    assert (
+        found.find_submission("averages", "ada").score,
+        found.find_grade(*VALUES, "ada").auto_score,
+    ) == (4, 1.5)
     path.write_text(path.read_text().replace('"points": 1.5', '"points": 2'))
-    with pytest.raises(CourseFault, match=r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"):
+    with pytest.raises(
+        CourseFault, match=r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"
+    ):
         write(load_course(tiny_copy), url, moved)
     assert book().find_submission("averages", "ada").max_score == 4
 
 
-def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+def test_what_is_not_graded_waits_for_a_human(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
     write(tiny, url, result("ada", 1))
     write(tiny, url, result("ada", None))
     (read,) = read_gradebook(tiny, url)
@@ -209,7 +268,9 @@ def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Call
     found = book()
     grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
     assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
-    assert "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+    assert (
+        "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+    )
     for grade in grades:
         grade.manual_score = grade.max_score  # as formgrader saves it
     found.db.commit()
@@ -220,9 +281,15 @@ def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Call
 
 @pytest.mark.parametrize("row", ["assignment: averages", "exercise: running_mean"])
 def test_an_excuse_has_no_points(tiny_copy, url, book, row):
-    (tiny_copy / "overrides.yaml").write_text(f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n")
+    (tiny_copy / "overrides.yaml").write_text(
+        f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n"
+    )
     course = load_course(tiny_copy)
-    write(course, url, *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")))
+    write(
+        course,
+        url,
+        *(final(result(student, 1), Decisions.of_course(course)) for student in ("ada", "ben")),
+    )
     found = book()
     grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
     assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
@@ -263,10 +330,15 @@ def grade(folder: Path, url: str, *students: str) -> None:
 
 def points_in(book: Gradebook) -> dict[str, float]:
     """What nbgrader's own pages and its export count."""
-    return {each.student.id: each.score - each.late_submission_penalty for each in book.assignment_submissions("averages")}  # fmt: skip
+    return {
+        each.student.id: each.score - each.late_submission_penalty
+        for each in book.assignment_submissions("averages")
+    }
 
 
-def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(tiny_copy: Path, url: str, book) -> None:
+def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(
+    tiny_copy: Path, url: str, book
+) -> None:
     yaml = tiny_copy / "course.yaml"
     undated = yaml.read_text()
     grade(tiny_copy, url, "ada", "ben")
@@ -280,7 +352,9 @@ def test_a_due_date_that_is_taken_out_takes_its_penalty_with_it(tiny_copy: Path,
         assert points_in(book()) == {"ada": 4, "ben": 2}, "whoever is not written is as before"
         assert "late" not in book().find_comment(*COMMENT, "ada").comment
         assert "1 day late" in book().find_comment(*COMMENT, "ben").comment
-        assert book().find_assignment("averages").duedate is None, "nbgrader autograde would take points for it"
+        assert book().find_assignment("averages").duedate is None, (
+            "nbgrader autograde would take points for it"
+        )
     grade(tiny_copy, url, "ben")
     assert points_in(book()) == {"ada": 4, "ben": 4}
 
@@ -294,37 +368,54 @@ def test_a_penalty_of_nbgraders_own_due_date_stays(tiny_copy: Path, url: str, bo
     grade(tiny_copy, url, "ada")
     edited = book()
     edited.update_or_create_assignment("averages", duedate="2026-03-01 08:00:00 UTC")
-    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5  # as nbgrader autograde enters it
+    # as nbgrader autograde enters it
+    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
     edited.db.commit()
     grade(tiny_copy, url, "ada")
     assert points_in(book()) == {"ada": 2.5}
     assert book().find_assignment("averages").duedate == datetime(2026, 3, 1, 8)
 
 
-@pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])
 @pytest.mark.parametrize(
-    "use", [read_gradebook, lambda course, url: write(course, url, result("ada", 1))], ids=["export", "grade"]
+    ("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)]
 )
-def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(tiny, tmp_path, new_file, use, points, column):
+@pytest.mark.parametrize(
+    "use",
+    [read_gradebook, lambda course, url: write(course, url, result("ada", 1))],
+    ids=["export", "grade"],
+)
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(
+    tiny, tmp_path, new_file, use, points, column
+):
     url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     write(tiny, url, result("ada"))
     with closing(open_gradebook(url)) as edited:
         setattr(edited.find_grade(*VALUES, "ada"), column, points)
         edited.db.commit()
-    with pytest.raises(CourseFault, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
+    with pytest.raises(
+        CourseFault, match=r"of ada in 01_running_mean, cell running_mean-values, is "
+    ) as raised:
         use(tiny, url)
-    assert f"{points!r}, which is no number of points. Next: enter another one in formgrader" in str(raised.value)
+    assert (
+        f"{points!r}, which is no number of points. Next: enter another one in formgrader"
+        in str(raised.value)
+    )
     with closing(open_gradebook(url)) as book:
         assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
 
 
-@pytest.mark.parametrize(("bad", "says"), [
-    ("gradebook.db", "Could not parse"),
-    ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
-    ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
-    ("oracle://somewhere/none", "No module named|Can't load plugin"),
-])  # fmt: skip
-def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: Course, bad: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ("gradebook.db", "Could not parse"),
+        ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
+        ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
+        ("oracle://somewhere/none", "No module named|Can't load plugin"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(
+    tiny: Course, bad: str, says: str
+) -> None:
     with pytest.raises(CourseFault, match=says) as raised:
         write(tiny, bad)
     assert str(raised.value).endswith("Next: check the URL, such as sqlite:///gradebook.db")
@@ -352,12 +443,19 @@ LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
 BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
 
 
-@pytest.mark.parametrize(("own", "scores", "late"), [
-    pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
-    pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
-    pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
-    pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("own", "scores", "late"),
+    [
+        pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
+        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
+        pytest.param(
+            exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"
+        ),
+        pytest.param(
+            exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"
+        ),
+    ],
+)
 def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
     of = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)

@@ -11,7 +11,9 @@ from tests import make
 
 @pytest.fixture(scope="session")
 def made_up_class() -> Callable[[int], list[Result]]:
-    """So many students with 8 exercises of 15 checks each; about a third of the attempts go wrong, in every way."""
+    """So many students with 8 exercises of 15 checks each; about a third of the attempts go wrong,
+    in every way.
+    """
     return lambda students: [_made_up(f"student{i:04d}", random.Random(i)) for i in range(students)]
 
 
@@ -26,11 +28,26 @@ def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
     checks, seen = list[CheckResult](), "editing positions {}…7 changes the output of position 0"
     for i in range(15):
         passed = not (wrong and chance.random() < 0.4)
-        told = {} if passed else {"evidence": seen.format(i), "hint": "Which axis must be unpacked first?"}
+        told = (
+            {}
+            if passed
+            else {"evidence": seen.format(i), "hint": "Which axis must be unpacked first?"}
+        )
         end = "passed" if passed else chance.choices(outcomes, (8, 6, 1, 1, 1, 1))[0]
         checks.append(
-            make.check(f"check_{i}", 0.5 * passed, 0.5, end, title=f"does what check {i} of {id_} asks for", **told)
+            make.check(
+                f"check_{i}",
+                0.5 * passed,
+                0.5,
+                end,
+                title=f"does what check {i} of {id_} asks for",
+                **told,
+            )
         )
     named = chance.randrange(9) if wrong else 8
-    diagnosis = (Diagnosed(id=f"misconception_{named}", title=f"You did number {named}.", hint="Look again."),)
+    diagnosis = (
+        Diagnosed(
+            id=f"misconception_{named}", title=f"You did number {named}.", hint="Look again."
+        ),
+    )
     return make.exercise(id_, *checks, diagnosis=diagnosis if named < 8 else ())

@@ -1,4 +1,6 @@
-"""What is counted of a class, and how a terminal shows it; what the grader could not judge has no points anywhere."""
+"""What is counted of a class, and how a terminal shows it; what the grader could not judge has no
+points anywhere.
+"""
 
 import csv
 import io
@@ -9,7 +11,15 @@ from typing import Any
 import pytest
 
 from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
-from manyheads.report.class_view import NOT_IMPORTED, UNEXPLAINED, ClassList, ClassView, Column, Named, Part
+from manyheads.report.class_view import (
+    NOT_IMPORTED,
+    UNEXPLAINED,
+    ClassList,
+    ClassView,
+    Column,
+    Named,
+    Part,
+)
 from manyheads.report.exports import FORMATS
 from manyheads.report.labels import Labels
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
@@ -21,12 +31,16 @@ from manyheads.submission.standing import LOAD_ERROR
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
-LABELS = Labels({"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")})
+LABELS = Labels(
+    {"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")}
+)
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="")
 AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
 
 
-def exercise(id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any) -> ExerciseResult:
+def exercise(
+    id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any
+) -> ExerciseResult:
     """Of 4 points."""
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **more)
 
@@ -54,41 +68,94 @@ def table(*results: Result, **options: Any) -> list[list[str]]:
 
 RIGHT = exercise("a", score=4)
 FAILED = exercise("a")
-LOST = make.exercise("a", make.check("split", 1), make.check("merge", 0, 3, "skipped", evidence="The grader failed; retry."), score=None)  # fmt: skip
+LOST = make.exercise(
+    "a",
+    make.check("split", 1),
+    make.check("merge", 0, 3, "skipped", evidence="The grader failed; retry."),
+    score=None,
+)
 EXCUSED = RIGHT.model_copy(update={"score": 0.0, "excused": True})
 UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
 
 
-@pytest.mark.parametrize(("exercises", "counted"), [
-    pytest.param([FAILED], {"attempts": 1, "mean": 0, "groups": {UNEXPLAINED: 1}}, id="a failure without a name is unexplained"),
-    pytest.param([RIGHT.model_copy(update={"score": 1.0})], {"mean": 1, "groups": {}}, id="a right one that a human lowered is not wrong"),
-    pytest.param([RIGHT, exercise("a", outcome="missing")], {"attempts": 1, "mean": 4, "full": 1}, id="the mean is that of attempts"),
-    pytest.param([exercise("a", outcome="missing")], {"attempts": 0, "mean": None}, id="nobody has a mean"),
-    pytest.param([RIGHT, LOST], {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": [0, 0, 0, 0, 0, 1]}, id="what is not graded is in no mean"),
-    pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="nor is what is excused"),
-    pytest.param([exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"), exercise("a", VIEW, outcome="crashed")],
-                 {"groups": {NOT_IMPORTED: 1}}, id="what is in a group has no name"),
-])  # fmt: skip
-def test_of_an_exercise_there_is_counted(exercises: list[ExerciseResult], counted: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("exercises", "counted"),
+    [
+        pytest.param(
+            [FAILED],
+            {"attempts": 1, "mean": 0, "groups": {UNEXPLAINED: 1}},
+            id="a failure without a name is unexplained",
+        ),
+        pytest.param(
+            [RIGHT.model_copy(update={"score": 1.0})],
+            {"mean": 1, "groups": {}},
+            id="a right one that a human lowered is not wrong",
+        ),
+        pytest.param(
+            [RIGHT, exercise("a", outcome="missing")],
+            {"attempts": 1, "mean": 4, "full": 1},
+            id="the mean is that of attempts",
+        ),
+        pytest.param(
+            [exercise("a", outcome="missing")],
+            {"attempts": 0, "mean": None},
+            id="nobody has a mean",
+        ),
+        pytest.param(
+            [RIGHT, LOST],
+            {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": [0, 0, 0, 0, 0, 1]},
+            id="what is not graded is in no mean",
+        ),
+        pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="nor is what is excused"),
+        pytest.param(
+            [
+                exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"),
+                exercise("a", VIEW, outcome="crashed"),
+            ],
+            {"groups": {NOT_IMPORTED: 1}},
+            id="what is in a group has no name",
+        ),
+    ],
+)
+def test_of_an_exercise_there_is_counted(
+    exercises: list[ExerciseResult], counted: dict[str, object]
+) -> None:
     column = column_of(*exercises)
     assert {key: getattr(column, key) for key in counted} == counted
 
 
-@pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
+@pytest.mark.parametrize(
+    ("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)]
+)
 def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
-    assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [where]
+    assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [
+        where
+    ]
 
 
 def test_totals_are_those_that_there_are_of_who_counts() -> None:
     half, lost = graded("ben", exercise("a", score=2)), graded("cat", LOST)
     excused, stranger = graded("dan", EXCUSED), graded("eve", FAILED)
-    part = part_of(graded("ada", RIGHT), half, lost, excused, stranger, roster=("ada", "ben", "cat", "dan", "zoe"))
+    part = part_of(
+        graded("ada", RIGHT),
+        half,
+        lost,
+        excused,
+        stranger,
+        roster=("ada", "ben", "cat", "dan", "zoe"),
+    )
     assert (part.mean, part.median, part.max_score) == (3, 3, 4)
-    assert [(name, count) for name, count in part.totals if count] == [("all", 1), ("50–60 %", 1), ("not graded", 1)]
+    assert [(name, count) for name, count in part.totals if count] == [
+        ("all", 1),
+        ("50–60 %", 1),
+        ("not graded", 1),
+    ]
     assert (part.strangers, part.absent) == (["eve"], ["zoe"])
     assert (part.columns[0].attempts, part.columns[0].mean) == (3, 3)
     assert part.not_graded == [("cat", "01 A: the grader failed")]
-    assert part_of(graded("dan", UNREAD)).not_graded == [("dan", "handed in, not readable: work.rar (every exercise)")]
+    assert part_of(graded("dan", UNREAD)).not_graded == [
+        ("dan", "handed in, not readable: work.rar (every exercise)")
+    ]
     nobody = part_of(lost)
     assert (nobody.mean, nobody.median) == (None, None)
 
@@ -102,15 +169,21 @@ def test_more_students_come_first_then_more_attempts() -> None:
     assert part_of(graded("ada", RIGHT)).misconceptions == []
 
 
-def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> None:
+def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> (  # noqa: E501
+    None
+):
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     part = part_of(
-        graded("ada", exercise("a", either), exercise("b", VIEW)), graded("ben", exercise("a", either, AXIS)), graded("cat", exercise("a", VIEW))
-    )  # fmt: skip
+        graded("ada", exercise("a", either), exercise("b", VIEW)),
+        graded("ben", exercise("a", either, AXIS)),
+        graded("cat", exercise("a", VIEW)),
+    )
     view, axis = part.misconceptions
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
-    assert view == Named("wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together)
+    assert view == Named(
+        "wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together
+    )
     assert (axis.alternatives, axis.together) == ([], [("You viewed.", 1)])
 
 
@@ -135,10 +208,19 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
     def wrong(student: str, answers: str, *named: Diagnosed) -> Result:
         return graded(student, exercise("a", *named, answers=answers))
 
-    results = [wrong("ada", "f00"), wrong("ben", "f00"), wrong("cat", "bad"), wrong("dan", "f00", VIEW), wrong("eve", "")]  # fmt: skip
+    results = [
+        wrong("ada", "f00"),
+        wrong("ben", "f00"),
+        wrong("cat", "bad"),
+        wrong("dan", "f00", VIEW),
+        wrong("eve", ""),
+    ]
     assert part_of(*results, wrong("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
-    says = '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada'
+    says = (
+        "<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
+        'href="students/ada'
+    )
     assert says in page
     assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
@@ -152,31 +234,62 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     ]
     said = make.printed(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
     assert said[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
-    assert "Misconceptions in this class" not in make.printed(class_table(ClassView([graded("ada", RIGHT)])))
+    assert "Misconceptions in this class" not in make.printed(
+        class_table(ClassView([graded("ada", RIGHT)]))
+    )
     assert make.printed(class_table(ClassView([]))) == []
 
 
-@pytest.mark.parametrize(("attempt", "cell"), [
-    (exercise("a", outcome="crashed"), "0!"), (exercise("a", outcome="timeout"), "0∞"), (exercise("a", outcome="missing"), "–"),
-    (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"), (make.exercise("a", max_score=4), "0"),
-])  # fmt: skip
-def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(attempt: ExerciseResult, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("attempt", "cell"),
+    [
+        (exercise("a", outcome="crashed"), "0!"),
+        (exercise("a", outcome="timeout"), "0∞"),
+        (exercise("a", outcome="missing"), "–"),
+        (FAILED, "0"),
+        (exercise("a", outcome="error"), "0"),
+        (LOST, "?"),
+        (EXCUSED, "ex"),
+        (make.exercise("a", max_score=4), "0"),
+    ],
+)
+def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
+    attempt: ExerciseResult, cell: str
+) -> None:
     (row,) = table(graded("ada", attempt))
     assert row[:2] == ["ada", cell]
 
 
-@pytest.mark.parametrize(("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])])
+@pytest.mark.parametrize(
+    ("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])]
+)
 def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
     assert table(graded("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
 
 
-@pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"], ids=["letters", "wide signs", "accents", "markup"])  # fmt: skip
-def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"],
+    ids=["letters", "wide signs", "accents", "markup"],
+)
+def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(
+    name: str,
+) -> None:
     long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
-    titles = {f"p{i}": (f"{i:02d}", title) for i, title in enumerate(["One", "The second part of all there is"] * 4)}
+    titles = {
+        f"p{i}": (f"{i:02d}", title)
+        for i, title in enumerate(["One", "The second part of all there is"] * 4)
+    }
     parts = [exercise(id_, long, score=2.25) for id_ in titles]
-    said = make.printed(class_table(ClassView([graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles))), 80)  # fmt: skip
+    said = make.printed(
+        class_table(
+            ClassView(
+                [graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles)
+            )
+        ),
+        80,
+    )
     lines = [line for line in said if "2.25" in line]
     assert [line.count("2.25") for line in lines] == [8, 8]
     assert all("18/32" in line and line.endswith("…") for line in lines)
@@ -184,25 +297,58 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
     assert all(any(" ".join(each) in line for line in said) for each in titles.values())
 
 
-@pytest.mark.parametrize(("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])])
-def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(count: int, last: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])]
+)
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(
+    count: int, last: list[str]
+) -> None:
     each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)]
-    assert make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:] == last
+    assert (
+        make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:]
+        == last
+    )
 
 
 EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
 
 
-@pytest.mark.parametrize(("attempts", "lines"), [
-    pytest.param([exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST], ["01 A 4 attempts, 0 full, mean 0.00 / 4",
-        f"2 {VIEW.title} (or You mixed., 1 of 2)", "1 wrong in a way that no misconception explains", "1 not graded"], id="what explains it, and where another does, too"),
-    pytest.param([exercise("a", EITHER)], ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"], id="in all of them"),
-    pytest.param([LOST], ["01 A 1 attempt, 0 full, mean ? / 4", "1 not graded"], id="not graded"),
-    pytest.param([exercise("a", outcome="missing")], ["01 A 0 attempts, 0 full, mean – / 4"], id="not handed in"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempts", "lines"),
+    [
+        pytest.param(
+            [exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST],
+            [
+                "01 A 4 attempts, 0 full, mean 0.00 / 4",
+                f"2 {VIEW.title} (or You mixed., 1 of 2)",
+                "1 wrong in a way that no misconception explains",
+                "1 not graded",
+            ],
+            id="what explains it, and where another does, too",
+        ),
+        pytest.param(
+            [exercise("a", EITHER)],
+            ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"],
+            id="in all of them",
+        ),
+        pytest.param(
+            [LOST], ["01 A 1 attempt, 0 full, mean ? / 4", "1 not graded"], id="not graded"
+        ),
+        pytest.param(
+            [exercise("a", outcome="missing")],
+            ["01 A 0 attempts, 0 full, mean – / 4"],
+            id="not handed in",
+        ),
+    ],
+)
 def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
-    view = ClassView([graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS)
-    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == ["Heads", *lines]
+    view = ClassView(
+        [graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS
+    )
+    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == [
+        "Heads",
+        *lines,
+    ]
 
 
 SAID = "Not graded: the grader itself failed here. That is not your fault."
@@ -211,21 +357,30 @@ SAID = "Not graded: the grader itself failed here. That is not your fault."
 def two_checks(id_: str, score: float | None = 2) -> ExerciseResult:
     """Of 2 points. None: a check could not be run, and the other one passed."""
     evidence = "" if score == 2 else "The grader itself failed here; this is not your fault."
-    late = make.check("merge", (score or 1) - 1, 1, "skipped" if score is None else "failed", evidence=evidence)
+    late = make.check(
+        "merge", (score or 1) - 1, 1, "skipped" if score is None else "failed", evidence=evidence
+    )
     return make.exercise(id_, make.check("split", 1), late, score=score)
 
 
 def ungraded(student: str, dance: float | None, mask: float | None) -> Result:
-    return make.result(student, two_checks("dance", dance), two_checks("mask", mask), assignment="heads", seed=7)
+    return make.result(
+        student, two_checks("dance", dance), two_checks("mask", mask), assignment="heads", seed=7
+    )
 
 
 ADA, BEN = ungraded("ada", 2, None), ungraded("ben", 2, 1)
 
 
 def test_a_result_with_such_an_exercise_has_no_total() -> None:
-    assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [(None, 4, ("mask",)), (3, 4, ())]
+    assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [
+        (None, 4, ("mask",)),
+        (3, 4, ()),
+    ]
     assert Result.model_validate_json(ADA.model_dump_json()) == ADA
-    excused = make.result("ada", two_checks("dance"), two_checks("mask", None).model_copy(update={"excused": True}))
+    excused = make.result(
+        "ada", two_checks("dance"), two_checks("mask", None).model_copy(update={"excused": True})
+    )
     assert (excused.score, excused.max_score, excused.not_graded) == (2, 2, ()), (
         "one that is excused counts for nothing"
     )
@@ -233,11 +388,19 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
-def test_the_class_page_says_so_and_has_no_points_for_it(results: list[Result], tmp_path: Path) -> None:
+def test_the_class_page_says_so_and_has_no_points_for_it(
+    results: list[Result], tmp_path: Path
+) -> None:
     page = write_pages(ClassView(results), tmp_path / "report").read_text(encoding="utf-8")
     assert "Not graded: 1." in page
-    (row,) = re.findall(r'<tr data-section=""><th scope="row"><a href="students/ada.html">.*?</tr>', page)
-    assert [re.sub("<[^>]*>", "", cell) for cell in row.split("<td")[1:]] == [' class="s5">2', ">?", ">?"]
+    (row,) = re.findall(
+        r'<tr data-section=""><th scope="row"><a href="students/ada.html">.*?</tr>', page
+    )
+    assert [re.sub("<[^>]*>", "", cell) for cell in row.split("<td")[1:]] == [
+        ' class="s5">2',
+        ">?",
+        ">?",
+    ]
 
 
 def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
@@ -255,21 +418,39 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     assert "not graded: 1 of 2" in feedback_markdown(ADA)
 
 
-@pytest.mark.parametrize(("result", "unwritten", "says"), [
-    pytest.param(ADA, set(), ("neutral", "not graded: 1 of 2"), id="nor right"),
-    pytest.param(ungraded("ada", 1, None), set(), ("failure", "not graded: 1 of 2"), id="wrong beside it"),
-    pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
-])  # fmt: skip
-def test_a_pull_request_is_not_wrong_for_it(result: Result, unwritten: set[tuple[str, str]], says: tuple[str, str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("result", "unwritten", "says"),
+    [
+        pytest.param(ADA, set(), ("neutral", "not graded: 1 of 2"), id="nor right"),
+        pytest.param(
+            ungraded("ada", 1, None), set(), ("failure", "not graded: 1 of 2"), id="wrong beside it"
+        ),
+        pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
+    ],
+)
+def test_a_pull_request_is_not_wrong_for_it(
+    result: Result, unwritten: set[tuple[str, str]], says: tuple[str, str]
+) -> None:
     assert verdict([result], "none", unwritten) == says
     assert why_not_on_a_gpu([result], ()) == "", "one of its checks passed"
 
 
-@pytest.mark.parametrize(("format_", "rows"), [
-    ("csv", [["ada", "heads", "dance", "2"], ["ada", "heads", "mask", ""], ["ben", "heads", "dance", "2"], ["ben", "heads", "mask", "1"]]),
-    ("canvas", [["ada", "", "", "ada", "", ""], ["ben", "", "", "ben", "", "3"]]),
-    ("moodle", [["ada", "", "", ""], ["ben", "", "", "3"]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format_", "rows"),
+    [
+        (
+            "csv",
+            [
+                ["ada", "heads", "dance", "2"],
+                ["ada", "heads", "mask", ""],
+                ["ben", "heads", "dance", "2"],
+                ["ben", "heads", "mask", "1"],
+            ],
+        ),
+        ("canvas", [["ada", "", "", "ada", "", ""], ["ben", "", "", "ben", "", "3"]]),
+        ("moodle", [["ada", "", "", ""], ["ben", "", "", "3"]]),
+    ],
+)
 def test_a_gradebooks_cell_is_blank(format_: str, rows: list[list[str]]) -> None:
     table = list(csv.reader(io.StringIO(FORMATS[format_](ClassView([ADA, BEN])))))
     assert [row[: len(rows[0])] for row in table[-len(rows) :]] == rows

@@ -1,4 +1,6 @@
-"""Every export: what stands in it, and what the other side reads by its own rules, which are written here anew."""
+"""Every export: what stands in it, and what the other side reads by its own rules, which are
+written here anew.
+"""
 
 import csv
 import io
@@ -28,33 +30,61 @@ from tests import make
 from tests.conftest import Run
 from tests.make import TINY
 
-VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
+VIEW = Diagnosed(
+    id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?"
+)
 
 
-def check(id_: str, score: float, most: float, outcome: Outcome = "failed", evidence: str = "head 0 differs"):
+def check(
+    id_: str,
+    score: float,
+    most: float,
+    outcome: Outcome = "failed",
+    evidence: str = "head 0 differs",
+):
     told = {} if score == most else {"evidence": evidence, "hint": "Look again."}
     return make.check(id_, score, most, outcome, title=f"checks {id_}", **told)
 
 
-def result_of(student: str, *checks: CheckResult, assignment: str = "heads", named: tuple[Diagnosed, ...] = (), **more):
+def result_of(
+    student: str,
+    *checks: CheckResult,
+    assignment: str = "heads",
+    named: tuple[Diagnosed, ...] = (),
+    **more,
+):
     exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **more)
     return make.result(student, exercise, assignment=assignment)
 
 
 ADA = result_of("ada", check("split", 1.25, 1.25), check("merge", 2, 2))
-BEN = result_of("ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts.")
-CAT = result_of(
-    "cat", check("a", 0, 1, "timeout"), check("b", 0, 1, "crashed"), check("c", 0, 1, "skipped"), check("d", 0, 1)
+BEN = result_of(
+    "ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts."
 )
-LINED = result_of("ben", check("split", 0, 1), named=(VIEW,), lines=(ProvedLine(line=23, edit="secret → edit"),))
-TWO = Roster((
-    Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
-    Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
-))  # fmt: skip
+CAT = result_of(
+    "cat",
+    check("a", 0, 1, "timeout"),
+    check("b", 0, 1, "crashed"),
+    check("c", 0, 1, "skipped"),
+    check("d", 0, 1),
+)
+LINED = result_of(
+    "ben", check("split", 0, 1), named=(VIEW,), lines=(ProvedLine(line=23, edit="secret → edit"),)
+)
+TWO = Roster(
+    (
+        Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
+        Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
+    )
+)
 
 
-def rows(format_: str, *results: Result, roster: Roster = TWO, zero: bool = False) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(FORMATS[format_](ClassView(results, ClassList(roster, zero))))))
+def rows(
+    format_: str, *results: Result, roster: Roster = TWO, zero: bool = False
+) -> list[list[str]]:
+    return list(
+        csv.reader(io.StringIO(FORMATS[format_](ClassView(results, ClassList(roster, zero)))))
+    )
 
 
 def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explains_it() -> None:
@@ -63,30 +93,47 @@ def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explain
 
 
 def test_the_line_that_is_wrong_is_told_and_no_format_has_the_edit() -> None:
-    texts = [*gradescope_files(ClassView([LINED])).values(), *(to(ClassView([LINED])) for to in FORMATS.values())]
+    texts = [
+        *gradescope_files(ClassView([LINED])).values(),
+        *(to(ClassView([LINED])) for to in FORMATS.values()),
+    ]
     assert "You viewed straight to the shape (line 23)." in texts[0]
     assert "secret" not in "".join(texts)
 
 
 def test_a_check_is_told_what_was_found_in_its_own_function_alone() -> None:
-    functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
-    checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
+    functions = tuple(
+        FunctionResult(name=name, state="wrong", check=f"checks {name}")
+        for name in ("split", "merge")
+    )
+    checks = [
+        check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")
+    ]
     named = (VIEW.model_copy(update={"function": "merge"}),)
-    (text,) = gradescope_files(ClassView([result_of("cat", *checks, named=named, functions=functions)])).values()
+    (text,) = gradescope_files(
+        ClassView([result_of("cat", *checks, named=named, functions=functions)])
+    ).values()
     assert text.count(VIEW.title) == 1
     assert text.index("checks merge") < text.index(VIEW.title)
 
 
-def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
+def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_result_for() -> (
+    None
+):
     third = result_of("ada", check("split", 1234.5625, 2000))
     assert [rows("csv", third)[1][3], rows("canvas", third)[2][-1]] == ["1234.5625", "1234.5625"]
     other = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
     found = rows("canvas", BEN, other, roster=Roster())
-    assert [[row[0], row[3], *row[5:]] for row in found[2:]] == [["ben", "ben", "2", ""], ["dan", "dan", "", "3.25"]]
+    assert [[row[0], row[3], *row[5:]] for row in found[2:]] == [
+        ["ben", "ben", "2", ""],
+        ["dan", "dan", "", "3.25"],
+    ]
 
 
 @pytest.mark.parametrize(("zero", "cell"), [(False, ""), (True, "0")])
-def test_gradebooks_get_their_ids_and_a_row_for_whoever_handed_in_nothing(zero: bool, cell: str) -> None:
+def test_gradebooks_get_their_ids_and_a_row_for_whoever_handed_in_nothing(
+    zero: bool, cell: str
+) -> None:
     assert rows("canvas", ADA, zero=zero) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "heads"],
         ["    Points Possible", "", "", "", "", "3.25"],
@@ -100,15 +147,20 @@ def test_gradebooks_get_their_ids_and_a_row_for_whoever_handed_in_nothing(zero: 
     ]
     tails = [result_of(name, check("split", 3, 4), assignment="tails") for name in ("ada", "ben")]
     assert [row[:1] + row[2:5] for row in rows("csv", ADA, *tails, zero=zero)[1:]] == [
-        ["ada", "heads_1", "3.25", "3.25"], ["ben", "heads_1", cell, "3.25"], ["ada", "tails_1", "3", "4"], ["ben", "tails_1", "3", "4"],
-    ]  # fmt: skip
+        ["ada", "heads_1", "3.25", "3.25"],
+        ["ben", "heads_1", cell, "3.25"],
+        ["ada", "tails_1", "3", "4"],
+        ["ben", "tails_1", "3", "4"],
+    ]
 
 
 @pytest.mark.parametrize("format_", ["canvas", "moodle"])
 def test_who_is_no_longer_on_the_roster_is_in_no_platforms_file(format_: str) -> None:
     dropped = ADA.model_copy(update={"student": "dropped"})
     assert "dropped" not in str(rows(format_, ADA, dropped))
-    assert "dropped" in str(rows(format_, ADA, dropped, roster=Roster())), "without a roster everybody is"
+    assert "dropped" in str(rows(format_, ADA, dropped, roster=Roster())), (
+        "without a roster everybody is"
+    )
     assert "dropped" in str(rows("csv", ADA, dropped))
 
 
@@ -119,29 +171,72 @@ def test_gradescope_gets_what_was_seen_the_name_and_the_hint() -> None:
     assert ben["score"] == 2 == sum(test["score"] for test in ben["tests"])
     assert "The .py counts." in ben["output"]
     assert [(test["status"], test["number"], test["output"]) for test in ben["tests"]] == [
-        ("failed", "1.1", "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"), ("passed", "1.2", ""),
-    ]  # fmt: skip
+        (
+            "failed",
+            "1.1",
+            "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?",
+        ),
+        ("passed", "1.2", ""),
+    ]
     (unnamed,) = gradescope_files(ClassView([result_of("ada", check("split", 0, 1))])).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
 
 
-def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, tmp_path: Path) -> None:
+def test_the_command_writes_a_file_or_for_gradescope_a_folder(
+    run_course: Run, tmp_path: Path
+) -> None:
     for result in (ADA, BEN):
         write_result(result, tmp_path / "results")
-    assert run_course("export", "results", "--format", "canvas", "--out", "to/grades.csv").returncode == 0
+    assert (
+        run_course("export", "results", "--format", "canvas", "--out", "to/grades.csv").returncode
+        == 0
+    )
     assert (tmp_path / "to" / "grades.csv").read_text() == FORMATS["canvas"](ClassView([ADA, BEN]))
-    assert run_course("export", "results", "--format", "gradescope", "--out", "to/gradescope").returncode == 0
-    written = {p.relative_to(tmp_path / "to" / "gradescope"): p.read_text() for p in tmp_path.glob("to/*/*/*/*")}
+    assert (
+        run_course(
+            "export", "results", "--format", "gradescope", "--out", "to/gradescope"
+        ).returncode
+        == 0
+    )
+    written = {
+        p.relative_to(tmp_path / "to" / "gradescope"): p.read_text()
+        for p in tmp_path.glob("to/*/*/*/*")
+    }
     assert written == gradescope_files(ClassView([ADA, BEN]))
 
 
-@pytest.mark.parametrize(("arguments", "says", "next_"), [
-    pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
-    pytest.param(["results", "--format", "gradescope"], "Gradescope reads a file for each submission", "the same with --out FOLDER", id="Gradescope without a folder"),
-    pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
-    pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(TINY)], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
-])  # fmt: skip
-def test_wrong_usage_is_one_sentence_and_a_next_command(run_course, tmp_path, arguments, says, next_):
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(
+            ["nowhere"],
+            "nowhere holds no results",
+            "course grade SUBMITTED --out nowhere",
+            id="no results",
+        ),
+        pytest.param(
+            ["results", "--format", "gradescope"],
+            "Gradescope reads a file for each submission",
+            "the same with --out FOLDER",
+            id="Gradescope without a folder",
+        ),
+        pytest.param(
+            ["results", "--out", "results"],
+            "results cannot be written",
+            "give --out another path",
+            id="a folder in place of a file",
+        ),
+        pytest.param(
+            ["--gradebook", "sqlite:///none.db", "--course", str(TINY)],
+            "there is no none.db",
+            "course grade SUBMITTED --gradebook sqlite:///none.db",
+            id="no gradebook",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_a_next_command(
+    run_course, tmp_path, arguments, says, next_
+):
     write_result(ADA, tmp_path / "results")
     done = run_course("export", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
@@ -153,13 +248,56 @@ def test_wrong_usage_is_one_sentence_and_a_next_command(run_course, tmp_path, ar
 SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
 BLANKS = ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
 FORMULAS = [f"{blank}{sign}1+1" for blank in BLANKS for sign in SIGNS]
-INNER = ["ada;=1+1", "ada\t=1+1", 'ada";=1+1', "ada;\u00a0@x", "ada|+1", "ada,=1+1", "ada\n=1+1", "ada;;-1"]
-PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",
-         "nul.txt", "a.", "محمد\u200cرضا", "ශ්\u200dරී", "עדה", "Points Possible", "    Points Possible", "Muted", "Student", "ID", "12", "007",
-         "<b>ada</b>", "student", "-",  "Zoë Ødegård; Dr.", "a\\b", "ada [1]", "results.json"]  # fmt: skip
+INNER = [
+    "ada;=1+1",
+    "ada\t=1+1",
+    'ada";=1+1',
+    "ada;\u00a0@x",
+    "ada|+1",
+    "ada,=1+1",
+    "ada\n=1+1",
+    "ada;;-1",
+]
+PLAIN = [
+    "Ada",
+    "ada",
+    "ADA",
+    "e\u0301",
+    "\u00e9",
+    "Ben-Gurion, O'Neil =x",
+    'Jo "Q" Doe',
+    "x" * 120,
+    "report",
+    "..",
+    "CON",
+    "nul.txt",
+    "a.",
+    "محمد\u200cرضا",
+    "ශ්\u200dරී",
+    "עדה",
+    "Points Possible",
+    "    Points Possible",
+    "Muted",
+    "Student",
+    "ID",
+    "12",
+    "007",
+    "<b>ada</b>",
+    "student",
+    "-",
+    "Zoë Ødegård; Dr.",
+    "a\\b",
+    "ada [1]",
+    "results.json",
+]
 UNSEEN = ["\u202ezed", "z\x1b[2Jed", "z\u2066ada\u2069", "zed\x9b1m"]
 NAMES = [*FORMULAS, *INNER, *PLAIN, *UNSEEN]
-TITLES = {"sums": "Adding up", "means": "Final Points of the middle", "maxima": "Adding Up", "two": "Homework (2)"}
+TITLES = {
+    "sums": "Adding up",
+    "means": "Final Points of the middle",
+    "maxima": "Adding Up",
+    "two": "Homework (2)",
+}
 LABELS = Labels(TITLES, {f"{id_}_1": ("01", f"The {id_}") for id_ in TITLES})
 
 
@@ -168,12 +306,21 @@ def score_of(name: str, assignment: str) -> float:
 
 
 def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
-    check = make.check("c", score_of(name, assignment), 1000, outcome, title="has the values", evidence=name)
+    check = make.check(
+        "c", score_of(name, assignment), 1000, outcome, title="has the values", evidence=name
+    )
     return make.result(name, make.exercise(f"{assignment}_1", check), assignment=assignment)
 
 
-CLASS = [graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")]
-ROSTER = Roster(tuple(Student(name, name, name, f"s{i}@example.org", f"login{i}", f"S{i}", str(900 + i)) for i, name in enumerate(NAMES)))  # fmt: skip
+CLASS = [
+    graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")
+]
+ROSTER = Roster(
+    tuple(
+        Student(name, name, name, f"s{i}@example.org", f"login{i}", f"S{i}", str(900 + i))
+        for i, name in enumerate(NAMES)
+    )
+)
 
 
 def exported(format_: str, members: ClassList) -> str:
@@ -181,42 +328,66 @@ def exported(format_: str, members: ClassList) -> str:
 
 
 def cells_in(text: str) -> Iterator[str]:
-    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a cell is a letter like any other."""
+    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a
+    cell is a letter like any other.
+    """
     for separator in ",;\t|":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             yield from row
 
 
 def is_formula(cell: str) -> bool:
-    """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen, or full-width."""
+    """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen,
+    or full-width.
+    """
     seen = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
-    return bool(seen) and seen[0] in SIGNS and cell.strip() != "-" and not re.fullmatch(r"-?[\d.]+", cell)
+    return (
+        bool(seen)
+        and seen[0] in SIGNS
+        and cell.strip() != "-"
+        and not re.fullmatch(r"-?[\d.]+", cell)
+    )
 
 
-@pytest.mark.parametrize("members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"])
+@pytest.mark.parametrize(
+    "members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"]
+)
 @pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
-def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(format_: str, members: ClassList) -> None:
+def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(
+    format_: str, members: ClassList
+) -> None:
     assert [cell for cell in cells_in(exported(format_, members)) if is_formula(cell)] == []
 
 
-@pytest.mark.parametrize("members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"])
+@pytest.mark.parametrize(
+    "members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"]
+)
 @pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
-def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(format_: str, members: ClassList) -> None:
+def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(
+    format_: str, members: ClassList
+) -> None:
     assert unseen_in(exported(format_, members)) == set()
 
 
 def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around() -> None:
     said = Adjustment(rule="score", words="set to 3 by \u202eX: \x1b[2Jgone")
-    view = ClassView([result.model_copy(update={"adjustments": (said,)}) for result in CLASS], labels=LABELS)
+    view = ClassView(
+        [result.model_copy(update={"adjustments": (said,)}) for result in CLASS], labels=LABELS
+    )
     for text in gradescope_files(view).values():
         result = json.loads(text)
-        texts = [result["output"], *(test[key] for test in result["tests"] for key in ("name", "output"))]
+        texts = [
+            result["output"],
+            *(test[key] for test in result["tests"] for key in ("name", "output")),
+        ]
         assert unseen_in("".join(texts)) == set()
 
 
 def unseen_in(text: str) -> set[str]:
     """The characters that change how others are shown. Joiners are letters' own."""
-    kinds = {letter for letter in text if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    kinds = {
+        letter for letter in text if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     return kinds - {"\n", "\t", "\u200c", "\u200d"}
 
 
@@ -231,24 +402,48 @@ def test_csv_has_everybodys_score() -> None:
 
 
 def as_typed(name: str) -> str:
-    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not show."""
+    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not
+    show.
+    """
     without_quotes = re.sub(r"(^|(?<=[;\t|]))'", "", name)
-    return re.sub(r"[\u200b\ufeff\u202e\u2066\u2069]", "", re.sub(r"[\x00-\x1f\x80-\x9f]", " ", without_quotes))
+    return re.sub(
+        r"[\u200b\ufeff\u202e\u2066\u2069]",
+        "",
+        re.sub(r"[\x00-\x1f\x80-\x9f]", " ", without_quotes),
+    )
 
 
-COMPUTED = re.compile("Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override ")
+COMPUTED = re.compile(
+    "Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override "
+)
 
 
-def as_canvas_reads(text: str, find: Callable[[list[str]], str | None]) -> dict[str, dict[str, str]]:
-    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by ID, SIS User ID, SIS Login ID or name."""
+def as_canvas_reads(
+    text: str, find: Callable[[list[str]], str | None]
+) -> dict[str, dict[str, str]]:
+    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by
+    ID, SIS User ID, SIS Login ID or name.
+    """
     first = text.splitlines()[:3]
-    semicolons, commas = ({len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ","))
-    assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), "it would be read as separated by semicolons"
-    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if "".join(row).strip("; ,")]
+    semicolons, commas = (
+        {len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ",")
+    )
+    assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), (
+        "it would be read as separated by semicolons"
+    )
+    header, *rows = [
+        row for row in csv.reader(io.StringIO(text, newline="")) if "".join(row).strip("; ,")
+    ]
     assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-    columns = {place: title for place, title in enumerate(header) if place > 4 and not COMPUTED.search(title)}
+    columns = {
+        place: title
+        for place, title in enumerate(header)
+        if place > 4 and not COMPUTED.search(title)
+    }
     assert len(columns) == len(header) - 5, "a column is passed over"
-    assert not [title for title in columns.values() if re.search(r"\(\d+\)\s*$", title)], "it is taken for an id"
+    assert not [title for title in columns.values() if re.search(r"\(\d+\)\s*$", title)], (
+        "it is taken for an id"
+    )
     assert len({title.casefold() for title in columns.values()}) == len(columns)
     found: dict[str, dict[str, str]] = {}
     points = [[row[place] for place in columns] for row in rows if "Points Possible" in row[0]]
@@ -262,19 +457,33 @@ def as_canvas_reads(text: str, find: Callable[[list[str]], str | None]) -> dict[
     return found
 
 
-CANVAS_TITLES = {"sums": "Adding up [sums]", "means": "means", "maxima": "Adding Up [maxima]", "two": "Homework (2) [two]"}  # fmt: skip
+CANVAS_TITLES = {
+    "sums": "Adding up [sums]",
+    "means": "means",
+    "maxima": "Adding Up [maxima]",
+    "two": "Homework (2) [two]",
+}
 
 
 def test_canvas_gives_everybody_the_own_scores() -> None:
     known = {student.canvas_id: student.id for student in ROSTER.students}
     found = as_canvas_reads(exported("canvas", ClassList(ROSTER)), lambda row: known.get(row[1]))
-    scores = {name: {title: score_of(name, id_) for id_, title in CANVAS_TITLES.items()} for name in NAMES}
-    assert {who: {title: float(score) for title, score in own.items()} for who, own in found.items()} == scores
+    scores = {
+        name: {title: score_of(name, id_) for id_, title in CANVAS_TITLES.items()} for name in NAMES
+    }
+    assert {
+        who: {title: float(score) for title, score in own.items()} for who, own in found.items()
+    } == scores
 
 
-@pytest.mark.parametrize(("column", "field"), [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")],
+)
 def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
-    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies, and which is whose grade."""
+    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies,
+    and which is whose grade.
+    """
     header, *rows = csv.reader(io.StringIO(exported("moodle", ClassList(ROSTER)), newline=""))
     header = [title.strip() for title in header]
     assert len(set(header)) == len(header) == 3 + len(TITLES)
@@ -294,14 +503,36 @@ WHENS = {"hidden", "after_due_date", "after_published", "visible"}
 def as_gradescope_reads(text: str) -> tuple[float, list[tuple[str, float, float]]]:
     """The score of a submission, and of each of its tests, by the specification of autograders."""
     data = json.loads(text)
-    assert set(data) <= {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format",
-                         "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard"}  # fmt: skip
+    assert set(data) <= {
+        "score",
+        "execution_time",
+        "output",
+        "output_format",
+        "test_output_format",
+        "test_name_format",
+        "visibility",
+        "stdout_visibility",
+        "extra_data",
+        "tests",
+        "leaderboard",
+    }
     assert {data.get("output_format", "text")} <= FORMS
     assert {data.get("visibility", "visible"), data.get("stdout_visibility", "hidden")} <= WHENS
     tests = []
     for test in data["tests"]:
-        assert set(test) <= {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format",
-                             "tags", "visibility", "extra_data"}  # fmt: skip
+        assert set(test) <= {
+            "score",
+            "max_score",
+            "status",
+            "name",
+            "name_format",
+            "number",
+            "output",
+            "output_format",
+            "tags",
+            "visibility",
+            "extra_data",
+        }
         assert test["status"] in ("passed", "failed")
         assert {test["output_format"], test["name_format"]} <= FORMS
         assert isinstance(test["number"], str)
@@ -318,11 +549,15 @@ def test_gradescope_gets_a_file_for_every_submission_on_every_file_system() -> N
     assert {(path.is_absolute(), len(path.parts)) for path in files} == {(False, 3)}
     for part in {part for path in files for part in path.parts[:2]}:
         assert part == part.strip().rstrip(".")
-        assert not re.search(r'[<>:"|?*\x00-\x1f\\]|(?i:^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$)', part)
+        assert not re.search(
+            r'[<>:"|?*\x00-\x1f\\]|(?i:^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$)', part
+        )
         assert len(part.encode()) <= 255
 
 
 def test_gradescope_reads_every_score_under_the_exercises_title() -> None:
-    for result, text in zip(CLASS, gradescope_files(ClassView(CLASS, labels=LABELS)).values(), strict=True):
+    for result, text in zip(
+        CLASS, gradescope_files(ClassView(CLASS, labels=LABELS)).values(), strict=True
+    ):
         tests = [(f"01 The {result.assignment}: has the values", result.score, 1000)]
         assert as_gradescope_reads(text) == (result.score, tests)

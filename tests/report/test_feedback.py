@@ -1,4 +1,6 @@
-"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own importers do."""
+"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own
+importers do.
+"""
 
 import io
 import json
@@ -26,13 +28,37 @@ assignments:
       - {id: median, title: The median, points: 6, hint: Sort first.}
 """
 MEAN = "def mean(x):\n    return x.mean()\n"
-HOSTILE = ["=1+2", "+1", "-1", "@x", "＝1", "  =1", "report", "results", "index", "gradebook", "CON", "Ada", "ada",
-           "e\u0301", "\u00e9", "feedback", "students", "not_graded", "<script>alert(1)<script>", "a&b", "*", "[x]"]  # fmt: skip
+HOSTILE = [
+    "=1+2",
+    "+1",
+    "-1",
+    "@x",
+    "＝1",
+    "  =1",
+    "report",
+    "results",
+    "index",
+    "gradebook",
+    "CON",
+    "Ada",
+    "ada",
+    "e\u0301",
+    "\u00e9",
+    "feedback",
+    "students",
+    "not_graded",
+    "<script>alert(1)<script>",
+    "a&b",
+    "*",
+    "[x]",
+]
 
 
 def graded(student: str) -> Result:
     right = make.check("values", 4, 4, title="has the values")
-    wrong = make.check("odd", 0, 6, title="odd lengths", evidence="the middle is missed", hint="Sort.")
+    wrong = make.check(
+        "odd", 0, 6, title="odd lengths", evidence="the middle is missed", hint="Sort."
+    )
     return make.result(student, make.exercise("mean", right), make.exercise("median", wrong))
 
 
@@ -43,8 +69,12 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def send(run_course: Run, here: Path, *students: str, files: dict[str, str | bytes] | None = None) -> str:
-    """Collect a download of these files, grade these students and whoever handed those in, and write their feedback."""
+def send(
+    run_course: Run, here: Path, *students: str, files: dict[str, str | bytes] | None = None
+) -> str:
+    """Collect a download of these files, grade these students and whoever handed those in, and
+    write their feedback.
+    """
     if files is not None:
         with zipfile.ZipFile(here / "download.zip", "w") as archive:
             for name, content in files.items():
@@ -63,8 +93,12 @@ def archive_of(here: Path, name: str) -> dict[str, bytes]:
         return {each: archive.read(each) for each in archive.namelist()}
 
 
-def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(run_course: Run, here: Path) -> None:
-    (here / "overrides.yaml").write_text("- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n")
+def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
+    run_course: Run, here: Path
+) -> None:
+    (here / "overrides.yaml").write_text(
+        "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n"
+    )
     handed_in = here / "submitted" / "ada" / "averages"
     handed_in.mkdir(parents=True)
     (handed_in / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
@@ -72,8 +106,13 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(run_cour
     assert send(run_course, here, "ada") == "1 student: home/feedback/\n"
     folder = here / "home" / "feedback" / "ada" / "averages"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "01_mean.html", "02_median.html", "averages.html", "averages.md", "submission_secret.txt", "timestamp.txt"
-    ]  # fmt: skip
+        "01_mean.html",
+        "02_median.html",
+        "averages.html",
+        "averages.md",
+        "submission_secret.txt",
+        "timestamp.txt",
+    ]
     texts = {path.name: path.read_text() for path in folder.glob("*.[hm]*")}
     for said in ("the middle is missed", "score set to 5 by Dr. X: on paper (0 → 5)"):
         assert [name for name in sorted(texts) if said in texts[name]] == [
@@ -86,25 +125,38 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(run_cour
     assert texts["averages.md"].startswith("## Averages: 9 / 10\n")
 
 
-def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_course: Run, here: Path) -> None:
+def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(
+    run_course: Run, here: Path
+) -> None:
     send(run_course, here, *HOSTILE)
-    pages = {path.parts[-3]: path.read_text() for path in (here / "home" / "feedback").glob("*/*/averages.html")}
-    assert len({name.casefold() for name in pages}) == len(HOSTILE), "where case does not count, too"
-    assert {"Ada", "ada", "e\u0301", "CON"}.isdisjoint(pages), "which are one folder on some system, or none"
+    pages = {
+        path.parts[-3]: path.read_text()
+        for path in (here / "home" / "feedback").glob("*/*/averages.html")
+    }
+    assert len({name.casefold() for name in pages}) == len(HOSTILE), (
+        "where case does not count, too"
+    )
+    assert {"Ada", "ada", "e\u0301", "CON"}.isdisjoint(pages), (
+        "which are one folder on some system, or none"
+    )
     assert not [name for name, page in pages.items() if "<script>alert" in page]
     before = {path: path.read_bytes() for path in (here / "results").glob("*/*.json")}
     assert len(before) == len(HOSTILE)
     for _ in range(2):
         assert run_course("report", "results").returncode == 0
     assert {path: path.read_bytes() for path in (here / "results").glob("*/*.json")} == before
-    assert sorted(path.name for path in (here / "results" / "report").iterdir()) == ["averages.json"]
+    assert sorted(path.name for path in (here / "results" / "report").iterdir()) == [
+        "averages.json"
+    ]
     pages = list((here / "results" / "report-pages" / "students").iterdir())
     assert len({path.name.casefold() for path in pages}) == len(HOSTILE)
     assert not any(path.stem.casefold() == "con" for path in pages)
 
 
 def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
-    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a path, step by step."""
+    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a
+    path, step by step.
+    """
     parts = path.split("/")
     if parts[-1].startswith((".", "~")):
         return None
@@ -119,8 +171,13 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
 
 
 @pytest.mark.parametrize(
-    "form", ["{0}_assignsubmission_file/01_mean.py", "{0}_assignsubmission_file_/01_mean.py", "{0}_assignsubmission_file_01_mean.py"]
-)  # fmt: skip
+    "form",
+    [
+        "{0}_assignsubmission_file/01_mean.py",
+        "{0}_assignsubmission_file_/01_mean.py",
+        "{0}_assignsubmission_file_01_mean.py",
+    ],
+)
 def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
     said = send(run_course, here, files={form.format(name): MEAN for name in names})
@@ -128,7 +185,9 @@ def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -
     files = archive_of(here, "moodle-averages.zip")
     read = {path: as_moodle_reads(path, {7, 9, 123, 124}) for path in files}
     assert sorted(each for each in read.values() if each) == [
-        (number, f"averages_feedback.{ending}") for number in (7, 9, 123, 124) for ending in ("html", "md")
+        (number, f"averages_feedback.{ending}")
+        for number in (7, 9, 123, 124)
+        for ending in ("html", "md")
     ]
     ada = next(path for path, found in read.items() if found == (124, "averages_feedback.html"))
     assert "<bdi>ada lovelace_124</bdi>" in files[ada].decode()
@@ -143,34 +202,51 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
     }
     said = send(run_course, here, files=files)
     unread = "no file could be read, and feedback goes back under a file's name"
-    bela = next(path.name for path in (here / "submitted").iterdir() if path.name.startswith("Bela"))
-    assert (
-        f"not in a zip: {bela}: {unread}. Next: give this student the page in feedback/STUDENT/averages/"
-        in said.replace("\n", " ")
+    bela = next(
+        path.name for path in (here / "submitted").iterdir() if path.name.startswith("Bela")
     )
+    assert (
+        f"not in a zip: {bela}: {unread}. Next: give this student the page in "
+        "feedback/STUDENT/averages/"
+    ) in said.replace("\n", " ")
     assert said.count("not in a zip") == 1
-    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {"Ada_1_assignsubmission_file_"}
+    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
+        "Ada_1_assignsubmission_file_"
+    }
 
 
 def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
     files = {f"{name}_assignsubmission_file_/01_mean.py": MEAN for name in ("Participant", "Ada_1")}
     said = send(run_course, here, files=files)
-    assert "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: " in said
-    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {"Ada_1_assignsubmission_file_"}
+    assert (
+        "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: "
+        in said
+    )
+    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
+        "Ada_1_assignsubmission_file_"
+    }
 
 
 def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
-    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a name. attachments: whose each is."""
+    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a
+    name. attachments: whose each is.
+    """
     parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
     if parts[-1].startswith("link") or name.startswith("._"):
         return None
-    found = parts[1:3] if parts[0] == "anon" else [part for part in parts if re.fullmatch(r"\d+", part)][:2]
+    found = (
+        parts[1:3]
+        if parts[0] == "anon"
+        else [part for part in parts if re.fullmatch(r"\d+", part)][:2]
+    )
     if len(found) < 2 or attachments.get(int(found[1])) != found[0]:
         return None
     return found[0], int(found[1])
 
 
-def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(run_course, here):
+def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(
+    run_course, here
+):
     for kind in ("zip", "gztar"):
         for name in ("01_mean.py", "02_median.py")[kind == "zip" :]:
             (here / kind).mkdir(exist_ok=True)
@@ -188,7 +264,9 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
     send(run_course, here, files=names)
     files = archive_of(here, "canvas-averages.zip")
     owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9", 50: "5"}
-    assert {as_canvas_reads(name, owners) for name in files} == {(user, file) for file, user in owners.items()}
+    assert {as_canvas_reads(name, owners) for name in files} == {
+        (user, file) for file, user in owners.items()
+    }
     said = files.pop("danadan_5_50_work.tar.gz.txt").decode()
     assert {*files, "danadan_5_50_work.tar.gz"} == set(names)
     assert said.startswith("## Averages: "), "a text, of all its exercises, which is called one"
@@ -220,15 +298,24 @@ chen,Chen Li,Solo,50022
 OF_TEAM = "redteam_50020_10_01_mean.py"
 
 
-def send_to_groups(run_course: Run, here: Path, files: list[str], overrides: str = "", *more: str) -> str:
-    """Collect a download of groups' files with a roster, grade everybody alike, and write the feedback."""
+def send_to_groups(
+    run_course: Run, here: Path, files: list[str], overrides: str = "", *more: str
+) -> str:
+    """Collect a download of groups' files with a roster, grade everybody alike, and write the
+    feedback.
+    """
     (here / "roster.csv").write_text(ROSTER)
     if overrides:
         (here / "overrides.yaml").write_text(overrides)
     with zipfile.ZipFile(here / "download.zip", "w") as archive:
         for name in files:
             archive.writestr(name, MEAN)
-    collect(load_course(here), [here / "download.zip"], here / "submitted", read_roster(here / "roster.csv"))
+    collect(
+        load_course(here),
+        [here / "download.zip"],
+        here / "submitted",
+        read_roster(here / "roster.csv"),
+    )
     for student in ("ada", "bela", "chen"):
         if (here / "submitted" / student).is_dir():
             write_result(graded(student), here / "results")
@@ -244,32 +331,45 @@ def test_what_goes_to_a_group_in_canvas_names_no_member(run_course: Run, here: P
     assert [name for name in ("ada", "bela", "lovelace", "bartok") if name in said.lower()] == []
 
 
-def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(run_course: Run, here: Path) -> None:
+def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
+    run_course: Run, here: Path
+) -> None:
     decided = "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
     said = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
     assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
     assert (
-        "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback differs. "
-        "Next: give each member the page in feedback/STUDENT/averages/"
+        "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback "
+        "differs. Next: give each member the page in feedback/STUDENT/averages/"
     ) in said
-    assert "was ill" in (here / "home" / "feedback" / "ada" / "averages" / "averages.md").read_text()
-    assert "was ill" not in (here / "home" / "feedback" / "bela" / "averages" / "averages.md").read_text()
+    assert (
+        "was ill" in (here / "home" / "feedback" / "ada" / "averages" / "averages.md").read_text()
+    )
+    assert (
+        "was ill"
+        not in (here / "home" / "feedback" / "bela" / "averages" / "averages.md").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", ["Red team", "Solo"])
-def test_the_number_of_a_group_in_moodle_is_no_participants(run_course: Run, here: Path, name: str) -> None:
+def test_the_number_of_a_group_in_moodle_is_no_participants(
+    run_course: Run, here: Path, name: str
+) -> None:
     said = send_to_groups(run_course, here, [f"{name}_7_assignsubmission_file_/01_mean.py"])
     members = "ada, bela" if name == "Red team" else "chen"
     assert not (here / "home" / "moodle-averages.zip").exists()
     assert (
-        f"not in a zip: {members}: Moodle's folder has the number of their group, which is no participant's. Next: "
-        in said
-    )
+        f"not in a zip: {members}: Moodle's folder has the number of their group, which is no "
+        "participant's. Next: "
+    ) in said
 
 
 def test_moodles_folder_for_each_member_goes_back_to_each(run_course: Run, here: Path) -> None:
-    names = [f"Red team-{name}_{number}" for name, number in (("Ada Lovelace", 7), ("Bela Bartok", 8))]
-    send_to_groups(run_course, here, [f"{name}_assignsubmission_file_/01_mean.py" for name in names])
+    names = [
+        f"Red team-{name}_{number}" for name, number in (("Ada Lovelace", 7), ("Bela Bartok", 8))
+    ]
+    send_to_groups(
+        run_course, here, [f"{name}_assignsubmission_file_/01_mean.py" for name in names]
+    )
     assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {
         f"{name}_assignsubmission_file_" for name in names
     }

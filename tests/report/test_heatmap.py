@@ -1,4 +1,6 @@
-"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same in words."""
+"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same
+in words.
+"""
 
 import re
 from xml.etree import ElementTree
@@ -33,18 +35,32 @@ def texts(picture: Picture, panel: int = 0) -> list[str]:
 def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
     """How many cells have each colour, with its opacity; hatched ones under "none"."""
     paths = [path for path in drawn(picture, panel).iter("path") if path.get("d")]
-    return {(str(p.get("fill")), str(p.get("fill-opacity"))): str(p.get("d")).count("M") for p in paths}
+    return {
+        (str(p.get("fill")), str(p.get("fill-opacity"))): str(p.get("d")).count("M") for p in paths
+    }
 
 
-@pytest.mark.parametrize(("picture", "cells"), [
-    (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
-    (of([1.0, 0.25], [0.0, NAN], kind="weights"), {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1}),
-    (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
-    (of([4.0, -1.0], [0.0, NAN], kind="difference"), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
-    (of([0.0, 0.0]), {}),
-    (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
-], ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"])  # fmt: skip
-def test_a_cell_has_the_colour_of_its_number(picture: Picture, cells: dict[tuple[str, str], int]) -> None:
+@pytest.mark.parametrize(
+    ("picture", "cells"),
+    [
+        (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
+        (
+            of([1.0, 0.25], [0.0, NAN], kind="weights"),
+            {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
+        (
+            of([4.0, -1.0], [0.0, NAN], kind="difference"),
+            {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
+        ),
+        (of([0.0, 0.0]), {}),
+        (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
+    ],
+    ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"],
+)
+def test_a_cell_has_the_colour_of_its_number(
+    picture: Picture, cells: dict[tuple[str, str], int]
+) -> None:
     assert inks(picture) == cells
 
 
@@ -56,25 +72,52 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which() -
         "Rows: query position, columns: key position. Blue: up to 4, orange: down to −4. "
         "Difference: blue up to 5, orange down to −5."
     )
-    assert legend(of([1.0, 0.0], kind="mask")).endswith(" Blue: seen. Hatched: hidden, or no number.")
+    assert legend(of([1.0, 0.0], kind="mask")).endswith(
+        " Blue: seen. Hatched: hidden, or no number."
+    )
 
 
 def addresses(*places: int) -> Picture:
     right, mine = torch.tensor([[0, 1, 100, 101]]), torch.tensor([places])
-    panels = [Panel(name, each, "addresses", each % 100) for name, each in (("expected", right), ("yours", mine))]
+    panels = [
+        Panel(name, each, "addresses", each % 100)
+        for name, each in (("expected", right), ("yours", mine))
+    ]
     return Picture("split(x)", "", tuple(panels), "token", "channel", first=(0, 4))
 
 
 def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected() -> None:
-    assert texts(addresses(0, 100, 1, -1), 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", "4", "5", "6", "7"]
+    assert texts(addresses(0, 100, 1, -1), 1) == [
+        "yours",
+        "0",
+        "100✗",
+        "1✗",
+        "?✗",
+        "0",
+        "4",
+        "5",
+        "6",
+        "7",
+    ]
     assert texts(addresses(0, 1, 100, 101))[1:5] == ["0", "1", "100", "101"]
-    assert inks(addresses(0, 1, 100, 101)) == {(f"var({HEADS[0]})", "None"): 2, (f"var({HEADS[1]})", "None"): 2}
-    assert legend(addresses(0, 1, 100, 101)).endswith("Numbers are addresses, 100·token + channel; colours are heads.")
+    assert inks(addresses(0, 1, 100, 101)) == {
+        (f"var({HEADS[0]})", "None"): 2,
+        (f"var({HEADS[1]})", "None"): 2,
+    }
+    assert legend(addresses(0, 1, 100, 101)).endswith(
+        "Numbers are addresses, 100·token + channel; colours are heads."
+    )
     assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
 
 
 def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
-    named = Picture("", "", (Panel("head 0", torch.rand(5, 5), "weights"),), *SIDES, tokens=("", "a<b", "", "", "c"))
+    named = Picture(
+        "",
+        "",
+        (Panel("head 0", torch.rand(5, 5), "weights"),),
+        *SIDES,
+        tokens=("", "a<b", "", "", "c"),
+    )
     assert texts(named) == ["head 0", "a<b", "c", "a<b", "c"]
     assert texts(of(*[[0.0] * 24] * 3)) == ["yours", "0", "1", "2", "0", "5", "10", "15", "20"]
 
@@ -83,7 +126,10 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
     title = """"><script>alert('x')</script>&"""
     picture = compared(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
     assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
-    assert (drawn(picture).get("role"), drawn(picture).get("aria-label")) == ("img", f"{title}: expected")
+    assert (drawn(picture).get("role"), drawn(picture).get("aria-label")) == (
+        "img",
+        f"{title}: expected",
+    )
     page = pictures_page("a <title>", [picture, of([1.0, 2.0])])
     assert page.count("<svg") == 4
     assert "<figcaption>&#34;&gt;&lt;script&gt;" in page
@@ -91,10 +137,13 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
 
 
 @pytest.mark.parametrize("columns", [3, 9, 24])
-def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(columns: int) -> None:
+def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(
+    columns: int,
+) -> None:
     picture = compared("f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel")
     found = re.findall(
-        r'<svg viewBox="0 0 ([\d.]+) [\d.]+" width="([\d.]+)".*? font-size="(\d+)"', pictures_page("f", [picture])
+        r'<svg viewBox="0 0 ([\d.]+) [\d.]+" width="([\d.]+)".*? font-size="(\d+)"',
+        pictures_page("f", [picture]),
     )
     sizes = [tuple(map(float, each)) for each in found]
     assert len(sizes) == len(picture.panels) == 3
@@ -106,7 +155,9 @@ def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_rea
 def colours(text: str) -> dict[str, list[str]]:
     """The colours of a style by their names, by day and by night."""
     found: dict[str, list[str]] = {}
-    for name, colour in re.findall(r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")):
+    for name, colour in re.findall(
+        r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")
+    ):
         found.setdefault(name, []).append(colour)
     return found
 
@@ -139,4 +190,5 @@ def test_as_many_tables_stand_side_by_side_as_fill_the_page(side: int, panels: i
     in_a_row = min(panels, int((1100 + 8) // (wide + 8)))
     assert wide <= 1100
     assert 9 * scale >= 12  # pixels of a label
-    assert scale == 2 or in_a_row == 1 or in_a_row * (wide + 8) > 1100 - 1  # else a row has room for larger tables
+    # else a row has room for larger tables
+    assert scale == 2 or in_a_row == 1 or in_a_row * (wide + 8) > 1100 - 1

@@ -20,7 +20,9 @@ ATTACKS = [
     pytest.param("<img src=https://example.org/x.png onerror=alert(1)>", id="an image tag"),
     pytest.param("</pre></details><h1>40 / 40</h1><details>", id="closing tags"),
     pytest.param("</PRE >", id="a closing tag in capitals, with a blank"),
-    pytest.param("<!-- many-heads: grade --> --><script>alert(1)</script>", id="comments and scripts"),
+    pytest.param(
+        "<!-- many-heads: grade --> --><script>alert(1)</script>", id="comments and scripts"
+    ),
     pytest.param("```\n~~~\n````\n# 40 / 40", id="fences"),
     pytest.param("\n\n\n# 40 / 40\n\n| ✓ | `all` | 40 / 40 |", id="a heading and a table"),
     pytest.param("a\r\n\r\n> quoted\x0b\x0c\u2028\u2029# x", id="every kind of line end"),
@@ -74,7 +76,9 @@ def result(text: str) -> Result:
     whole = make.exercise("reshape_dance", *checks, diagnosis=(named,), note=text)
     function = FunctionResult(name=text, state="wrong", check=text, evidence=text)
     waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
-    exercise = whole.model_copy(update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)})
+    exercise = whole.model_copy(
+        update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)}
+    )
     return make.result(text, whole, exercise, assignment="a", max_score=4, versions={"torch": text})
 
 
@@ -82,11 +86,17 @@ CLEAN = Page(results_section("Course", [result("plain")]))
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(text: str) -> None:
+def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(
+    text: str,
+) -> None:
     said = results_section("Course", [result(text)])
     page = Page(said)
     assert set(page.tags) <= ALLOWED
-    assert (page.tags, page.attributes, page.outside) == (CLEAN.tags, CLEAN.attributes, CLEAN.outside)
+    assert (page.tags, page.attributes, page.outside) == (
+        CLEAN.tags,
+        CLEAN.attributes,
+        CLEAN.outside,
+    )
     assert all(c.isprintable() or c in "\n\u200b" for c in page.inside)
     assert not re.search(r"@\w|#\w|://|www\.|GH-\d", html.unescape(said))
 

@@ -32,8 +32,24 @@ from manyheads.submission import NotGraded
 from manyheads.submission.roster import Roster, Student
 from tests import make
 
-HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
-NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip
+HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 \
+* 7 }} &lt;"""
+NAMES = (
+    "ada",
+    "..",
+    "a/b",
+    "a\\b",
+    "index.html",
+    "O'Hara",
+    "100%#?&;",
+    "Ærøskøbing",
+    "陳",
+    "x" * 300,
+    "é" * 120,
+    ".x",
+    " x",
+    "-rf",
+)
 
 
 class Seen(HTMLParser):
@@ -68,7 +84,9 @@ class Seen(HTMLParser):
         return [attributes["href"] or "" for tag, attributes in self.elements if tag == "a"]
 
 
-def check(id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = "") -> CheckResult:
+def check(
+    id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = ""
+) -> CheckResult:
     return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
@@ -88,49 +106,116 @@ def write(folder: Path, *results: Result, **more: Any) -> Path:
     return write_pages(ClassView(results, **view), folder, **more)
 
 
-VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="Which axis first?", alternatives=("mix_batch",))
+VIEW = Diagnosed(
+    id="wrong_view",
+    title="You viewed straight.",
+    hint="Which axis first?",
+    alternatives=("mix_batch",),
+)
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
 GOOD = exercise(check("split", 2), check("merge", 2))
-SEEN = (check("split", evidence="head 0 holds channels 4…7"), check("merge", evidence="it is not x"), check("shape", 2))
+SEEN = (
+    check("split", evidence="head 0 holds channels 4…7"),
+    check("merge", evidence="it is not x"),
+    check("shape", 2),
+)
 BAD = exercise(*SEEN, named=(VIEW, SCALE))
-CRASHED = exercise(check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."), check("merge"))
+CRASHED = exercise(
+    check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."),
+    check("merge"),
+)
 HALF = exercise(
     *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in SEEN),
     named=(VIEW.model_copy(update={"function": "f"}),),
     functions=(
-        FunctionResult(name="f", state="wrong", check="does split", evidence="head 0 holds channels 4…7"),
+        FunctionResult(
+            name="f", state="wrong", check="does split", evidence="head 0 holds channels 4…7"
+        ),
         FunctionResult(name="g", state="waiting", waits_for="h"),
         FunctionResult(name="h", state="unwritten"),
         FunctionResult(name="i", state="right"),
         FunctionResult(name="j", state="undefined"),
     ),
 )
-LINES = (ProvedLine(line=23, edit="q <b> → k"), ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"))
+LINES = (
+    ProvedLine(line=23, edit="q <b> → k"),
+    ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"),
+)
 LINED = BAD.model_copy(update={"lines": LINES})
 MISSING = exercise(check("split", outcome="missing"), id_="mask")
-PEOPLE = ClassList(Roster((Student("u1", "Ada Lovelace", "Tuesday"), Student("u2", "Ben Bitdiddle", "Friday"), Student("u3", "Cat"))))  # fmt: skip
+PEOPLE = ClassList(
+    Roster(
+        (
+            Student("u1", "Ada Lovelace", "Tuesday"),
+            Student("u2", "Ben Bitdiddle", "Friday"),
+            Student("u3", "Cat"),
+        )
+    )
+)
 LABELS = Labels({"heads": "Heads"}, {"dance": ("04", "The dance")}, "Many Heads")
 CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
 
 
-@pytest.mark.parametrize("result", [GOOD, BAD, CRASHED, HALF], ids=["right", "two misconceptions", "crashed", "half written"])  # fmt: skip
-def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path: Path, result: ExerciseResult) -> None:
+@pytest.mark.parametrize(
+    "result",
+    [GOOD, BAD, CRASHED, HALF],
+    ids=["right", "two misconceptions", "crashed", "half written"],
+)
+def test_a_students_page_has_every_word_that_a_terminal_has(
+    tmp_path: Path, result: ExerciseResult
+) -> None:
     write(tmp_path, graded("ada", result))
     said = Seen(tmp_path / "students" / "ada.html").text
-    parts = (part for line in make.printed(exercise_report(result), 400) for part in re.split(r"\s{3,}|hint: ", line))
+    parts = (
+        part
+        for line in make.printed(exercise_report(result), 400)
+        for part in re.split(r"\s{3,}|hint: ", line)
+    )
     assert [part for part in parts if part.strip() not in said] == []
 
 
-@pytest.mark.parametrize(("exercises", "says", "silent"), [
-    pytest.param([BAD], ["does merge it is not x", "1 check passes: 2 / 2 does shape 2 / 2"], "→", id="more evidence and what passes"),
-    pytest.param([BAD.model_copy(update={"note": "The .py counts."})], ["The .py counts."], "→", id="the note"),
-    pytest.param([GOOD], ["Graded on cpu, isolation namespaces, seed 3, torch 2.13.0."], "Next:", id="how it was graded"),
-    pytest.param([LINED], ["(line 23, or line 5 of code cell 3)"], "→", id="the line and never the edit"),
-    pytest.param([GOOD.model_copy(update={"id": "a"}), BAD, MISSING], [
-        "Ada Lovelace u1 Many Heads, 27 November 2026 Next: course check dance, for 04 The dance.", "Heads 6 / 12 Handed in 2026-11-26 12:00 UTC",
-        "– mask: not handed in 0 / 2 Graded on"], "0–", id="name, course, day, what comes next; one line is all of what is missing"),
-])  # fmt: skip
-def test_on_a_students_page_stands(tmp_path: Path, exercises: list[ExerciseResult], says: list[str], silent: str) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("exercises", "says", "silent"),
+    [
+        pytest.param(
+            [BAD],
+            ["does merge it is not x", "1 check passes: 2 / 2 does shape 2 / 2"],
+            "→",
+            id="more evidence and what passes",
+        ),
+        pytest.param(
+            [BAD.model_copy(update={"note": "The .py counts."})],
+            ["The .py counts."],
+            "→",
+            id="the note",
+        ),
+        pytest.param(
+            [GOOD],
+            ["Graded on cpu, isolation namespaces, seed 3, torch 2.13.0."],
+            "Next:",
+            id="how it was graded",
+        ),
+        pytest.param(
+            [LINED], ["(line 23, or line 5 of code cell 3)"], "→", id="the line and never the edit"
+        ),
+        pytest.param(
+            [GOOD.model_copy(update={"id": "a"}), BAD, MISSING],
+            [
+                (
+                    "Ada Lovelace u1 Many Heads, 27 November 2026 Next: course check dance, for "
+                    "04 The dance."
+                ),
+                "Heads 6 / 12 Handed in 2026-11-26 12:00 UTC",
+                "– mask: not handed in 0 / 2 Graded on",
+            ],
+            "0–",
+            id="name, course, day, what comes next; one line is all of what is missing",
+        ),
+    ],
+)
+def test_on_a_students_page_stands(
+    tmp_path: Path, exercises: list[ExerciseResult], says: list[str], silent: str
+) -> None:
     results = [graded("u1", *exercises, handed_in=CAME), graded("u2", GOOD)]
     write(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
@@ -144,26 +229,111 @@ WEAK = graded("ben", GOOD, isolation="process")
 CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
 
 
-@pytest.mark.parametrize(("results", "more", "says", "silent"), [
-    pytest.param([graded("ada", GOOD)], {}, ["1 submission"], ["can be forged", "#lines-1"], id="a level that holds"),
-    pytest.param([WEAK], {}, ["Graded below the isolation level namespaces: 1 of 1 (process)."], [], id="a weak level"),
-    pytest.param([graded("ada", GOOD), WEAK], {}, ["Graded below the isolation level namespaces: 1 of 2 (process)."], [], id="for one"),
-    pytest.param([graded("ada", GOOD)], {"left_out": ["results/ben/heads.json is not a result."]},
-        ["Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result."], [], id="what cannot be read"),
-    pytest.param([graded("ada", GOOD)], {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
-        ["Handed in, and not graded: 1. What, and why ben/work.zip: is an archive. Next: open it"], [], id="what is not graded"),
-    pytest.param([graded("ada", GOOD)], {"changed": CHANGED},
-        [f"heads: points changed since the last run: 2. Whose ada: 31 → 33.5 {' '.join(HOSTILE.split())}: 2 → ?"], [], id="whose points changed"),
-    pytest.param([graded("ada", LINED), graded("ben", GOOD)], {}, ["ada | dance | line 23 | q <b> → k", "ada | dance | line 5 of code cell 3 | a → b", "#lines-1"],
-        [], id="the edits"),
-    pytest.param([graded("u1", GOOD), graded("u2", BAD)], {"members": PEOPLE}, ["Ada Lovelace u1 | Tuesday | 4", "all Friday Tuesday", "Ben Bitdiddle u2 | You viewed straight."],
-        [], id="names and sections"),
-    pytest.param([graded("u1", GOOD)], {"members": PEOPLE}, ["2 on the roster handed in nothing: u2, u3", "Ben Bitdiddle u2 | Friday | – | –", "Ben Bitdiddle u2 | –"],
-        ["students/u2.html"], id="who handed in nothing, in the table of scores and in that of checks"),
-    pytest.param([graded("u1", GOOD), graded("zoe", BAD)], {"members": PEOPLE}, ["1 not on the roster, in no mean and no histogram: zoe"],
-        [], id="who is not on the roster"),
-])  # fmt: skip
-def test_on_the_class_page_stands(tmp_path: Path, results: list[Result], more: dict[str, Any], says: list[str], silent: list[str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("results", "more", "says", "silent"),
+    [
+        pytest.param(
+            [graded("ada", GOOD)],
+            {},
+            ["1 submission"],
+            ["can be forged", "#lines-1"],
+            id="a level that holds",
+        ),
+        pytest.param(
+            [WEAK],
+            {},
+            ["Graded below the isolation level namespaces: 1 of 1 (process)."],
+            [],
+            id="a weak level",
+        ),
+        pytest.param(
+            [graded("ada", GOOD), WEAK],
+            {},
+            ["Graded below the isolation level namespaces: 1 of 2 (process)."],
+            [],
+            id="for one",
+        ),
+        pytest.param(
+            [graded("ada", GOOD)],
+            {"left_out": ["results/ben/heads.json is not a result."]},
+            [
+                (
+                    "Not in this report: 1 file that cannot be read. results/ben/heads.json is "
+                    "not a result."
+                )
+            ],
+            [],
+            id="what cannot be read",
+        ),
+        pytest.param(
+            [graded("ada", GOOD)],
+            {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
+            [
+                (
+                    "Handed in, and not graded: 1. What, and why ben/work.zip: is an archive. "
+                    "Next: open it"
+                )
+            ],
+            [],
+            id="what is not graded",
+        ),
+        pytest.param(
+            [graded("ada", GOOD)],
+            {"changed": CHANGED},
+            [
+                (
+                    "heads: points changed since the last run: 2. Whose ada: 31 → 33.5 "
+                    f"{' '.join(HOSTILE.split())}: 2 → ?"
+                )
+            ],
+            [],
+            id="whose points changed",
+        ),
+        pytest.param(
+            [graded("ada", LINED), graded("ben", GOOD)],
+            {},
+            [
+                "ada | dance | line 23 | q <b> → k",
+                "ada | dance | line 5 of code cell 3 | a → b",
+                "#lines-1",
+            ],
+            [],
+            id="the edits",
+        ),
+        pytest.param(
+            [graded("u1", GOOD), graded("u2", BAD)],
+            {"members": PEOPLE},
+            [
+                "Ada Lovelace u1 | Tuesday | 4",
+                "all Friday Tuesday",
+                "Ben Bitdiddle u2 | You viewed straight.",
+            ],
+            [],
+            id="names and sections",
+        ),
+        pytest.param(
+            [graded("u1", GOOD)],
+            {"members": PEOPLE},
+            [
+                "2 on the roster handed in nothing: u2, u3",
+                "Ben Bitdiddle u2 | Friday | – | –",
+                "Ben Bitdiddle u2 | –",
+            ],
+            ["students/u2.html"],
+            id="who handed in nothing, in the table of scores and in that of checks",
+        ),
+        pytest.param(
+            [graded("u1", GOOD), graded("zoe", BAD)],
+            {"members": PEOPLE},
+            ["1 not on the roster, in no mean and no histogram: zoe"],
+            [],
+            id="who is not on the roster",
+        ),
+    ],
+)
+def test_on_the_class_page_stands(
+    tmp_path: Path, results: list[Result], more: dict[str, Any], says: list[str], silent: list[str]
+) -> None:
     page = Seen(write(tmp_path, *results, **more))
     text = f"{page.text} {page.links()}"
     assert [each for each in says if each not in text] == []
@@ -172,23 +342,41 @@ def test_on_the_class_page_stands(tmp_path: Path, results: list[Result], more: d
 
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
-    bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
-                   check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
+    bad = exercise(
+        check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE),
+        check(HOSTILE, evidence=HOSTILE + "."),
+        check(HOSTILE + "ok", 2),
+        id_=HOSTILE,
+        named=(named, SCALE),
+        note=HOSTILE,
+    )
     decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
-    bad, more = bad.model_copy(update={"adjustments": decided}), {"isolation": HOSTILE, "device": HOSTILE}
-    result = graded(HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more)
-    page = write(tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
+    bad, more = (
+        bad.model_copy(update={"adjustments": decided}),
+        {"isolation": HOSTILE, "device": HOSTILE},
+    )
+    result = graded(
+        HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more
+    )
+    page = write(
+        tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)]
+    )
     for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text
         tags = [tag for tag, _ in seen.elements]
-        assert (tags.count("img"), tags.count("script")) == (0, path == page)  # the class page has one of its own
-        assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
+        # the class page has one of its own
+        assert (tags.count("img"), tags.count("script")) == (0, path == page)
+        assert not [
+            name for _, attributes in seen.elements for name in attributes if name.startswith("on")
+        ]
         assert "49" not in seen.text
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Path, name: str) -> None:
+def test_the_class_page_leads_to_a_students_page_whatever_the_name(
+    tmp_path: Path, name: str
+) -> None:
     page = write(tmp_path, graded(name, GOOD))
     (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
     assert re.fullmatch("[!-~]+", link)
@@ -198,7 +386,21 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Pat
 
 
 def test_no_two_names_share_a_page() -> None:
-    names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299, "Ada", "a.", "a", "nul", "e\u0301", "\u00e9"]
+    names = [
+        *NAMES,
+        "a b",
+        "a_b",
+        "a.b",
+        "../b",
+        "a//b",
+        "x" * 299,
+        "Ada",
+        "a.",
+        "a",
+        "nul",
+        "e\u0301",
+        "\u00e9",
+    ]
     stem_of = file_stems(names)
     names.append(stem_of("Ada"))  # who is called as another's file
     stem_of = file_stems(names)
@@ -210,14 +412,23 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
     mine = tmp_path / "students" / "mine.html"
     mine.write_text("<p>my own page</p>")
     write(tmp_path, graded("ada", GOOD))
-    assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
+    assert sorted(path.name for path in (tmp_path / "students").iterdir()) == [
+        "ada.html",
+        "mine.html",
+    ]
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
     shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights")
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
-    write(tmp_path, *results, drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
-    ada, ben, whole = (Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html"))
+    write(
+        tmp_path,
+        *results,
+        drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]},
+    )
+    ada, ben, whole = (
+        Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html")
+    )
     assert [tag for tag, _ in ada.elements].count("figure") == 1
     assert "weights, head 1: the largest difference is 0.5" in ada.text
     assert ada.text.index("weights, head 1") < ada.text.index("other")

@@ -1,4 +1,6 @@
-"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a phone, at night, on paper."""
+"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a
+phone, at night, on paper.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -23,8 +25,12 @@ OPENED = "document.querySelectorAll('details').forEach(e => { e.open = true })"
 
 
 @pytest.fixture(scope="module")
-def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script, one pictures, both decisions."""
+def small(
+    made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script,
+    one pictures, both decisions.
+    """
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
     for i in (0, 4):
@@ -32,43 +38,65 @@ def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest
     folder = tmp_path_factory.mktemp("small")
     shown = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
     wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
-    drawn = {("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises}
+    drawn = {
+        ("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises
+    }
     write_pages(ClassView(results), folder, drawn, [f"{SCRIPT} is not a result."])
     return folder
 
 
 def decided(result: Result) -> Result:
     """Late, with an exercise that is excused by somebody whose comment is a script."""
-    late = Adjustment(rule="late", words="1 day after 18:00: 1 day late, −20% (20% a day)", before=50, after=40)
-    excused = Adjustment(rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0)
+    late = Adjustment(
+        rule="late", words="1 day after 18:00: 1 day late, −20% (20% a day)", before=50, after=40
+    )
+    excused = Adjustment(
+        rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0
+    )
     first = result.exercises[0].model_copy(update={"adjustments": (excused,), "excused": True})
     exercises = (first, *result.exercises[1:])
-    return result.model_copy(update={"exercises": exercises, "max_score": 52.5, "score": 40, "adjustments": (late,)})
+    return result.model_copy(
+        update={"exercises": exercises, "max_score": 52.5, "score": 40, "adjustments": (late,)}
+    )
 
 
 @pytest.fixture(scope="module")
-def big(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def big(
+    made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The class page of 1,000 students."""
     return write_pages(ClassView(made_up_class(1000)), tmp_path_factory.mktemp("pages"))
 
 
 def pages_of(folder: Path) -> list[Path]:
     """The class page, the page of the hostile name, and one of somebody with a crash."""
-    names = ("index.html", f"students/{file_stems([SCRIPT])(SCRIPT)}.html", "students/student0004.html")
+    names = (
+        "index.html",
+        f"students/{file_stems([SCRIPT])(SCRIPT)}.html",
+        "students/student0004.html",
+    )
     return [folder / name for name in names]
 
 
-def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(browser, small: Path) -> None:
+def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(
+    browser, small: Path
+) -> None:
     for page in pages_of(small):
         browser.open(page)
-        assert [url for url in browser.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
+        assert [url for url in browser.requests if not url.startswith("data:")] == [
+            page.resolve().as_uri()
+        ]
         assert browser.complaints == []
         assert browser.js("document.title") != "taken"
-        assert browser.js("document.querySelectorAll('script, img').length") == (page.name == "index.html")
+        assert browser.js("document.querySelectorAll('script, img').length") == (
+            page.name == "index.html"
+        )
         assert SCRIPT in browser.js("document.body.innerText")
 
 
-def test_even_a_script_that_got_into_a_page_would_not_run(browser, small: Path, tmp_path: Path) -> None:
+def test_even_a_script_that_got_into_a_page_would_not_run(
+    browser, small: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "page.html"
     text = (small / "index.html").read_text(encoding="utf-8")
     page.write_text(text.replace("<main", f"{SCRIPT}<main"), encoding="utf-8")
@@ -78,25 +106,48 @@ def test_even_a_script_that_got_into_a_page_would_not_run(browser, small: Path, 
     assert [url for url in browser.requests if url.startswith("http")] == []
 
 
-def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(browser, small: Path) -> None:
+def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(
+    browser, small: Path
+) -> None:
     for page in pages_of(small):
         browser.open(page)
         assert browser.js("document.documentElement.lang") == "en"
-        assert browser.js("['header', 'main', 'h1'].map(name => document.querySelectorAll(name).length)") == [1, 1, 1]
-        levels = browser.js("[...document.querySelectorAll('h1, h2, h3, h4')].map(e => +e.tagName[1])")
+        assert browser.js(
+            "['header', 'main', 'h1'].map(name => document.querySelectorAll(name).length)"
+        ) == [1, 1, 1]
+        levels = browser.js(
+            "[...document.querySelectorAll('h1, h2, h3, h4')].map(e => +e.tagName[1])"
+        )
         assert all(after <= before + 1 for before, after in pairwise(levels)), levels
         assert browser.js("document.querySelectorAll('th:not([scope])').length") == 0
-        assert browser.js("[...document.querySelectorAll('tbody tr')].every(row => row.querySelector('th'))")
+        assert browser.js(
+            "[...document.querySelectorAll('tbody tr')].every(row => row.querySelector('th'))"
+        )
 
 
 def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
     browser.open(small / "index.html")
-    cells = browser.js("[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])")
-    marks = {name: {text for class_, text in cells if class_ == name} for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")}  # fmt: skip
-    assert marks == {"": {"✓"}, "failed": {"✗"}, "error": {"e"}, "timeout": {"∞"}, "crashed": {"!"}, "missing": {"–"}, "skipped": {"·"}}  # fmt: skip
+    cells = browser.js(
+        "[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])"
+    )
+    marks = {
+        name: {text for class_, text in cells if class_ == name}
+        for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")
+    }
+    assert marks == {
+        "": {"✓"},
+        "failed": {"✗"},
+        "error": {"e"},
+        "timeout": {"∞"},
+        "crashed": {"!"},
+        "missing": {"–"},
+        "skipped": {"·"},
+    }
 
 
-def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(browser, small: Path) -> None:
+def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(
+    browser, small: Path
+) -> None:
     browser.open(small / "index.html")
     browser.press(*TAB)
     assert browser.js("document.activeElement.innerText") == "Skip to the content"
@@ -104,7 +155,9 @@ def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(bro
     browser.press(*ENTER)
     assert browser.js("location.hash") == "#main"
     browser.js(OPENED)
-    reachable = "[...document.querySelectorAll('.scroll, main :is(a, summary, button, input, select)')]"
+    reachable = (
+        "[...document.querySelectorAll('.scroll, main :is(a, summary, button, input, select)')]"
+    )
     reachable += ".filter(e => e.checkVisibility())"
     wide = browser.js(f"{reachable}.length")
     reached = set()
@@ -115,12 +168,18 @@ def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(bro
 
 
 SHOWN = (
-    "[...document.querySelectorAll('.scores tbody tr')].filter(e => e.checkVisibility()).map(e => e.cells[0].innerText)"
+    "[...document.querySelectorAll('.scores tbody tr')].filter(e => "
+    "e.checkVisibility()).map(e => e.cells[0].innerText)"
 )
-TYPED = "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); }})(document.querySelector('[data-filter={what}]'))"
+TYPED = (
+    "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); "
+    "}})(document.querySelector('[data-filter={what}]'))"
+)
 
 
-def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(browser, made_up_class, tmp_path):
+def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
+    browser, made_up_class, tmp_path
+):
     results = made_up_class(4)
     students = [Student(r.student, f"Person {n}", "ABAB"[n]) for n, r in enumerate(results)]
     page = write_pages(ClassView(results, ClassList(Roster(tuple(students)))), tmp_path)
@@ -132,15 +191,24 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(browser, made
     assert browser.js(SHOWN) == every[1::2]
     browser.js(TYPED.format(what="name", value="person 3"))
     assert browser.js(SHOWN) == every[3:]
-    assert browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8  # with the sums
+    # with the sums
+    assert (
+        browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8
+    )
     for what in ("section", "name"):
         browser.js(TYPED.format(what=what, value=""))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
-    totals = "[...document.querySelectorAll('.scores tbody tr')].map(e => parseFloat([...e.cells].at(-1).innerText))"
+    totals = (
+        "[...document.querySelectorAll('.scores tbody tr')].map(e => "
+        "parseFloat([...e.cells].at(-1).innerText))"
+    )
     assert browser.js(totals) == sorted(browser.js(totals))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
     assert browser.js(totals) == sorted(browser.js(totals), reverse=True)
-    assert browser.js("[...document.querySelectorAll('.sorted thead th')].at(-1).ariaSort") == "descending"
+    assert (
+        browser.js("[...document.querySelectorAll('.sorted thead th')].at(-1).ariaSort")
+        == "descending"
+    )
     assert violations(browser, SCHEMES[0]) == []
 
 
@@ -155,28 +223,48 @@ def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, sma
     assert browser.js("document.querySelector('.hint').open")
 
 
-def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(browser, small: Path, big: Path) -> None:
+def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(
+    browser, small: Path, big: Path
+) -> None:
     for page in [*pages_of(small), big]:
         browser.open(page, PHONE, 700)
-        browser.js("document.querySelectorAll('details').forEach((e, i) => { if (i < 3) e.open = true })")
-        assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [PHONE, PHONE], page
+        browser.js(
+            "document.querySelectorAll('details').forEach((e, i) => { if (i < 3) e.open = true })"
+        )
+        assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [
+            PHONE,
+            PHONE,
+        ], page
     wide = f"[...document.querySelectorAll('table')].filter(e => e.scrollWidth > {PHONE})"
     assert browser.js(f"{wide}.length") > 0
-    assert browser.js(f"{wide}.every(e => (s => s && s.scrollWidth > s.clientWidth)(e.closest('.scroll')))")
+    assert browser.js(
+        f"{wide}.every(e => (s => s && s.scrollWidth > s.clientWidth)(e.closest('.scroll')))"
+    )
 
 
 def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: Path) -> None:
     browser.open(small / "students" / "student0004.html")
     nodes = browser.ask("Accessibility.getFullAXTree")["nodes"]
-    named = [node["name"]["value"] for node in nodes if node.get("role", {}).get("value") in ("img", "image")]
-    assert named[:3] == [f"scores, head 0: {name}" for name in ("expected", "yours", "yours − expected")]
-    assert "scores, head 0: 42 of 49 numbers are −∞ in one of the two only" in browser.js("document.body.innerText")
+    named = [
+        node["name"]["value"]
+        for node in nodes
+        if node.get("role", {}).get("value") in ("img", "image")
+    ]
+    assert named[:3] == [
+        f"scores, head 0: {name}" for name in ("expected", "yours", "yours − expected")
+    ]
+    assert "scores, head 0: 42 of 49 numbers are −∞ in one of the two only" in browser.js(
+        "document.body.innerText"
+    )
     shown = "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
     for media, width, beside in (("", PHONE, 1), ("", 390, 1), ("", 1280, 3), ("print", 640, 2)):
         browser.ask("Emulation.setEmulatedMedia", media=media)
         browser.open(small / "students" / "student0004.html", width)
         assert browser.js(f"{shown}.every(e => e.left >= 0 && e.right <= {width})")
-        assert browser.js(f"{shown}.slice(0, 3).filter((e, i, all) => e.top === all[0].top).length") == beside
+        assert (
+            browser.js(f"{shown}.slice(0, 3).filter((e, i, all) => e.top === all[0].top).length")
+            == beside
+        )
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
@@ -190,7 +278,9 @@ def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(browser, big: Path) -> None:
+def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(
+    browser, big: Path
+) -> None:
     assert big.stat().st_size < 3_000_000
     browser.open(big)
     assert browser.complaints == []
@@ -198,7 +288,9 @@ def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(b
     assert browser.js("document.querySelectorAll('.scores tbody tr').length") == 1000
     assert browser.js("document.querySelectorAll('.grid td').length") == 8 * 15 * 1001
     assert browser.js("document.querySelectorAll('details[open]').length") == 0
-    links = browser.js("[...document.querySelectorAll('.scores a')].map(e => e.getAttribute('href'))")
+    links = browser.js(
+        "[...document.querySelectorAll('.scores a')].map(e => e.getAttribute('href'))"
+    )
     assert len(set(links)) == 1000
     assert all((big.parent / link).is_file() for link in links)
 
@@ -216,6 +308,9 @@ def test_axe_finds_nothing_against_wcag(browser, small: Path, scheme: str) -> No
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_what_nobody_can_read(browser, tmp_path: Path, scheme: str) -> None:
     page = tmp_path / "pale.html"
-    page.write_text("<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read this?</p></main>")
+    page.write_text(
+        "<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read "
+        "this?</p></main>"
+    )
     browser.open(page)
     assert any(found.startswith("color-contrast") for found in violations(browser, scheme))

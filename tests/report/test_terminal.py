@@ -1,4 +1,6 @@
-"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how far they are."""
+"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how
+far they are.
+"""
 
 import html
 import os
@@ -20,7 +22,14 @@ from manyheads.report.notebook_html import checked, shown
 from manyheads.report.terminal import exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.report.words import attempt_words
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
+from manyheads.result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+)
 from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
 from manyheads.student.how_far import Rung, after_done, going_on
 from manyheads.student.origins import OriginTable
@@ -32,7 +41,14 @@ def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
     return make.printed(exercise_report(result), width)
 
 
-def check(id_: str, score: float = 0, of: float = 2, outcome: Outcome = "failed", evidence: str = "", **more: Any) -> CheckResult:  # fmt: skip
+def check(
+    id_: str,
+    score: float = 0,
+    of: float = 2,
+    outcome: Outcome = "failed",
+    evidence: str = "",
+    **more: Any,
+) -> CheckResult:
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
     return make.check(id_, score, of, outcome, title=title, evidence=evidence, **more)
 
@@ -44,64 +60,164 @@ def exercise(
 
 
 def function(name: str, state: str, check: str = "", evidence: str = "") -> FunctionResult:
-    return FunctionResult.model_validate({"name": name, "state": state, "check": check, "evidence": evidence})
+    return FunctionResult.model_validate(
+        {"name": name, "state": state, "check": check, "evidence": evidence}
+    )
 
 
-VIEW = Diagnosed(id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data.")
-SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large are they?", function="scores")
-AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="Which sums to 1?", function="weights")
-ROOT = Diagnosed(id="no_sqrt", title="You divided by hd.", hint="Not shown.", alternatives=("twice",), alternative_titles=("You scaled twice.",))  # fmt: skip
+VIEW = Diagnosed(
+    id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data."
+)
+SCALE = Diagnosed(
+    id="scale_missing", title="You did not scale.", hint="How large are they?", function="scores"
+)
+AXIS = Diagnosed(
+    id="axis", title="You took the wrong axis.", hint="Which sums to 1?", function="weights"
+)
+ROOT = Diagnosed(
+    id="no_sqrt",
+    title="You divided by hd.",
+    hint="Not shown.",
+    alternatives=("twice",),
+    alternative_titles=("You scaled twice.",),
+)
 STUB = Diagnosed(id="stub_untouched", title="Nothing is written here yet.", hint="Draw it first.")
 KEYS = VIEW.model_copy(
-    update={"title": "You took the keys.", "alternatives": ("no",), "alternative_titles": (ROOT.title,)}
+    update={
+        "title": "You took the keys.",
+        "alternatives": ("no",),
+        "alternative_titles": (ROOT.title,),
+    }
 )
-REFUSED = Diagnosed(id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split")
+REFUSED = Diagnosed(
+    id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split"
+)
 ENDLESS = check(
-    "split", outcome="timeout", evidence="It was still in the loop on line 62: does it end?", function="split"
+    "split",
+    outcome="timeout",
+    evidence="It was still in the loop on line 62: does it end?",
+    function="split",
 )
-RAISED = check("split", outcome="error", evidence="raised NotImplementedError", function="split_heads")
+RAISED = check(
+    "split", outcome="error", evidence="raised NotImplementedError", function="split_heads"
+)
 SPLIT = check("split", evidence="head 0 differs", hint="not shown")
 FOUR = (
     check("shape", 0, 1, evidence="raised NotImplementedError", function="attend"),
-    check("scales", evidence="too large", function="scores"), check("shares", evidence="not 1", function="weights"), check("simple", 1, 1),
-)  # fmt: skip
+    check("scales", evidence="too large", function="scores"),
+    check("shares", evidence="not 1", function="weights"),
+    check("simple", 1, 1),
+)
 OF_FOUR = (
-    function("simple", "right"), function("scores", "wrong", "scales", "too large"),
-    function("weights", "wrong", "shares", "not 1"), function("attend", "unwritten"),
-)  # fmt: skip
+    function("simple", "right"),
+    function("scores", "wrong", "scales", "too large"),
+    function("weights", "wrong", "shares", "not 1"),
+    function("attend", "unwritten"),
+)
 
 
-@pytest.mark.parametrize(("attempt", "says"), [
-    pytest.param(exercise(check("split", 2), check("merge", 4, 4)), "✓ dance 6 / 6", id="one that passes is one line"),
-    pytest.param(exercise(SPLIT, check("merge", 0, 1, evidence="not shown"), check("shape", 3, 3), named=(VIEW,)),
-        "✗ dance 3 / 6 | You viewed straight to (B, nh, T, hd). | splits channels into heads 0 / 2 | head 0 differs | hint: view never "
-        "moves data. | is undone by merge 0 / 1 | 1 check passes 3 / 3", id="check, evidence, misconception, hint, the rest"),
-    pytest.param(exercise(*FOUR, named=(SCALE, AXIS), functions=OF_FOUR),
-        "✗ dance 1 / 6 | ✓ simple | ✗ scores: You did not scale. | scales 0 / 2 | too large | hint: How large are they? | ✗ weights: "
-        "You took the wrong axis. | shares 0 / 2 | not 1 | hint: Which sums to 1? | · attend: not written yet | "
-        "1 check waits for what is not right or written yet 0 / 1 | 1 check passes 1 / 1", id="by function, each with its own"),
-    pytest.param(exercise(SPLIT), "✗ dance 0 / 2 | splits channels into heads 0 / 2 | head 0 differs", id="without a misconception no hint"),
-    pytest.param(exercise(SPLIT, named=(VIEW, ROOT)),
-        "✗ dance 0 / 2 | 2 mistakes: | 1. You viewed straight to (B, nh, T, hd). | 2. You divided by hd. Or: You scaled twice. | "
-        "splits channels into heads 0 / 2 | head 0 differs | hint: view never moves data.", id="a pair with one hint and what is the same"),
-    pytest.param(exercise(SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))),
-        "✗ dance 0 / 2 | 2 mistakes: | 1. You took the keys. | 2. You divided by hd. | splits channels into heads 0 / 2 | head 0 differs | "
-        "hint: view never moves data.", id="of two neither stands again as what the other may be"),
-    pytest.param(exercise(ENDLESS, named=(REFUSED,), functions=(function("split", "wrong", ENDLESS.title, "no end"),)),
-        "✗ dance 0 / 2 | ✗ split: not right yet | splits channels into heads 0 / 2 | no end | Also: You did not refuse 5 heads. "
-        "That may not be the only mistake.", id="what runs on for ever is not headed by a mistake that does not"),
-    pytest.param(exercise(RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)),
-        "… dance 0 / 2 | · split_heads: not written yet | hint: Draw it first. | 1 check waits for what is not right or written yet 0 / 2",
-        id="where nothing is written nothing is called wrong"),
-    pytest.param(exercise(check("split", 2), functions=(function("a", "right"), function("b", "unwritten"))),
-        "… dance 2 / 2 | ✓ a | · b: not written yet | 1 check passes 2 / 2", id="what is not written keeps it from being done"),
-    pytest.param(exercise(check("split", 2), max_score=2.25, unseen=0.25, unseen_checks=("drops weights",)),
-        "✓ dance 2 / 2.25", id="what only grading sees is not said under every answer"),
-    pytest.param(exercise(*(check(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.") for i in range(4))),
-        "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks fail here 0 / 2", id="what could not begin is one line"),
-    pytest.param(exercise(*(check(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))),
-        "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5", id="checks that saw other things are folded"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        pytest.param(
+            exercise(check("split", 2), check("merge", 4, 4)),
+            "✓ dance 6 / 6",
+            id="one that passes is one line",
+        ),
+        pytest.param(
+            exercise(
+                SPLIT,
+                check("merge", 0, 1, evidence="not shown"),
+                check("shape", 3, 3),
+                named=(VIEW,),
+            ),
+            (
+                "✗ dance 3 / 6 | You viewed straight to (B, nh, T, hd). | splits channels into "
+                "heads 0 / 2 | head 0 differs | hint: view never moves data. | is undone by merge "
+                "0 / 1 | 1 check passes 3 / 3"
+            ),
+            id="check, evidence, misconception, hint, the rest",
+        ),
+        pytest.param(
+            exercise(*FOUR, named=(SCALE, AXIS), functions=OF_FOUR),
+            (
+                "✗ dance 1 / 6 | ✓ simple | ✗ scores: You did not scale. | scales 0 / 2 | too "
+                "large | hint: How large are they? | ✗ weights: You took the wrong axis. | shares "
+                "0 / 2 | not 1 | hint: Which sums to 1? | · attend: not written yet | 1 check "
+                "waits for what is not right or written yet 0 / 1 | 1 check passes 1 / 1"
+            ),
+            id="by function, each with its own",
+        ),
+        pytest.param(
+            exercise(SPLIT),
+            "✗ dance 0 / 2 | splits channels into heads 0 / 2 | head 0 differs",
+            id="without a misconception no hint",
+        ),
+        pytest.param(
+            exercise(SPLIT, named=(VIEW, ROOT)),
+            (
+                "✗ dance 0 / 2 | 2 mistakes: | 1. You viewed straight to (B, nh, T, hd). | 2. You "
+                "divided by hd. Or: You scaled twice. | splits channels into heads 0 / 2 | head 0 "
+                "differs | hint: view never moves data."
+            ),
+            id="a pair with one hint and what is the same",
+        ),
+        pytest.param(
+            exercise(SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))),
+            (
+                "✗ dance 0 / 2 | 2 mistakes: | 1. You took the keys. | 2. You divided by hd. | "
+                "splits channels into heads 0 / 2 | head 0 differs | hint: view never moves data."
+            ),
+            id="of two neither stands again as what the other may be",
+        ),
+        pytest.param(
+            exercise(
+                ENDLESS,
+                named=(REFUSED,),
+                functions=(function("split", "wrong", ENDLESS.title, "no end"),),
+            ),
+            (
+                "✗ dance 0 / 2 | ✗ split: not right yet | splits channels into heads 0 / 2 | no "
+                "end | Also: You did not refuse 5 heads. That may not be the only mistake."
+            ),
+            id="what runs on for ever is not headed by a mistake that does not",
+        ),
+        pytest.param(
+            exercise(RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)),
+            (
+                "… dance 0 / 2 | · split_heads: not written yet | hint: Draw it first. | 1 check "
+                "waits for what is not right or written yet 0 / 2"
+            ),
+            id="where nothing is written nothing is called wrong",
+        ),
+        pytest.param(
+            exercise(
+                check("split", 2), functions=(function("a", "right"), function("b", "unwritten"))
+            ),
+            "… dance 2 / 2 | ✓ a | · b: not written yet | 1 check passes 2 / 2",
+            id="what is not written keeps it from being done",
+        ),
+        pytest.param(
+            exercise(
+                check("split", 2), max_score=2.25, unseen=0.25, unseen_checks=("drops weights",)
+            ),
+            "✓ dance 2 / 2.25",
+            id="what only grading sees is not said under every answer",
+        ),
+        pytest.param(
+            exercise(
+                *(check(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.") for i in range(4))
+            ),
+            "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks fail here 0 / 2",
+            id="what could not begin is one line",
+        ),
+        pytest.param(
+            exercise(*(check(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))),
+            "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5",
+            id="checks that saw other things are folded",
+        ),
+    ],
+)
 def test_an_attempt_is_told(attempt: ExerciseResult, says: str) -> None:
     assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
 
@@ -113,12 +229,19 @@ def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
     assert attempt_words(exercise(SPLIT)).next == "course trace dance"
 
 
-@pytest.mark.parametrize(("lines", "says"), [
-    pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
-    pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
-    pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
-])  # fmt: skip
-def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(lines, says):
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
+        pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
+        pytest.param(
+            (ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"
+        ),
+    ],
+)
+def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
+    lines, says
+):
     report = report_of(exercise(SPLIT, named=(VIEW,), lines=lines))
     assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."
     assert "→" not in "".join(report)
@@ -127,12 +250,18 @@ def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = Diagnosed(id="x", title=markup, hint=markup)
-    assert "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup) == 4
+    assert (
+        "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup)
+        == 4
+    )
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> None:
-    checks = [check("is right with as many channels out as in, a full context", 0, 0.25), check("split")]
+    checks = [
+        check("is right with as many channels out as in, a full context", 0, 0.25),
+        check("split"),
+    ]
     lines = [line for line in report_of(exercise(*checks), width) if " / " in line]
     assert len(lines) == 3
     assert len({line.index(" / ") for line in lines}) == 1
@@ -141,7 +270,10 @@ def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> N
 
 def course_with(*changes: dict[str, object], assignment: str = "A") -> Course:
     """A course with an exercise for each of these."""
-    rows = [{"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each} for n, each in enumerate(changes)]
+    rows = [
+        {"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each}
+        for n, each in enumerate(changes)
+    ]
     file = {"title": "T", "assignments": [{"id": "a", "title": assignment, "exercises": rows}]}
     return Course(Path(), CourseFile.model_validate(file))
 
@@ -217,8 +349,10 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
 
 def test_what_grading_asks_more_is_no_promise() -> None:
     lines = ladder_text(DONE, STARTED._replace(result=started(unseen=0.5)))
-    assert lines[2:4] == ["…  02 The mask  1.5 / 4  1 of 2 checks",
-                          "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of"]  # fmt: skip
+    assert lines[2:4] == [
+        "…  02 The mask  1.5 / 4  1 of 2 checks",
+        "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of",
+    ]
 
 
 TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
@@ -235,8 +369,13 @@ def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that(
 def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
     course = course_with({}, {}, {}, {})
     first, second, third, fourth = course.exercises
-    for done, after, upcoming in (({second, third}, second, fourth), ({second, third, fourth}, fourth, first)):
-        assert going_on(course, done, after).endswith(f"/{upcoming.script.name}, then: course check {upcoming.id}")
+    for done, after, upcoming in (
+        ({second, third}, second, fourth),
+        ({second, third, fourth}, fourth, first),
+    ):
+        assert going_on(course, done, after).endswith(
+            f"/{upcoming.script.name}, then: course check {upcoming.id}"
+        )
     assert going_on(course, set(course.exercises), after=first) == "All done."
 
 
@@ -259,54 +398,112 @@ def of(*entries: TraceLine | Repeated, sizes: str = "", **more: Any) -> Explaine
     return Explained("f(x)", sizes, entries, **more)
 
 
-def traced_line(code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any) -> TraceLine:
+def traced_line(
+    code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any
+) -> TraceLine:
     return TraceLine(depth, number, code, operations, **more)
 
 
 RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
 CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
-ODD = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2))
+ODD = Operation(
+    "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2)
+)
 STRAYED = OriginTable(
-    "head 0", (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])), "by its address in x", 2
+    "head 0",
+    (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])),
+    "by its address in x",
+    2,
 )
 
 
-@pytest.mark.parametrize(("told", "lines"), [
-    pytest.param(
-        of(traced_line("x = x.view(B, T, n_head, -1)", VIEWED, number="9"), traced_line("return x.transpose(1, 2)", TURN, number="10"),
-           sizes="B = 2, T = 5", returned="returns (B, nh, T, hd): the right numbers", right=True),
-        ["  B = 2, T = 5",
-         "   9  x = x.view(B, T, n_head, -1)",
-         "        view          (B, T, C) → (B, T, nh, hd)          view",
-         "  10  return x.transpose(1, 2)",
-         "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
-         "  ✓ returns (B, nh, T, hd): the right numbers"], id="a line, its operations and the verdict"),
-    pytest.param(
-        of(traced_line("y = half(x)", number="9"), traced_line("return x / 2", VIEWED, depth=1), Repeated(1, "4", "4", 7, False), dropped=3),
-        ["  9  y = half(x)",
-         "  4    return x / 2",
-         "         view          (B, T, C) → (B, T, nh, hd)          view",
-         "       … 7 more like this, with other shapes (line 4)",
-         "  … and 3 more operations"], id="helpers stand deeper and rounds are counted"),
-    pytest.param(of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
-        ["  4  y.view(B, T, C)", "       ✗ view        (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
-        id="an error is marked where it happened and told below"),
-    pytest.param(of(traced_line("x.view()", ODD)),
-        ["  4  x.view()", "       view          (B, T, C) → (B, nh, T, hd)          view", "       ! T is no longer T",
-         "         [0, 0]", "          0.50    −∞", "          1.00 -2.25", "         …"],
-        id="what is odd and the numbers stand below the operation"),
-    pytest.param(of(traced_line("x.view()", proved=True)),
-        ["  4  x.view()", "       ! one small change of this line makes every check pass"], id="a line that is proved to be wrong"),
-    pytest.param(of(tables=(STRAYED,)),
-        ["  by its address in x",
-         "  head 0   yours       should be",
-         "  token 0    0   1  ✓    0   1",
-         "  token 1    2   ?  ✗  100 101",
-         "  … and 2 more heads"], id="numbers that strayed beside those that should be there"),
-    pytest.param(of(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)), ["  token 0  0 1"], id="nothing strayed"),
-    pytest.param(of(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
-        ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"], id="a student's text is text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("told", "lines"),
+    [
+        pytest.param(
+            of(
+                traced_line("x = x.view(B, T, n_head, -1)", VIEWED, number="9"),
+                traced_line("return x.transpose(1, 2)", TURN, number="10"),
+                sizes="B = 2, T = 5",
+                returned="returns (B, nh, T, hd): the right numbers",
+                right=True,
+            ),
+            [
+                "  B = 2, T = 5",
+                "   9  x = x.view(B, T, n_head, -1)",
+                "        view          (B, T, C) → (B, T, nh, hd)          view",
+                "  10  return x.transpose(1, 2)",
+                "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
+                "  ✓ returns (B, nh, T, hd): the right numbers",
+            ],
+            id="a line, its operations and the verdict",
+        ),
+        pytest.param(
+            of(
+                traced_line("y = half(x)", number="9"),
+                traced_line("return x / 2", VIEWED, depth=1),
+                Repeated(1, "4", "4", 7, False),
+                dropped=3,
+            ),
+            [
+                "  9  y = half(x)",
+                "  4    return x / 2",
+                "         view          (B, T, C) → (B, T, nh, hd)          view",
+                "       … 7 more like this, with other shapes (line 4)",
+                "  … and 3 more operations",
+            ],
+            id="helpers stand deeper and rounds are counted",
+        ),
+        pytest.param(
+            of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
+            [
+                "  4  y.view(B, T, C)",
+                "       ✗ view        (B, T, nh, hd)",
+                "  ✗ It raised RuntimeError.",
+            ],
+            id="an error is marked where it happened and told below",
+        ),
+        pytest.param(
+            of(traced_line("x.view()", ODD)),
+            [
+                "  4  x.view()",
+                "       view          (B, T, C) → (B, nh, T, hd)          view",
+                "       ! T is no longer T",
+                "         [0, 0]",
+                "          0.50    −∞",
+                "          1.00 -2.25",
+                "         …",
+            ],
+            id="what is odd and the numbers stand below the operation",
+        ),
+        pytest.param(
+            of(traced_line("x.view()", proved=True)),
+            ["  4  x.view()", "       ! one small change of this line makes every check pass"],
+            id="a line that is proved to be wrong",
+        ),
+        pytest.param(
+            of(tables=(STRAYED,)),
+            [
+                "  by its address in x",
+                "  head 0   yours       should be",
+                "  token 0    0   1  ✓    0   1",
+                "  token 1    2   ?  ✗  100 101",
+                "  … and 2 more heads",
+            ],
+            id="numbers that strayed beside those that should be there",
+        ),
+        pytest.param(
+            of(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)),
+            ["  token 0  0 1"],
+            id="nothing strayed",
+        ),
+        pytest.param(
+            of(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
+            ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"],
+            id="a student's text is text",
+        ),
+    ],
+)
 def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
     assert traced(told) == ["f(x)", *lines]
 
@@ -317,23 +514,34 @@ def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
     assert " 37  5 39  ✗ " in row
 
 
-@pytest.mark.parametrize(("crop", "lines"), [
-    pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
-    pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
-    pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
-    pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("crop", "lines"),
+    [
+        pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
+        pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
+        pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
+        pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
+    ],
+)
 def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str]) -> None:
     assert crop_lines(crop, tuple(crop.shape)) == lines
 
 
-CHECK = make.check("view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>")
-WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
+CHECK = make.check(
+    "view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>"
+)
+WRONG = Diagnosed(
+    id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=()
+)
 
 
 def words(text: str, *, folded: bool) -> str:
     """The text of what is folded away, or of the rest."""
-    parts = re.split(r"<details.*?</details>", text) if not folded else re.findall(r"<details.*?</details>", text)
+    parts = (
+        re.split(r"<details.*?</details>", text)
+        if not folded
+        else re.findall(r"<details.*?</details>", text)
+    )
     return html.unescape(re.sub(r"<[^>]+>", "", "".join(parts)))
 
 
@@ -364,8 +572,13 @@ def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
 
 
 def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
-    functions = tuple(FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge"))
-    named = tuple(WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in ("split", "merge"))
+    functions = tuple(
+        FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge")
+    )
+    named = tuple(
+        WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
+        for name in ("split", "merge")
+    )
     made = checked(reshaped(*named).model_copy(update={"functions": functions}))
     assert words(made.html, folded=True) == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
@@ -375,17 +588,44 @@ def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
 BY_HAND = "Fill it.\nNext: course check scores"
 
 
-@pytest.mark.parametrize(("said", "shown"), [
-    pytest.param("Next: fill it, then: course check scores", BY_HAND, id="a command after what is to be done by hand"),
-    pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
-    pytest.param("It is wrong. Next: course hint scores", "It is wrong.\nNext: course hint scores", id="a sentence before"),
-    pytest.param("It is gone.\nNext: git checkout 'a b.py'", "It is gone.\nNext: git checkout 'a b.py'", id="as it should be"),
-    pytest.param("Next: make room, then the same again", "Next: make room, then the same again", id="no command at all"),
-    pytest.param("It is a link. Next: ask for it", "It is a link. Next: ask for it", id="and in the line where it stands"),
-    pytest.param("It is gone. Next: /a/b/course status", "It is gone.\nNext: /a/b/course status", id="by its path"),
-    pytest.param("Next: save it, then %ask", "Save it.\nNext: %ask", id="a magic"),
-    pytest.param("Nothing.", "Nothing.", id="nothing is next"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        pytest.param(
+            "Next: fill it, then: course check scores",
+            BY_HAND,
+            id="a command after what is to be done by hand",
+        ),
+        pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
+        pytest.param(
+            "It is wrong. Next: course hint scores",
+            "It is wrong.\nNext: course hint scores",
+            id="a sentence before",
+        ),
+        pytest.param(
+            "It is gone.\nNext: git checkout 'a b.py'",
+            "It is gone.\nNext: git checkout 'a b.py'",
+            id="as it should be",
+        ),
+        pytest.param(
+            "Next: make room, then the same again",
+            "Next: make room, then the same again",
+            id="no command at all",
+        ),
+        pytest.param(
+            "It is a link. Next: ask for it",
+            "It is a link. Next: ask for it",
+            id="and in the line where it stands",
+        ),
+        pytest.param(
+            "It is gone. Next: /a/b/course status",
+            "It is gone.\nNext: /a/b/course status",
+            id="by its path",
+        ),
+        pytest.param("Next: save it, then %ask", "Save it.\nNext: %ask", id="a magic"),
+        pytest.param("Nothing.", "Nothing.", id="nothing is next"),
+    ],
+)
 def test_what_comes_next_is_a_command_alone_on_the_last_line(said: str, shown: str) -> None:
     assert next_alone(said) == shown
 
@@ -394,7 +634,9 @@ BIN = Path(sys.executable).parent
 
 
 def test_every_command_is_known() -> None:
-    registered = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    registered = {
+        command.callback.__name__ for command in app.registered_commands if command.callback
+    }
     groups = {group.name for group in app.registered_groups}
     assert registered | groups == {*COMMANDS}
 
@@ -409,7 +651,8 @@ def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> No
     called = "course" if is_activated else str(BIN / "course")
     known = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
     status, refused = (
-        make.run(BIN / "course", *words, "--course", TINY, **known) for words in (["status"], ["check", "median"])
+        make.run(BIN / "course", *words, "--course", TINY, **known)
+        for words in (["status"], ["check", "median"])
     )
     assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
     assert f"Next: {called} status" in refused.stderr

@@ -1,4 +1,6 @@
-"""Attempts at the real course's exercises, followed in this process: what is followed here is trusted."""
+"""Attempts at the real course's exercises, followed in this process: what is followed here is
+trusted.
+"""
 
 import sys
 import types
@@ -26,12 +28,17 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
     ) -> list[tuple[Example, Traced]]:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
-        exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
+        exec(
+            compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True),
+            vars(module),
+        )
 
         def run(call: Call) -> Traced:
             return trace(vars(module), TraceCall(cast(call, "float32"), crop, times), "a.py")
 
-        return [(with_twin(each, (each, *each.instead), run), run(each.call)) for each in looks_at(id_)]
+        return [
+            (with_twin(each, (each, *each.instead), run), run(each.call)) for each in looks_at(id_)
+        ]
 
     return follow
 
@@ -42,7 +49,10 @@ def explain(follow_source: FollowSource) -> Explain:
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
         own = AttemptSource("a.py", solution(id_) if source is None else source)
-        return [explained(example, traced, own) for example, traced in follow_source(id_, source, crop=crop)]
+        return [
+            explained(example, traced, own)
+            for example, traced in follow_source(id_, source, crop=crop)
+        ]
 
     return explain
 

@@ -1,11 +1,21 @@
 """The figures of `course bench` as a person reads them, on a screen of 80 by 24."""
 
-from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, bench_report, settings, three_digits
+from manyheads.student.measure_attention import (
+    FULL,
+    Bench,
+    BenchRow,
+    Measured,
+    bench_report,
+    settings,
+    three_digits,
+)
 from tests import make
 
 
 def shown(missing: str = "") -> list[str]:
-    """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where that is missing."""
+    """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where
+    that is missing.
+    """
     rows = [
         BenchRow(s, instead=missing)
         if missing and s.T == 4096
@@ -33,10 +43,20 @@ def test_ours_stand_above_the_lessons_for_each_length() -> None:
 
 def test_what_was_left_out_is_named_with_its_reason() -> None:
     lines = shown(missing="needs about 4.0 GB, 1.0 GB is free")
-    assert "T = 4096, bfloat16, forward, is left out: it needs about 4.0 GB, 1.0 GB is free." in lines
-    ours = [line.split() for line in lines if " 4096 " in line and "float" in line and "=" not in line]
+    assert (
+        "T = 4096, bfloat16, forward, is left out: it needs about 4.0 GB, 1.0 GB is free." in lines
+    )
+    ours = [
+        line.split() for line in lines if " 4096 " in line and "float" in line and "=" not in line
+    ]
     assert [line[-6:-3] + line[-2:] for line in ours] == [["–"] * 5] * 4
 
 
 def test_numbers_have_the_digits_that_say_something() -> None:
-    assert [three_digits(n) for n in (0.0659, 0.31, 71.04, 805.3, 12345.6)] == ["0.0659", "0.31", "71", "805", "12346"]
+    assert [three_digits(n) for n in (0.0659, 0.31, 71.04, 805.3, 12345.6)] == [
+        "0.0659",
+        "0.31",
+        "71",
+        "805",
+        "12346",
+    ]

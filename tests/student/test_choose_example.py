@@ -1,4 +1,6 @@
-"""Which recorded call is looked at, what its sizes are called, and which is shown of those that an attempt gets wrong."""
+"""Which recorded call is looked at, what its sizes are called, and which is shown of those that an
+attempt gets wrong.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,36 +30,60 @@ SHAPES = {
 }
 
 
-def split(batch: int, tokens: int, channels: int, heads: int, **options: Any) -> tuple[Call, Tensor]:
+def split(
+    batch: int, tokens: int, channels: int, heads: int, **options: Any
+) -> tuple[Call, Tensor]:
     """A call and its answer."""
     x = torch.arange(float(batch * tokens * channels)).reshape(batch, tokens, channels) / 1000
     return Call("split", (x, heads), **options), x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def module(**attributes: bool) -> tuple[Call, Tensor]:
-    return Call(Build("Module", (20, 4), attributes=attributes), (torch.ones(2, 7, 20),)), torch.ones(2, 7, 20)
+    return Call(
+        Build("Module", (20, 4), attributes=attributes), (torch.ones(2, 7, 20),)
+    ), torch.ones(2, 7, 20)
 
 
 def chosen(
-    *recorded: tuple[Call, Tensor], layers: Sequence[int] = (), refused: Sequence[int] = (), **options: Any
+    *recorded: tuple[Call, Tensor],
+    layers: Sequence[int] = (),
+    refused: Sequence[int] = (),
+    **options: Any,
 ) -> list[Example]:
     """The looks at these calls; each belongs to a check of its layer, by default of values."""
     names = range(len(recorded))
     checks = [
-        PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",), asks=())
+        PublicCheck(
+            id=f"c{i}",
+            title="",
+            layer=layer,
+            hint="",
+            points=1,
+            calls=(i,),
+            facets=("outputs",),
+            asks=(),
+        )
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
     replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
-    calls, expected = tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded)
+    calls, expected = (
+        tuple(call for call, _ in recorded),
+        tuple((answer,) for _, answer in recorded),
+    )
     recording = Recording("e", "", tuple(checks), calls, expected, replies, mutants=(), words={})
-    targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
+    targets = {
+        call.subject if isinstance(call.subject, str) else call.subject.target
+        for call, _ in recorded
+    }
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
     return examples(exercise(shapes), recording, **options)
 
 
 def exercise(shapes: Mapping[str, str]) -> Exercise:
     row = ExerciseRow(id="e", title="E", points=1, hint="h", shapes=dict(shapes))
-    return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[0]
+    return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[
+        0
+    ]
 
 
 def sizes(example: Example) -> tuple[int, ...]:
@@ -96,14 +122,21 @@ def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> N
     assert len(example.call.args) == 2
 
 
-@pytest.mark.parametrize(("other", "options"), [
-    pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
-    pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
-    pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
-    pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
-    pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
-])  # fmt: skip
-def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("other", "options"),
+    [
+        pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
+        pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
+        pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
+        pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
+        pytest.param(
+            split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"
+        ),
+    ],
+)
+def test_what_is_out_of_the_ordinary_comes_last(
+    other: tuple[Call, Tensor], options: dict[str, Any]
+) -> None:
     (example,) = chosen(other, split(2, 5, 24, 4), **options)
     assert sizes(example) == (2, 5, 24, 4)
 
@@ -119,7 +152,9 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    recording = Recording("e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={})
+    recording = Recording(
+        "e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={}
+    )
     (example,) = examples(exercise({}), recording)
     assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")
 
@@ -133,31 +168,72 @@ SCORES = "(scores: (B, N), temperature: float) -> (B, N)"
 DIVIDED, NUMBERS = {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}, {"B": 2, "N": 5}
 
 
-@pytest.mark.parametrize(("signature", "call", "returned", "found"), [
-    pytest.param(DIVIDE, Call("split", (X, 3)), (2, 3, 5, 4), DIVIDED, id="by position"),
-    pytest.param(DIVIDE, Call("split", (X,), {"n_head": 3}), (2, 3, 5, 4), DIVIDED, id="one by name"),
-    pytest.param(DIVIDE, Call("split", (), {"n_head": 3, "x": X}), (2, 3, 5, 4), DIVIDED, id="all by name"),
-    pytest.param(MODULE, Call(Build("M", (12, 3), {"block_size": 9}), (X,)), (2, 5, 12), {**DIVIDED, "block_size": 9},
-        id="an unknown of a product is worked out"),
-    *(pytest.param(parse_signature(SCORES), Call("f", (X[:, :, 0], any_)), (2, 5), NUMBERS, id=f"measures no axis: {any_}")
-        for any_ in (0.4, 2.5, 2)),
-    pytest.param(parse_signature("(module: M, x: (B, T, C)) -> ()"), Call("f", (Build("M", (12, 3, 9)), X)), (),
-        {**DIVIDED, "block_size": 9}, id="a module as an argument is read as its own entry says"),
-    pytest.param(parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)"),
-        Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)), (2, 5, 12), DIVIDED, id="attributes of a stand-in"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("signature", "call", "returned", "found"),
+    [
+        pytest.param(DIVIDE, Call("split", (X, 3)), (2, 3, 5, 4), DIVIDED, id="by position"),
+        pytest.param(
+            DIVIDE, Call("split", (X,), {"n_head": 3}), (2, 3, 5, 4), DIVIDED, id="one by name"
+        ),
+        pytest.param(
+            DIVIDE,
+            Call("split", (), {"n_head": 3, "x": X}),
+            (2, 3, 5, 4),
+            DIVIDED,
+            id="all by name",
+        ),
+        pytest.param(
+            MODULE,
+            Call(Build("M", (12, 3), {"block_size": 9}), (X,)),
+            (2, 5, 12),
+            {**DIVIDED, "block_size": 9},
+            id="an unknown of a product is worked out",
+        ),
+        *(
+            pytest.param(
+                parse_signature(SCORES),
+                Call("f", (X[:, :, 0], any_)),
+                (2, 5),
+                NUMBERS,
+                id=f"measures no axis: {any_}",
+            )
+            for any_ in (0.4, 2.5, 2)
+        ),
+        pytest.param(
+            parse_signature("(module: M, x: (B, T, C)) -> ()"),
+            Call("f", (Build("M", (12, 3, 9)), X)),
+            (),
+            {**DIVIDED, "block_size": 9},
+            id="a module as an argument is read as its own entry says",
+        ),
+        pytest.param(
+            parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)"),
+            Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)),
+            (2, 5, 12),
+            DIVIDED,
+            id="attributes of a stand-in",
+        ),
+    ],
+)
 def test_sizes_are_read_from_arguments(signature, call, returned, found):
     assert dict(axes_of(signature, call, returned, {"M": (MODULE,)}).sizes) == found
 
 
-@pytest.mark.parametrize(("call", "returned"), [
-    pytest.param(Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"),
-    pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
-    pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
-    pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
-    pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
-])  # fmt: skip
-def test_a_call_that_the_signature_does_not_fit_has_no_axes(call: Call, returned: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("call", "returned"),
+    [
+        pytest.param(
+            Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"
+        ),
+        pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
+        pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
+        pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
+        pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
+    ],
+)
+def test_a_call_that_the_signature_does_not_fit_has_no_axes(
+    call: Call, returned: tuple[int, ...]
+) -> None:
     assert axes_of(DIVIDE, call, returned, {}) is None
     assert axes_of(parse_signature(SCORES), Call("f", (X[:, :, 0],)), (2, 5), {}) is None
 
@@ -186,7 +262,15 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(5**0.5, "2.236 (√hd)"), (20**0.5, "4.472 (√C)"), (5**-0.5, "0.4472 (1/√hd)"), (5.0, "5 (hd)"), (2.0, "2 (√nh)"), (0.05, "0.05 (1/C)"), (8.0, "8")],
-)  # fmt: skip
+    [
+        (5**0.5, "2.236 (√hd)"),
+        (20**0.5, "4.472 (√C)"),
+        (5**-0.5, "0.4472 (1/√hd)"),
+        (5.0, "5 (hd)"),
+        (2.0, "2 (√nh)"),
+        (0.05, "0.05 (1/C)"),
+        (8.0, "8"),
+    ],
+)
 def test_a_number_is_named_by_what_it_could_be(axes: Axes, value: float, shown: str) -> None:
     assert number_in_words(axes, value, axes, value) == shown

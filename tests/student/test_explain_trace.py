@@ -1,4 +1,6 @@
-"""What is said about a followed call: its lines, its loops, views that are doubted, and where each number came from."""
+"""What is said about a followed call: its lines, its loops, views that are doubted, and where each
+number came from.
+"""
 
 import re
 
@@ -8,7 +10,15 @@ from hypothesis import strategies as st
 
 from manyheads.box.worker.answers import Step, TensorInfo
 from manyheads.judge.axes import Axes
-from manyheads.student.explain_trace import Explained, Item, Loop, Repeated, TraceLine, fold, view_warning
+from manyheads.student.explain_trace import (
+    Explained,
+    Item,
+    Loop,
+    Repeated,
+    TraceLine,
+    fold,
+    view_warning,
+)
 from tests.student.real import Explain
 
 WRONG_VIEW = """
@@ -44,28 +54,48 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain
     (view,), (transpose,) = (line.operations for line in lines(split))
     assert split.title == "split_heads(x, n_head=5)"
     assert lines(split)[0].code == "x = x.view(B, T, n_head, C // n_head)  # (B, T, nh, hd)"
-    assert (view.name, view.takes, view.gives, view.data) == ("view", "(B, T, C)", "(B, T, nh, hd)", "view")
+    assert (view.name, view.takes, view.gives, view.data) == (
+        "view",
+        "(B, T, C)",
+        "(B, T, nh, hd)",
+        "view",
+    )
     assert (transpose.gives, transpose.data) == ("(B, nh, T, hd)", "view, not contiguous")
-    assert [op.data for op in lines(merge)[0].operations] == ["view, not contiguous", "copy", "view"]
+    assert [op.data for op in lines(merge)[0].operations] == [
+        "view, not contiguous",
+        "copy",
+        "view",
+    ]
     assert merge.returned == "returns (B, T, C): the right numbers"
 
 
 def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -> None:
     split, _ = explain("reshape_dance", WRONG_VIEW)
-    assert lines(split)[0].operations[0].warning == "T is no longer T: a step along it was C numbers, here it is hd"
-    assert (split.right, split.returned) == (False, "returns (B, nh, T, hd): the right shape, other numbers")
+    assert (
+        lines(split)[0].operations[0].warning
+        == "T is no longer T: a step along it was C numbers, here it is hd"
+    )
+    assert (split.right, split.returned) == (
+        False,
+        "returns (B, nh, T, hd): the right shape, other numbers",
+    )
 
 
-@pytest.mark.parametrize(("count", "gives"), [
-    ("mha.n_head", "(B, T, C)"),
-    ("mha.head_dim", r"\(B, T, \d+\)"),
-    ("mha.head_dim - 1", r"\(B, T, \d+\)"),
-    ("mha.n_head - 1", r"\(B, T, \d+\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "gives"),
+    [
+        ("mha.n_head", "(B, T, C)"),
+        ("mha.head_dim", r"\(B, T, \d+\)"),
+        ("mha.head_dim - 1", r"\(B, T, \d+\)"),
+        ("mha.n_head - 1", r"\(B, T, \d+\)"),
+    ],
+)
 def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
     explain: Explain, count: str, gives: str
 ) -> None:
-    """The twin's loop goes round another number of times, so `cat` takes another number of tensors there."""
+    """The twin's loop goes round another number of times, so `cat` takes another number of tensors
+    there.
+    """
     (told,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
     (cat,) = (op for line in lines(told) for op in line.operations if op.name == "cat")
     assert cat.gives == gives or re.fullmatch(gives, cat.gives), (told.sizes, cat)
@@ -75,26 +105,36 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     _, merge = explain("reshape_dance", WRONG_VIEW)
     transpose, view = lines(merge)[0].operations
     assert (transpose.raised, view.raised, view.takes) == (False, True, "(B, T, nh, hd)")
-    assert merge.raised.startswith("It raised RuntimeError on line 8: a .view of a tensor whose memory is in another")
+    assert merge.raised.startswith(
+        "It raised RuntimeError on line 8: a .view of a tensor whose memory is in another"
+    )
     assert "Python says: view size is not compatible" in merge.raised
     assert merge.raised.endswith(
-        "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it must, for .view(…)."
+        "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it "
+        "must, for .view(…)."
     )
     assert merge.returned == ""
 
 
-@pytest.mark.parametrize(("by", "takes"), [
-    ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
-    ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
-    ("1", "(B, T, T) / 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("by", "takes"),
+    [
+        ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
+        ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
+        ("1", "(B, T, T) / 1"),
+    ],
+)
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
     (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
-    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [takes]
+    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [
+        takes
+    ]
 
 
 def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
-    gives = [op.gives for told in explain("rotary") for line in lines(told) for op in line.operations]
+    gives = [
+        op.gives for told in explain("rotary") for line in lines(told) for op in line.operations
+    ]
     assert "(B, T, 7, 2)" in gives  # and B = 2
     assert "(B, T, 7, B)" not in gives
 
@@ -102,28 +142,43 @@ def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     (told,) = explain("mha_by_loop", LOOPS)
     again = [entry for entry in told.entries if isinstance(entry, Repeated)]
-    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 4, True)]
+    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [
+        ("10", "11", 4, True)
+    ]
 
 
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
     told = explain("causal_mask")[2]
     assert [(line.depth, bool(line.operations)) for line in lines(told)] == [
-        (0, False), (1, True), (0, False), (1, True), (0, True)
-    ]  # fmt: skip
+        (0, False),
+        (1, True),
+        (0, False),
+        (1, True),
+        (0, True),
+    ]
 
 
-@pytest.mark.parametrize(("body", "says"), [
-    pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
-    pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
-])  # fmt: skip
-def test_what_came_back_is_said_in_the_lessons_words(explain: Explain, body: str, says: str) -> None:
-    split, _ = explain("reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n")
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
+        pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
+    ],
+)
+def test_what_came_back_is_said_in_the_lessons_words(
+    explain: Explain, body: str, says: str
+) -> None:
+    split, _ = explain(
+        "reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n"
+    )
     assert not split.right
     assert split.returned.endswith(says)
 
 
 @pytest.mark.parametrize(("makes", "kind"), [(".tril()", "float32"), (".tril().long()", "int64")])
-def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain: Explain, makes: str, kind: str) -> None:
+def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(
+    explain: Explain, makes: str, kind: str
+) -> None:
     source = f"import torch\ndef causal_mask(T, device=None): return torch.ones(T, T){makes}\n"
     assert explain("causal_mask", source)[0].returned == f"returns (T, T) of {kind}; bool is asked"
 
@@ -151,7 +206,10 @@ layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {})()
 def split_heads(x, n_head): return layer(x)  # \x1b[2J
 def merge_heads(y): return y
 """
-    shown = [(line.code, *(op.name for op in line.operations)) for line in lines(explain("reshape_dance", source)[0])]
+    shown = [
+        (line.code, *(op.name for op in line.operations))
+        for line in lines(explain("reshape_dance", source)[0])
+    ]
     assert [name for _, *names in shown for name in names] == [" [2Jgone"]
     assert all(text.isprintable() for texts in shown for text in texts)
 
@@ -170,25 +228,56 @@ def unrolled(items: tuple[Item, ...]) -> list[int]:
     return steps
 
 
-GROWS = [step for t in range(6) for step in (10 + t, 1)]  # steps 10, 11, 12 … are one line with growing shapes
+# steps 10, 11, 12 … are one line with growing shapes
+GROWS = [step for t in range(6) for step in (10 + t, 1)]
 
 
-@pytest.mark.parametrize(("order", "folded"), [
-    pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
-    pytest.param([9, *[1, 2] * 50, 8], (9, Loop((1, 2), 50, True), 8), id="a loop, and what stands around it"),
-    pytest.param([0, *[*[1] * 4, 2] * 3, 5], (0, Loop((Loop((1,), 4, True), 2), 3, True), 5), id="a loop in a loop"),
-    pytest.param([1, 2, 1, 2, 3] * 3, (Loop((Loop((1, 2), 2, True), 3), 3, True),), id="of two steps in a loop of two"),
-    pytest.param(GROWS, (Loop((10, 1), 6, False),), id="rounds whose shapes grow are rounds of the same lines"),
-    pytest.param([10, 1, 10, 10, 1, 10, 10, 10, 1], (Loop((10, 1), 3, False),), id="a first round may be a single step"),
-    pytest.param([step for _ in range(3) for step in (*range(10, 15), 1)], (Loop((Loop((10,), 5, False), 1), 3, True),),
-        id="a growing loop inside one that repeats"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("order", "folded"),
+    [
+        pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
+        pytest.param(
+            [9, *[1, 2] * 50, 8],
+            (9, Loop((1, 2), 50, True), 8),
+            id="a loop, and what stands around it",
+        ),
+        pytest.param(
+            [0, *[*[1] * 4, 2] * 3, 5],
+            (0, Loop((Loop((1,), 4, True), 2), 3, True), 5),
+            id="a loop in a loop",
+        ),
+        pytest.param(
+            [1, 2, 1, 2, 3] * 3,
+            (Loop((Loop((1, 2), 2, True), 3), 3, True),),
+            id="of two steps in a loop of two",
+        ),
+        pytest.param(
+            GROWS,
+            (Loop((10, 1), 6, False),),
+            id="rounds whose shapes grow are rounds of the same lines",
+        ),
+        pytest.param(
+            [10, 1, 10, 10, 1, 10, 10, 10, 1],
+            (Loop((10, 1), 3, False),),
+            id="a first round may be a single step",
+        ),
+        pytest.param(
+            [step for _ in range(3) for step in (*range(10, 15), 1)],
+            (Loop((Loop((10,), 5, False), 1), 3, True),),
+            id="a growing loop inside one that repeats",
+        ),
+    ],
+)
 def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Item, ...]) -> None:
     assert fold(order, lambda i: 10 if 10 <= i < 20 else i) == folded
 
 
 def first_rounds(items: tuple[Item, ...]) -> list[int]:
-    return [step for item in items for step in (first_rounds(item.body) if isinstance(item, Loop) else [item])]
+    return [
+        step
+        for item in items
+        for step in (first_rounds(item.body) if isinstance(item, Loop) else [item])
+    ]
 
 
 def all_alike(items: tuple[Item, ...]) -> bool:
@@ -211,25 +300,54 @@ B, T, C, NH, HD = AXES.sizes.values()
 
 
 def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
-    return Step(name, (1,), (0,), (TensorInfo(before, "float32", True),), (TensorInfo(after, "float32", True),))
+    return Step(
+        name,
+        (1,),
+        (0,),
+        (TensorInfo(before, "float32", True),),
+        (TensorInfo(after, "float32", True),),
+    )
 
 
 MOVED = "T is no longer T: a step along it was "
 
 
-@pytest.mark.parametrize(("name", "before", "after", "says"), [
-    pytest.param("view", (B, T, C), (B, NH, T, HD), f"{MOVED}C numbers, here it is hd", id="the wrong view"),
-    pytest.param("reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), MOVED, id="the wrong view of q, k and v at once"),
-    pytest.param("view", (B, T, C), (B * NH, T, HD), MOVED, id="the wrong view with batch and heads in one"),
-    pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
-    pytest.param("view", (B, T, C), (B, T, NH, HD), "", id="the right view"),
-    pytest.param("reshape", (B, T, NH, HD), (B, T, C), "", id="the right merge"),
-    pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads in one"),
-    pytest.param("view", (B, T, C), (B * T, C), "", id="tokens of all sequences in one"),
-    pytest.param("transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose, which does move"),
-    pytest.param("unflatten", (B, T, 3 * C), (B, T, 3, NH, HD), "", id="q, k and v apart"),
-    pytest.param("view", (T, T), (1, 1, T, T), "", id="a mask"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "before", "after", "says"),
+    [
+        pytest.param(
+            "view",
+            (B, T, C),
+            (B, NH, T, HD),
+            f"{MOVED}C numbers, here it is hd",
+            id="the wrong view",
+        ),
+        pytest.param(
+            "reshape",
+            (B, T, 3 * C),
+            (B, NH, T, 3 * HD),
+            MOVED,
+            id="the wrong view of q, k and v at once",
+        ),
+        pytest.param(
+            "view",
+            (B, T, C),
+            (B * NH, T, HD),
+            MOVED,
+            id="the wrong view with batch and heads in one",
+        ),
+        pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
+        pytest.param("view", (B, T, C), (B, T, NH, HD), "", id="the right view"),
+        pytest.param("reshape", (B, T, NH, HD), (B, T, C), "", id="the right merge"),
+        pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads in one"),
+        pytest.param("view", (B, T, C), (B * T, C), "", id="tokens of all sequences in one"),
+        pytest.param(
+            "transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose, which does move"
+        ),
+        pytest.param("unflatten", (B, T, 3 * C), (B, T, 3, NH, HD), "", id="q, k and v apart"),
+        pytest.param("view", (T, T), (1, 1, T, T), "", id="a mask"),
+    ],
+)
 def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
     warning = view_warning(step(name, before, after), AXES)
     assert (warning.startswith(says), bool(warning)) == (True, bool(says))
@@ -252,7 +370,9 @@ def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Expla
 
 
 def test_the_wrong_view_is_seen(explain: Explain) -> None:
-    source = f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
+    source = (
+        f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
+    )
     first, *_ = explain("reshape_dance", source)[0].tables
     yours = [row[1] for row in first.rows]
     assert yours[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
@@ -261,9 +381,16 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
     assert first.rows[1][2] == list(range(100, 106))
 
 
-@pytest.mark.parametrize(("id_", "source"), [
-    ("attention_scores", ""), ("fused_qkv", ""), ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
-])  # fmt: skip
-def test_what_computes_new_numbers_or_another_shape_has_no_tables(explain: Explain, id_: str, source: str) -> None:
+@pytest.mark.parametrize(
+    ("id_", "source"),
+    [
+        ("attention_scores", ""),
+        ("fused_qkv", ""),
+        ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
+    ],
+)
+def test_what_computes_new_numbers_or_another_shape_has_no_tables(
+    explain: Explain, id_: str, source: str
+) -> None:
     told = explain(id_, *[source] * bool(source))
     assert [each.tables for each in (told[:1] if source else told) if each.tables] == []

@@ -1,4 +1,6 @@
-"""The weights of each head are found however they are computed; of a sequence of calls the table grows to the right."""
+"""The weights of each head are found however they are computed; of a sequence of calls the table
+grows to the right.
+"""
 
 from dataclasses import replace
 
@@ -26,11 +28,25 @@ def f(q):
 """
 WAYS = {
     "all heads at once": "return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1) @ q",
-    "batch and heads in one": "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
-    "a loop over heads": "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in range(nh)]",
-    "a loop over sequences and heads": "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]",
-    "scores that sum to one": "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
-    "a softmax by hand": "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n    return e / e.sum(-1, keepdim=True)",
+    "batch and heads in one": (
+        "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, "
+        "-math.inf).softmax(-1)"
+    ),
+    "a loop over heads": (
+        "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in "
+        "range(nh)]"
+    ),
+    "a loop over sequences and heads": (
+        "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]"
+    ),
+    "scores that sum to one": (
+        "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n"
+        "    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)"
+    ),
+    "a softmax by hand": (
+        "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n"
+        "    return e / e.sum(-1, keepdim=True)"
+    ),
 }
 Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))
 
@@ -65,16 +81,22 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
     assert torch.allclose(found.sum(-2), torch.ones(NH, T))
 
 
-@pytest.mark.parametrize("body", [
-    "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
-    "return q * 2",
-    "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",  # sequences where heads should be
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
+        "return q * 2",
+        # sequences where heads should be
+        "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
+    ],
+)
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None
 
 
-CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
+CACHED = parse_signature(
+    "(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)"
+)
 X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))
 PAST = Returned(0, (1,))
 # Three tokens, then two, then the same past continued in another way, then one more after that.
@@ -82,7 +104,11 @@ CALL = Call(
     Build("Cached", (8,)),
     (X[:, :3],),
     returns=CACHED.form,
-    then=(FollowUp((X[:, 3:5], PAST)), FollowUp((X[:, 5:7], PAST)), FollowUp((X[:, 6:7], Returned(2, (1,))))),
+    then=(
+        FollowUp((X[:, 3:5], PAST)),
+        FollowUp((X[:, 5:7], PAST)),
+        FollowUp((X[:, 6:7], Returned(2, (1,)))),
+    ),
 )
 KEEPS = """
 import math, torch
@@ -98,9 +124,13 @@ class Cached(nn.Module):
         weights = (q @ k.mT).masked_fill(~visible, -math.inf).softmax(-1)
         return (weights @ k).transpose(1, 2).flatten(2), seen
 """
-AGAIN = KEEPS.replace("(x, seen))", "(seen, seen))").replace("new, keys = x.shape", "new, keys = seen.shape")
+AGAIN = KEEPS.replace("(x, seen))", "(seen, seen))").replace(
+    "new, keys = x.shape", "new, keys = seen.shape"
+)
 AGAIN = AGAIN.replace("flatten(2), seen", "flatten(2)[:, -x.shape[1]:], seen")
-FUSED = KEEPS.replace("return (weights @ k)", "return (visible.to(q) @ k)").replace("weights = ", "# ")
+FUSED = KEEPS.replace("return (weights @ k)", "return (visible.to(q) @ k)").replace(
+    "weights = ", "# "
+)
 
 
 def follow_calls(source: str) -> Traced:
@@ -113,16 +143,23 @@ def follow_calls(source: str) -> Traced:
 def example() -> Example:
     """The sequence, with the outputs of the right attempt."""
     right = follow_calls(KEEPS)
-    outputs = [y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None]
+    outputs = [
+        y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None
+    ]
     axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
     each = [
-        Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}") for i, y in enumerate(outputs)
+        Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}")
+        for i, y in enumerate(outputs)
     ]
     return replace(each[0], others=tuple(each[1:]))
 
 
 def grown(example: Example, source: str) -> list[Picture]:
-    return [picture for picture in pictures_of(example, follow_calls(source)) if ", call " in picture.title]
+    return [
+        picture
+        for picture in pictures_of(example, follow_calls(source))
+        if ", call " in picture.title
+    ]
 
 
 def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> None:
@@ -130,7 +167,9 @@ def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> N
 
 
 def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Example) -> None:
-    found = [weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None]
+    found = [
+        weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None
+    ]
     assert [weights.shape for weights in found] == [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
     for weights in found:
         new, keys = weights.shape[1:]
@@ -139,15 +178,21 @@ def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Exa
     assert not torch.equal(found[1], found[2])  # two futures of one past
 
 
-@pytest.mark.parametrize("source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"])
+@pytest.mark.parametrize(
+    "source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"]
+)
 def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
     shown = grown(example, source)
-    assert [each.title for each in shown] == [f"your weights in Cached, call {n}" for n in range(1, 5)]
+    assert [each.title for each in shown] == [
+        f"your weights in Cached, call {n}" for n in range(1, 5)
+    ]
     assert {(each.rows, each.columns) for each in shown} == {("new query", "key so far")}
     assert [[panel.title for panel in each.panels] for each in shown] == [["head 0", "head 1"]] * 4
     for each, weights in zip(shown, weights_by_call(example, follow_calls(KEEPS)), strict=True):
         assert weights is not None
-        torch.testing.assert_close(torch.stack([p.values for p in each.panels if p.values is not None]), weights)
+        torch.testing.assert_close(
+            torch.stack([p.values for p in each.panels if p.values is not None]), weights
+        )
 
 
 def sequence(*sizes: int) -> Example:
@@ -169,4 +214,9 @@ def test_where_no_weights_are_seen_nothing_is_drawn(example: Example) -> None:
 
 def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) -> None:
     alike = replace(example, axes=replace(example.axes, sizes={**example.axes.sizes, "hd": 5}))
-    assert [weights is None for weights in weights_by_call(alike, follow_calls(KEEPS))] == [False, True, True, False]
+    assert [weights is None for weights in weights_by_call(alike, follow_calls(KEEPS))] == [
+        False,
+        True,
+        True,
+        False,
+    ]

@@ -1,4 +1,6 @@
-"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does not."""
+"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does
+not.
+"""
 
 import subprocess
 import sys
@@ -20,11 +22,14 @@ def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) 
 
 
 def in_a_process_of_its_own(code: str) -> list[int]:
-    """The numbers that it prints: what other tests hold, or have just let go, would count in this process.
+    """The numbers that it prints: what other tests hold, or have just let go, would count in this
+    process.
 
     Skips where the system does not tell a process its peak.
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     if "None" in done.stdout:
         pytest.skip("this system does not tell a process its peak")
     return [int(word) for word in done.stdout.split()]
@@ -41,7 +46,8 @@ def test_both_paths_give_the_same_numbers(backward: bool) -> None:
 
 
 def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)  # and sees the future
+    # and sees the future
+    monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)
     assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 
@@ -50,7 +56,8 @@ def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> 
     setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
         from manyheads.student.measure_attention import BenchSetting, measure
-        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
+        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: \
+None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)
     assert sdpa < setting.matrix / 2
@@ -75,8 +82,13 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
     assert size < peak < 2.5 * size  # a new one is made before the old one goes
 
 
-def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    small, large = BenchSetting(40, "float32", backward=False), BenchSetting(4096, "float32", backward=False)
+def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small, large = (
+        BenchSetting(40, "float32", backward=False),
+        BenchSetting(4096, "float32", backward=False),
+    )
     monkeypatch.setattr(measuring, "_bytes", lambda name, file: 4_000_000_000)
     left_out, measured = bench_of(large, small).rows
     assert left_out.by_hand is None
@@ -86,7 +98,11 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
 
 @pytest.mark.gpu
 def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
-    settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
+    settings = [
+        BenchSetting(4096, dtype, backward)
+        for dtype in ("float32", "bfloat16")
+        for backward in (False, True)
+    ]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
         assert row.by_hand is not None

@@ -1,4 +1,6 @@
-"""What is drawn: an answer beside the expected one, moved numbers by their addresses, heads first; and of a class what is wrong."""
+"""What is drawn: an answer beside the expected one, moved numbers by their addresses, heads first;
+and of a class what is wrong.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +14,15 @@ from manyheads.course import Course
 from manyheads.result import Outcome, Result
 from manyheads.student import plot_content
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import DRAWN, Picture, compared, difference, draw_wrong, drawable, pictures
+from manyheads.student.plot_content import (
+    DRAWN,
+    Picture,
+    compared,
+    difference,
+    draw_wrong,
+    drawable,
+    pictures,
+)
 from tests import make
 from tests.student.real import FollowSource, solution
 
@@ -36,20 +46,67 @@ def draw(follow_source: FollowSource):
     return draw
 
 
-@pytest.mark.parametrize(("body", "head", "words", "row", "heads"), [
-    (FIRST, "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
-    ("x.view(B, n_head, T, -1)", "head 0", "48 of 54 numbers are in the wrong place", [6, 7, 8, 9, 10, 11], [1] * 6),
-    ("x.view(B, T, -1, n_head).permute(0, 3, 1, 2)", "head 0", "45 of 54 numbers are in the wrong place", [100, 105, 110, 115, 120, 125], [0, 0, 1, 2, 3, 4]),
-    (f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({FIRST})", "head 3", "54 of 54 numbers are in the wrong place", [124, 125, 126, 127, 128, 129], [4] * 6),
-    (f"torch.cat([{FIRST}[:1], {FIRST}[1:].flip(1)])", "sequence 1, head 0", "54 of 54 numbers are in the wrong place", [10124, 10125, 10126, 10127, 10128, 10129], [4] * 6),
-    (f"{FIRST}.flip(0)", "head 0", "54 of 54 numbers are in the wrong place", [10100, 10101, 10102, 10103, 10104, 10105], [0] * 6),
-    (f"{FIRST} * 2", "head 0", "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
-    (f"{FIRST} * 1.0000001", "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
-], ids=["right", "straight to heads", "interleaved", "the last heads", "one sequence", "other sequences", "changed", "rounded"])  # fmt: skip
-def test_a_reshape_is_drawn_by_address(draw, body: str, head: str, words: str, row: list[int], heads: list[int]):
+@pytest.mark.parametrize(
+    ("body", "head", "words", "row", "heads"),
+    [
+        (FIRST, "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+        (
+            "x.view(B, n_head, T, -1)",
+            "head 0",
+            "48 of 54 numbers are in the wrong place",
+            [6, 7, 8, 9, 10, 11],
+            [1] * 6,
+        ),
+        (
+            "x.view(B, T, -1, n_head).permute(0, 3, 1, 2)",
+            "head 0",
+            "45 of 54 numbers are in the wrong place",
+            [100, 105, 110, 115, 120, 125],
+            [0, 0, 1, 2, 3, 4],
+        ),
+        (
+            f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({FIRST})",
+            "head 3",
+            "54 of 54 numbers are in the wrong place",
+            [124, 125, 126, 127, 128, 129],
+            [4] * 6,
+        ),
+        (
+            f"torch.cat([{FIRST}[:1], {FIRST}[1:].flip(1)])",
+            "sequence 1, head 0",
+            "54 of 54 numbers are in the wrong place",
+            [10124, 10125, 10126, 10127, 10128, 10129],
+            [4] * 6,
+        ),
+        (
+            f"{FIRST}.flip(0)",
+            "head 0",
+            "54 of 54 numbers are in the wrong place",
+            [10100, 10101, 10102, 10103, 10104, 10105],
+            [0] * 6,
+        ),
+        (f"{FIRST} * 2", "head 0", "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
+        (f"{FIRST} * 1.0000001", "head 0", "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+    ],
+    ids=[
+        "right",
+        "straight to heads",
+        "interleaved",
+        "the last heads",
+        "one sequence",
+        "other sequences",
+        "changed",
+        "rounded",
+    ],
+)
+def test_a_reshape_is_drawn_by_address(
+    draw, body: str, head: str, words: str, row: list[int], heads: list[int]
+):
     split, merge = draw("reshape_dance", "import torch\n" + SPLIT.format(body=body))
     assert split.caption == f"split_heads(x, n_head=5), {head}: {words}"
-    assert [panel.title for panel in split.panels] == (["expected", "yours"] if split.differs else ["yours"])
+    assert [panel.title for panel in split.panels] == (
+        ["expected", "yours"] if split.differs else ["yours"]
+    )
     assert split.panels[-1].values[1].tolist() == row
     assert split.panels[-1].heads is not None
     assert split.panels[-1].heads[1].tolist() == heads
@@ -57,19 +114,27 @@ def test_a_reshape_is_drawn_by_address(draw, body: str, head: str, words: str, r
 
 
 def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
-    merge = draw("reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr"))[1]
+    merge = draw(
+        "reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
+    )[1]
     assert (merge.words, merge.first) == ("108 of 270 numbers are in the wrong place", (0, 16))
     assert [panel.title for panel in merge.panels] == [
         f"{who}, columns 16 to 27 of 30" for who in ("expected", "yours")
     ]
-    assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [[116, 117, 118, 119], [116, 117, 124, 125]]
+    assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [
+        [116, 117, 118, 119],
+        [116, 117, 124, 125],
+    ]
 
 
 def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
     mask, scores, weights = draw("causal_mask", MASK.format(fill=0.0))
     assert mask.caption == "causal_mask(T=9): as expected"
     assert [(panel.title, panel.kind) for panel in mask.panels] == [("yours", "mask")]
-    assert scores.caption == "mask_scores(scores, mask): 54 of 99 numbers are −∞ in one of the two only"
+    assert (
+        scores.caption
+        == "mask_scores(scores, mask): 54 of 99 numbers are −∞ in one of the two only"
+    )
     assert weights.caption.startswith("causal_weights(scores): the largest difference is 0.")
     expected, yours, apart = weights.panels
     assert [panel.kind for panel in weights.panels] == ["weights", "weights", "difference"]
@@ -79,14 +144,17 @@ def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
     }
 
 
-@pytest.mark.parametrize(("wanted", "mine", "words"), [
-    ([1.0, -INF], [1.0, -1e30], "as expected"),
-    ([1.0, 0.0], [1.5, 0.0], "the largest difference is 0.5"),
-    ([1.0, 0.0], [INF, 0.0], "the largest difference is inf"),
-    ([1.0, -INF], [1.0, 0.0], "1 of 2 numbers are −∞ in one of the two only"),
-    ([1.0, 0.0], [NAN, 0.0], "1 of 2 numbers are NaN"),
-    ([True, False], [True, True], "1 of 2 differ"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wanted", "mine", "words"),
+    [
+        ([1.0, -INF], [1.0, -1e30], "as expected"),
+        ([1.0, 0.0], [1.5, 0.0], "the largest difference is 0.5"),
+        ([1.0, 0.0], [INF, 0.0], "the largest difference is inf"),
+        ([1.0, -INF], [1.0, 0.0], "1 of 2 numbers are −∞ in one of the two only"),
+        ([1.0, 0.0], [NAN, 0.0], "1 of 2 numbers are NaN"),
+        ([True, False], [True, True], "1 of 2 differ"),
+    ],
+)
 def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
     kind = "mask" if wanted[0] is True else "numbers"
     picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", kind)
@@ -95,20 +163,27 @@ def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words:
 
 def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
     low = torch.finfo(torch.float32).min
-    apart = difference(torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0]))
+    apart = difference(
+        torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0])
+    )
     assert apart[[0, 2]].tolist() == [0.0, 1.5]
     assert apart.isnan().tolist() == [False, True, False, True, True]
 
 
-@pytest.mark.parametrize(("body", "note"), [
-    ("raise NotImplementedError", "nothing is written on line 1 yet"),
-    ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
-    ("return torch.ones(T)", "yours has the shape (T)"),
-    ("return None", "yours is no tensor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("raise NotImplementedError", "nothing is written on line 1 yet"),
+        ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
+        ("return torch.ones(T)", "yours has the shape (T)"),
+        ("return None", "yours is no tensor"),
+    ],
+)
 def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
     rest = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
-    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[0]
+    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[
+        0
+    ]
     assert picture.caption == f"causal_mask(T=9): {note}"
     assert ([panel.title for panel in picture.panels], picture.differs) == (["expected"], False)
 
@@ -131,11 +206,16 @@ def graded(student: str, *outcomes: Outcome) -> Result:
 
 
 @pytest.fixture
-def draw_sources(tiny: Course, box: Box, tmp_path: Path) -> Callable[..., list[tuple[Picture, ...]]]:
+def draw_sources(
+    tiny: Course, box: Box, tmp_path: Path
+) -> Callable[..., list[tuple[Picture, ...]]]:
     """The pictures of these sources, a student each."""
 
     def draw(*sources: str) -> list[tuple[Picture, ...]]:
-        folders = {(student, "averages"): tmp_path / student for student, _ in zip("abc", sources, strict=False)}
+        folders = {
+            (student, "averages"): tmp_path / student
+            for student, _ in zip("abc", sources, strict=False)
+        }
         for folder, source in zip(folders.values(), sources, strict=True):
             folder.mkdir()
             (folder / SCRIPT).write_text(source, encoding="utf-8")
@@ -153,28 +233,46 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources) -> None:
     torch.testing.assert_close(apart, (yours - expected).double())
 
 
-@pytest.mark.parametrize("source", [
-    "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
-    "def running_mean(x):\n    raise ValueError('no')\n",
-    "def running_mean(x):\n    return x[1:]\n",
-    "def running_mean(x):\n    import os\n    os._exit(0)\n",
-    "def running_mean(x)\n",
-    "import nothing_of_that_name\n",
-    "def running_mean(x):\n    return None\n",
-], ids=["right", "raises", "another shape", "ends", "no Python", "cannot be imported", "no tensor"])  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
+        "def running_mean(x):\n    raise ValueError('no')\n",
+        "def running_mean(x):\n    return x[1:]\n",
+        "def running_mean(x):\n    import os\n    os._exit(0)\n",
+        "def running_mean(x)\n",
+        "import nothing_of_that_name\n",
+        "def running_mean(x):\n    return None\n",
+    ],
+    ids=[
+        "right",
+        "raises",
+        "another shape",
+        "ends",
+        "no Python",
+        "cannot be imported",
+        "no tensor",
+    ],
+)
 def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source: str) -> None:
     assert draw_sources(source) == [()]
 
 
-def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw_sources, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_two_handed_in_is_run_once_and_there_is_an_end(
+    draw_sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = Picture("f(x)", "", (), "", "", differs=True)
     runs = iter([[replace(shown, differs=False), *[shown] * (DRAWN + 1)]])
     monkeypatch.setattr(plot_content, "pictures", lambda _: next(runs))
     assert draw_sources(NO_DIVISION, NO_DIVISION) == [(shown,) * DRAWN] * 2
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"])
-def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"]
+)
+def test_where_nothing_was_written_nothing_is_run(
+    tiny, box, monkeypatch, tmp_path, content: bytes | None
+) -> None:
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
     (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
@@ -182,16 +280,22 @@ def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_pa
     assert list(draw_wrong(tiny, box, [wanted])) == [(wanted.key, ())]
 
 
-@pytest.mark.parametrize(("outcomes", "is_drawn"), [
-    (("passed", "failed"), True),
-    (("passed", "error"), True),
-    (("passed", "passed"), False),
-    (("failed", "crashed"), False),
-    (("failed", "timeout"), False),
-    (("missing",), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("outcomes", "is_drawn"),
+    [
+        (("passed", "failed"), True),
+        (("passed", "error"), True),
+        (("passed", "passed"), False),
+        (("failed", "crashed"), False),
+        (("failed", "timeout"), False),
+        (("missing",), False),
+    ],
+)
 def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
-    assert bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")})) is is_drawn
+    assert (
+        bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")}))
+        is is_drawn
+    )
 
 
 def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course) -> None:

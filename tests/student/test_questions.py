@@ -1,4 +1,6 @@
-"""Questions about an attempt's own code: right, the same for the same code and seed, and each option with its reason."""
+"""Questions about an attempt's own code: right, the same for the same code and seed, and each
+option with its reason.
+"""
 
 import random
 import re
@@ -12,26 +14,51 @@ from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.course import Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
-from manyheads.student.ask_questions import NOTHING, NUMBERS, RAISES, SHAPE, outcome, questions_about, shown_code
-from manyheads.student.question import ASKED, LETTERS, Option, Question, answer_lines, question, read_letters
+from manyheads.student.ask_questions import (
+    NOTHING,
+    NUMBERS,
+    RAISES,
+    SHAPE,
+    outcome,
+    questions_about,
+    shown_code,
+)
+from manyheads.student.question import (
+    ASKED,
+    LETTERS,
+    Option,
+    Question,
+    answer_lines,
+    question,
+    read_letters,
+)
 from manyheads.submission import AttemptSource
 from tests.student.real import course, exercise_of, solution
 
 Ask = Callable[..., list[Question]]
 EXERCISES = {exercise.id: exercise for exercise in course().exercises}
-SHAPES, AXES, ORIGINS, EDITS = "Which shape ", "What does axis ", "Which number ", "What comes of it?"
+SHAPES, AXES, ORIGINS, EDITS = (
+    "Which shape ",
+    "What does axis ",
+    "Which number ",
+    "What comes of it?",
+)
 
 
 @pytest.fixture
 def asked(box: Box) -> Ask:
-    """Questions about a source, all that there are; by default about the solution of the reshape dance."""
+    """Questions about a source, all that there are; by default about the solution of the reshape
+    dance.
+    """
 
     def asked(
         id_: str = "reshape_dance", text: str = "", count: int = 1000, seed: int = 3, **more: object
     ) -> list[Question]:
         exercise, limits = EXERCISES[id_], course().limits.for_worker()
         source = AttemptSource("own.py", text or exercise.solution.read_text(), **more)  # type: ignore[arg-type]
-        return questions_about(box, limits, exercise, read(exercise.fingerprints), source, seed, count)
+        return questions_about(
+            box, limits, exercise, read(exercise.fingerprints), source, seed, count
+        )
 
     return asked
 
@@ -43,22 +70,33 @@ def of_kind(kind: str, questions: list[Question]) -> list[Question]:
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
-def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(asked: Ask, exercise: Exercise) -> None:
+def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
+    asked: Ask, exercise: Exercise
+) -> None:
     own = exercise.right_attempts()[-1].read_text()
     questions = asked(exercise.id, own, ASKED)
-    assert [len({option.text for option in each.options}) for each in questions] == [len(LETTERS)] * ASKED
+    assert [len({option.text for option in each.options}) for each in questions] == [
+        len(LETTERS)
+    ] * ASKED
     assert all(option.cause for each in questions for option in each.options)
     assert asked(exercise.id, own, ASKED) == questions
     assert asked(exercise.id, own, ASKED, seed=4) != questions
 
 
 def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
-    """What a call of the solution returns with another line in place of this one; the exception that it raises."""
+    """What a call of the solution returns with another line in place of this one; the exception
+    that it raises.
+    """
     lines = solution("reshape_dance").splitlines()
     old = lines[number - 1]
     lines[number - 1] = old[: len(old) - len(old.lstrip())] + line
-    shapes = {"x": [sizes[a] for a in ("B", "T", "C")], "y": [sizes[a] for a in ("B", "nh", "T", "hd")]}
-    namespace: dict[str, object] = {n: torch.arange(torch.Size(s).numel()).view(s) for n, s in shapes.items()}
+    shapes = {
+        "x": [sizes[a] for a in ("B", "T", "C")],
+        "y": [sizes[a] for a in ("B", "nh", "T", "hd")],
+    }
+    namespace: dict[str, object] = {
+        n: torch.arange(torch.Size(s).numel()).view(s) for n, s in shapes.items()
+    }
     exec("\n".join(lines), namespace)
     try:
         return eval(call, namespace)
@@ -68,13 +106,19 @@ def returned(number: int, line: str, call: str, sizes: dict[str, int]) -> object
 
 def right_option(each: Question) -> str:
     """The right option of a question on the solution, found without the box."""
-    call, sizes = each.text.partition(" runs with ")[0], {n: int(s) for n, s in re.findall(r"(\w+) = (\d+)", each.text)}
+    call, sizes = (
+        each.text.partition(" runs with ")[0],
+        {n: int(s) for n, s in re.findall(r"(\w+) = (\d+)", each.text)},
+    )
     number, code = each.code.removeprefix("Line ").split(": ", 1)
     edit = re.findall(r" becomes `(.*)`\. ", each.text)
     own = returned(int(number), re.sub(r"^(return|\w+ =) ", "return ", code), call, sizes)
     assert edit or isinstance(own, torch.Tensor)
     if edit:
-        own, edited = returned(int(number), code, call, sizes), returned(int(number), edit[0], call, sizes)
+        own, edited = (
+            returned(int(number), code, call, sizes),
+            returned(int(number), edit[0], call, sizes),
+        )
         assert isinstance(own, torch.Tensor)
         if not isinstance(edited, torch.Tensor):
             return RAISES
@@ -85,13 +129,17 @@ def right_option(each: Question) -> str:
     if AXES in each.text:
         size = own.shape[int(re.findall(r"axis (\d)", each.text)[0])]
         return next(f"{name}, {size} of them" for name, known in sizes.items() if known == size)
-    return str(int(own[tuple(map(int, re.findall(r"stands at \[(.*?)\]", each.text)[0].split(", ")))]))
+    return str(
+        int(own[tuple(map(int, re.findall(r"stands at \[(.*?)\]", each.text)[0].split(", ")))])
+    )
 
 
 @pytest.mark.parametrize("kind", [SHAPES, AXES, ORIGINS, EDITS])
 def test_the_right_option_is_what_the_code_does_and_stands_anywhere(asked: Ask, kind: str) -> None:
     questions = of_kind(kind, asked())
-    assert [each.options[each.right].text for each in questions] == list(map(right_option, questions))
+    assert [each.options[each.right].text for each in questions] == list(
+        map(right_option, questions)
+    )
     assert len({each.right for each in asked()}) == len(LETTERS)
 
 
@@ -104,7 +152,9 @@ def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() ->
 
 
 @pytest.mark.parametrize("id_", ["reshape_dance", "attention_scores"])
-def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(asked: Ask, id_: str) -> None:
+def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
+    asked: Ask, id_: str
+) -> None:
     compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
     for each in asked(id_):
         right = each.options[each.right].text
@@ -113,11 +163,18 @@ def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(asked: A
             assert told.plain.startswith("✗ ")
             assert right not in told.plain or ORIGINS in each.text  # of which [8, 2] may hold the 8
             assert not compares.search(told.plain), told.plain
-            assert right in "".join(line.plain for line in answer_lines(each, letter, shows_right=True))
+            assert right in "".join(
+                line.plain for line in answer_lines(each, letter, shows_right=True)
+            )
 
 
 def test_a_comment_that_may_say_what_is_asked_is_not_shown(asked: Ask) -> None:
-    assert [text for each in asked("attention_scores") for text in (each.code, each.text) if "  #" in text] == []
+    assert [
+        text
+        for each in asked("attention_scores")
+        for text in (each.code, each.text)
+        if "  #" in text
+    ] == []
     assert shown_code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
     assert shown_code("    .view(B, T)  # it's a view") == ".view(B, T)"
 
@@ -156,43 +213,67 @@ def merge_heads(y):
 """
 
 
-def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(asked: Ask) -> None:
+def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(
+    asked: Ask,
+) -> None:
     questions = asked(text=UNCLEAR)
     shapes, axes, origins = (
-        {each.code.partition(": ")[2] for each in of_kind(k, questions)} for k in (SHAPES, AXES, ORIGINS)
+        {each.code.partition(": ")[2] for each in of_kind(k, questions)}
+        for k in (SHAPES, AXES, ORIGINS)
     )
-    assert shapes == axes == {
-        "return y.transpose(1, 2)",
-        "scaled = (x * 1.0).view(B, T, n_head, hd)",
-        "copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)",
-        "return scaled.transpose(1, 2)",
-        "out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])",
-    }  # fmt: skip
+    assert (
+        shapes
+        == axes
+        == {
+            "return y.transpose(1, 2)",
+            "scaled = (x * 1.0).view(B, T, n_head, hd)",
+            "copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)",
+            "return scaled.transpose(1, 2)",
+            "out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])",
+        }
+    )
     assert origins <= shapes
     # An edit may leave the new memory unset, whose numbers are chance.
     assert {each.options[each.right].text for each in of_kind(EDITS, questions)} == {RAISES, SHAPE}
 
 
-def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception() -> None:
+def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception() -> (
+    None
+):
     def of(*tensors: torch.Tensor | None) -> Reply:
         return Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
 
     own = of(torch.ones(2, 3))
-    known = [outcome(of(tensor), own) for tensor in (torch.ones(2, 3), torch.zeros(2, 3), torch.ones(3, 2))]
+    known = [
+        outcome(of(tensor), own)
+        for tensor in (torch.ones(2, 3), torch.zeros(2, 3), torch.ones(3, 2))
+    ]
     assert known == [NOTHING, NUMBERS, SHAPE]
-    others = (of(torch.ones(2, 3).bool()), of(None), of(torch.ones(())), of(torch.ones(2, 3), torch.ones(2, 3)), None)
+    others = (
+        of(torch.ones(2, 3).bool()),
+        of(None),
+        of(torch.ones(())),
+        of(torch.ones(2, 3), torch.ones(2, 3)),
+        None,
+    )
     assert [outcome(other, own) for other in others] == [""] * 5
     assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), own) == ""
 
 
 def test_of_several_results_the_first_is_asked_about_and_said_to_be(asked: Ask) -> None:
-    assert all(each.text.endswith(" Only its first result counts.") for each in of_kind(EDITS, asked("kv_cache")))
+    assert all(
+        each.text.endswith(" Only its first result counts.")
+        for each in of_kind(EDITS, asked("kv_cache"))
+    )
 
 
 def test_edits_can_be_read_and_name_no_self_where_no_class_is(asked: Ask) -> None:
     edits = of_kind(EDITS, [*asked(), *asked("mha_by_loop")])
     assert [
-        line for each in edits for line in re.findall("`(.*)`", each.text) if "self." in line or len(line) > 120
+        line
+        for each in edits
+        for line in re.findall("`(.*)`", each.text)
+        if "self." in line or len(line) > 120
     ] == []
 
 
@@ -200,23 +281,38 @@ def test_lines_of_a_notebook_are_called_by_their_cells(asked: Ask) -> None:
     text = solution("reshape_dance")
     questions = asked(cells=(1, text[: text.index("def merge_heads")].count("\n") + 1))
     assert all(re.match(r"Line \d+ of code cell [12]: ", each.code) for each in questions)
-    told = [said for each in questions for said in (each.text, *(option.cause for option in each.options))]
+    told = [
+        said
+        for each in questions
+        for said in (each.text, *(option.cause for option in each.options))
+    ]
     assert [said for said in told if re.search(r"\bline \d+(?! of code cell)\b", said)] == []
 
 
 def test_an_edit_that_never_ends_is_left_out(asked: Ask) -> None:
-    source, mask = solution("causal_mask"), "return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
+    source, mask = (
+        solution("causal_mask"),
+        "return torch.ones(T, T, dtype=torch.bool, device=device).tril()",
+    )
     assert mask in source
-    loops = source.replace(mask, f"n = 0\n    while n < T:\n        n = n + 1\n    {mask.replace('T, T', 'n, n')}")
+    loops = source.replace(
+        mask, f"n = 0\n    while n < T:\n        n = n + 1\n    {mask.replace('T, T', 'n, n')}"
+    )
     assert len(asked("causal_mask", loops, ASKED)) == ASKED
 
 
 def test_no_line_of_the_reference_is_shown_where_the_code_is_another(asked: Ask) -> None:
     reference = exercise_of("reshape_dance")
-    other = next(path for path in reference.right_attempts() if "einops" in path.read_text()).read_text()
+    other = next(
+        path for path in reference.right_attempts() if "einops" in path.read_text()
+    ).read_text()
     written = {line.strip() for line in other.splitlines()}
-    hidden = {line.strip() for line in solution("reshape_dance").splitlines() if len(line.strip()) > 20} - written
-    shown = [text for q in asked(text=other) for text in (q.code, q.text, *(o.text for o in q.options))]
+    hidden = {
+        line.strip() for line in solution("reshape_dance").splitlines() if len(line.strip()) > 20
+    } - written
+    shown = [
+        text for q in asked(text=other) for text in (q.code, q.text, *(o.text for o in q.options))
+    ]
     assert shown
     assert [line for line in hidden for text in shown if line in text] == []
 
@@ -228,5 +324,7 @@ def test_letters_are_read_however_they_are_written(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["BAD", "BADCAB", "BADCE", ""])
 def test_other_letters_are_refused_in_one_sentence(said: str) -> None:
-    with pytest.raises(CourseFault, match=r"not 5 letters from A to D, or - for none\. Next: %ask AAAAA$"):
+    with pytest.raises(
+        CourseFault, match=r"not 5 letters from A to D, or - for none\. Next: %ask AAAAA$"
+    ):
         read_letters(said, 5, "%ask")

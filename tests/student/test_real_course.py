@@ -1,4 +1,6 @@
-"""Every exercise of the course can be followed and drawn: the reference's answers are right, and nothing is doubted."""
+"""Every exercise of the course can be followed and drawn: the reference's answers are right, and
+nothing is doubted.
+"""
 
 import re
 from pathlib import Path
@@ -22,17 +24,26 @@ RIGHT = sorted(
     for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
     if re.search(r"\.(view|reshape|flatten|unflatten)\(", path.read_text(encoding="utf-8"))
 )
-# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head by head.
+# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head
+# by head.
 ATTENDING = sorted(
     path
     for id_ in ("self_attention", "weight_split", "mha_by_loop", "fused_qkv")
     for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
-    if re.search("by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log", path.stem)
+    if re.search(
+        "by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log",
+        path.stem,
+    )
 )
 
 
 def operations(explained: Explained) -> list[Operation]:
-    return [op for entry in explained.entries if not isinstance(entry, Repeated) for op in entry.operations]
+    return [
+        op
+        for entry in explained.entries
+        if not isinstance(entry, Repeated)
+        for op in entry.operations
+    ]
 
 
 @pytest.mark.parametrize("id_", IDS)
@@ -55,8 +66,12 @@ def test_a_call_with_blocks_has_several_of_them() -> None:
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
     shown = pictures(follow_source(id_, crop=TABLES, times=TIMES))
-    assert {picture.words for picture in shown if not picture.title.startswith("your weights")} == {"as expected"}
-    assert {len(picture.panels) for picture in shown if not picture.title.startswith("your weights")} == {1}
+    assert {picture.words for picture in shown if not picture.title.startswith("your weights")} == {
+        "as expected"
+    }
+    assert {
+        len(picture.panels) for picture in shown if not picture.title.startswith("your weights")
+    } == {1}
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -67,14 +82,24 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
         assert not [op.warning for op in operations(told) if op.warning]
 
 
-@pytest.mark.parametrize(("id_", "heads", "said"), [
-    ("self_attention", 1, "1 head"), ("weight_split", 4, "4 of 5 heads"), ("mha_by_loop", 4, "4 of 5 heads"),
-    ("fused_qkv", 4, "4 of 5 heads"), ("sdpa_equivalence", 4, "4 of 5 heads"),
-])  # fmt: skip
-def test_heads_are_found_wherever_weights_are_computed_and_come_first(follow_source, id_, heads, said):
+@pytest.mark.parametrize(
+    ("id_", "heads", "said"),
+    [
+        ("self_attention", 1, "1 head"),
+        ("weight_split", 4, "4 of 5 heads"),
+        ("mha_by_loop", 4, "4 of 5 heads"),
+        ("fused_qkv", 4, "4 of 5 heads"),
+        ("sdpa_equivalence", 4, "4 of 5 heads"),
+    ],
+)
+def test_heads_are_found_wherever_weights_are_computed_and_come_first(
+    follow_source, id_, heads, said
+):
     own, answer, *_ = pictures(follow_source(id_, crop=TABLES, times=TIMES))
     assert (own.title, own.words, own.differs) == (f"your weights in {answer.title}", said, False)
-    assert [(panel.title, panel.kind) for panel in own.panels] == [(f"head {h}", "weights") for h in range(heads)]
+    assert [(panel.title, panel.kind) for panel in own.panels] == [
+        (f"head {h}", "weights") for h in range(heads)
+    ]
 
 
 @pytest.mark.parametrize("path", ATTENDING, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -1,4 +1,6 @@
-"""What heads attend to in a sentence: the trained weights go into an attempt's module, and its weights are drawn."""
+"""What heads attend to in a sentence: the trained weights go into an attempt's module, and its
+weights are drawn.
+"""
 
 import sys
 import types
@@ -24,12 +26,20 @@ def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Pictur
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
     examples = [*looks_at(id_)[:1], *sentence_examples(exercise_of(id_))]
     return pictures(
-        [(each, trace(vars(module), TraceCall(cast(each.call, "float32"), TABLES, TIMES), "a.py")) for each in examples]
+        [
+            (
+                each,
+                trace(vars(module), TraceCall(cast(each.call, "float32"), TABLES, TIMES), "a.py"),
+            )
+            for each in examples
+        ]
     )
 
 
 @pytest.mark.parametrize("id_", TRAINED)
-def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(id_: str, monkeypatch) -> None:
+def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
+    id_: str, monkeypatch
+) -> None:
     first, second, *_ = drawn(id_, solution(id_), monkeypatch)
     for block, picture in enumerate((first, second), 1):
         said = "4 heads, and the output is as expected"
@@ -53,10 +63,13 @@ def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> 
         titles = [panel.title for panel in picture.panels]
         assert [title.partition(", ")[2] for title in titles] == ["expected", "yours"] * 2
         for expected, yours in zip(picture.panels[::2], picture.panels[1::2], strict=True):
-            assert expected.values.amax(1).mean() > yours.values.amax(1).mean()  # a larger divisor makes shares alike
+            # a larger divisor makes shares alike
+            assert expected.values.amax(1).mean() > yours.values.amax(1).mean()
 
 
-def test_right_weights_that_mix_wrong_values_are_shown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_right_weights_that_mix_wrong_values_are_shown_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     wrong = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
     said = [picture.words for picture in drawn("fused_qkv", wrong, monkeypatch)[:2]]
     assert said == ["4 heads, and the output is not as expected"] * 2

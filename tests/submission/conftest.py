@@ -1,4 +1,6 @@
-"""What these tests share: archives built as platforms build them, and the real course that they are collected for."""
+"""What these tests share: archives built as platforms build them, and the real course that they are
+collected for.
+"""
 
 import io
 import zipfile
@@ -22,12 +24,16 @@ PLATFORMS: dict[str, Path_] = {
     "Moodle": lambda i, login, name: f"{name}_{i}_assignsubmission_file_/{FILE}",
     "Blackboard": lambda i, login, name: f"hw_{login}_attempt_2026-11-20-10-11-12_{FILE}",
     "Brightspace": lambda i, login, name: f"{i}-9 - {name} - Nov 20, 2026 1102 AM - {FILE}",
-    "ILIAS": lambda i, login, name: f"HW1/Submissions/{'_'.join(reversed(name.split()))}_{login}_{i}/{FILE}",
+    "ILIAS": lambda i, login, name: (
+        f"HW1/Submissions/{'_'.join(reversed(name.split()))}_{login}_{i}/{FILE}"
+    ),
     "OpenOLAT": lambda i, login, name: f"{login}/2_submissions/{FILE}",
     "Sakai": lambda i, login, name: f"HW 1/{name}({login})/Submission attachment(s)/{FILE}",
     "Schoology": lambda i, login, name: f"HW1/{name} - s{i}/Revision 1 - On time/{FILE}",
     "folders": lambda i, login, name: f"{login}/{FILE}" if i > 2 else f"{name}/{FILE}",
-    "nbgrader": lambda i, login, name: f"{login}+multi_head_attention+2026-11-20 10:11:12.5 UTC+{i}/{FILE}",
+    "nbgrader": lambda i, login, name: (
+        f"{login}+multi_head_attention+2026-11-20 10:11:12.5 UTC+{i}/{FILE}"
+    ),
     "clones": lambda i, login, name: f"hw1-{login}/exercises/{DANCED}",
     "Gradescope": lambda i, login, name: f"submission_{i}/{FILE}",
 }
@@ -36,11 +42,18 @@ ROWS = ("ada", "Ada Lovelace", "al1"), ("ben", "Ben Okri", "bo2")
 CLASS = Roster(tuple(Student(id_, name, login=login, github=login) for id_, name, login in ROWS))
 
 
-def download(platform: str, *people: tuple[int, str, str], **more: str | bytes) -> dict[str, str | bytes]:
+def download(
+    platform: str, *people: tuple[int, str, str], **more: str | bytes
+) -> dict[str, str | bytes]:
     """What a platform gives of people; each file says whose it is."""
-    files: dict[str, str | bytes] = {PLATFORMS[platform](*who): f"{DANCE}# {who[0]}" for who in people}
+    files: dict[str, str | bytes] = {
+        PLATFORMS[platform](*who): f"{DANCE}# {who[0]}" for who in people
+    }
     if platform == "Gradescope":
-        rows = (f"submission_{i}:\n  :submitters:\n  - :name: {name}\n    :sid: {login}\n" for i, login, name in people)
+        rows = (
+            f"submission_{i}:\n  :submitters:\n  - :name: {name}\n    :sid: {login}\n"
+            for i, login, name in people
+        )
         files["submission_metadata.yml"] = "".join(rows)
     return files | more
 
@@ -50,7 +63,9 @@ def zip_bytes(files: Mapping[str, str | bytes], year: int = 2026) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (year, 11, 20, 12, 0, 0)), content, zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, (year, 11, 20, 12, 0, 0)), content, zipfile.ZIP_DEFLATED
+            )
     return out.getvalue()
 
 
@@ -64,7 +79,9 @@ def course(repository: Path) -> Course:
 def zipped(tmp_path: Path) -> Callable[..., Path]:
     """Write a zip archive; a list of names stands for files that begin the reshape dance."""
 
-    def write(files: Mapping[str, str | bytes] | list[str], name: str = "download.zip", year: int = 2026) -> Path:
+    def write(
+        files: Mapping[str, str | bytes] | list[str], name: str = "download.zip", year: int = 2026
+    ) -> Path:
         contents = files if isinstance(files, Mapping) else dict.fromkeys(files, DANCE)
         (tmp_path / name).write_bytes(zip_bytes(contents, year))
         return tmp_path / name
@@ -89,5 +106,7 @@ def run(course: Course, out: Path) -> Callable[..., Collected]:
 def there(out: Path) -> Callable[[], list[str]]:
     """The files that were laid out."""
     return lambda: sorted(
-        str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.name != ".collected.jsonl"
+        str(path.relative_to(out))
+        for path in out.rglob("*")
+        if path.is_file() and path.name != ".collected.jsonl"
     )

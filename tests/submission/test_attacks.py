@@ -1,4 +1,6 @@
-"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms, students' archives, and chance."""
+"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms,
+students' archives, and chance.
+"""
 
 import io
 import random
@@ -22,13 +24,21 @@ platforms = pytest.mark.parametrize("platform", PLATFORMS)
 def test_who_is_on_the_roster_is_found(run, zipped, there, out, platform):
     done = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
     assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
-    assert {path: (out / path).read_text()[-1] for path in there()} == {f"ada/{DANCED}": "1", f"ben/{DANCED}": "2"}
+    assert {path: (out / path).read_text()[-1] for path in there()} == {
+        f"ada/{DANCED}": "1",
+        f"ben/{DANCED}": "2",
+    }
 
 
 @platforms
 def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, platform):
-    """Where the platform shows a login, two ids of one row; else somebody who has taken the name."""
-    rows = (Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="al1"), CLASS.students[1])
+    """Where the platform shows a login, two ids of one row; else somebody who has taken the
+    name.
+    """
+    rows = (
+        Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="al1"),
+        CLASS.students[1],
+    )
     other = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
     done = run(zipped(download(platform, ADA, BEN, other)), roster=Roster(rows))
     assert there() == [f"ben/{DANCED}"]
@@ -39,7 +49,10 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, 
 
 @platforms
 def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
-    done = run(zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)), roster=CLASS)
+    done = run(
+        zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)),
+        roster=CLASS,
+    )
     assert f"ben/{DANCED}" in there()
     assert not [path for path in there() if path.startswith("ada/")]
     assert len(there()) == 3, done.not_taken
@@ -49,11 +62,17 @@ def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
 @platforms
 @pytest.mark.parametrize("within", ["an archive", "a folder"])
 def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
-    """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's files."""
-    forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(platform, ADA, BEN)
+    """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's
+    files.
+    """
+    forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(
+        platform, ADA, BEN
+    )
     mine = PLATFORMS[platform](*EVE)
     archive = {mine.replace(FILE, "work.zip"): zip_bytes(forged, year=2030)}
-    folder = {f"{mine.removesuffix(FILE)}{name}": f"{DANCE}# forged" for name in forged if "/" in mine}
+    folder = {
+        f"{mine.removesuffix(FILE)}{name}": f"{DANCE}# forged" for name in forged if "/" in mine
+    }
     files = download(platform, ADA, BEN, EVE)
     del files[mine]
     roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1", github="m_al1")))
@@ -64,17 +83,24 @@ def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
 
 @platforms
 @pytest.mark.parametrize("roster", [None, CLASS], ids=["no roster", "a roster"])
-def test_an_archive_among_several_is_its_senders_whatever_it_holds(run, zipped, there, out, platform, roster):
+def test_an_archive_among_several_is_its_senders_whatever_it_holds(
+    run, zipped, there, out, platform, roster
+):
     """mallory.zip is laid out like a download of the platform, and newer."""
     honest = [zipped({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")]
     run(*honest, zipped(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
-    assert [(out / who / DANCED).read_text().split()[-1] for who in ("ada", "ben")] == ["ada", "ben"]
+    assert [(out / who / DANCED).read_text().split()[-1] for who in ("ada", "ben")] == [
+        "ada",
+        "ben",
+    ]
     assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "mallory"}
 
 
 @platforms
 def test_who_stands_beside_tables_alone_is_no_class(run, zipped, out, platform):
-    """All but Eve handed in a table, and beside those no folder is the first in which paths part."""
+    """All but Eve handed in a table, and beside those no folder is the first in which paths
+    part.
+    """
     forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
     run(zipped({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
     assert not list(out.glob("ada/*/*.py"))
@@ -86,7 +112,13 @@ def test_one_archive_whose_name_the_roster_knows_is_that_students(run, zipped, o
     assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ben"}
 
 
-ROLL = Roster((Student("s1", "Ada Lovelace"), Student("s2", "Bela Bartok", sis_id="S200"), Student("s3", "Cleo")))
+ROLL = Roster(
+    (
+        Student("s1", "Ada Lovelace"),
+        Student("s2", "Bela Bartok", sis_id="S200"),
+        Student("s3", "Cleo"),
+    )
+)
 
 
 def text(value: int) -> str:
@@ -94,7 +126,9 @@ def text(value: int) -> str:
 
 
 @pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
-def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(run, zipped, there, out, folder):
+def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
+    run, zipped, there, out, folder
+):
     names = ["ada", "bela", "cleo"]
     zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
     done = run(*zips)
@@ -104,8 +138,13 @@ def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(run, 
     assert {each.state.name for each in run(*zips).laid} == {"SAME"}
 
 
-def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(run, zipped, there, out):
-    first, second = (zipped({f"homework/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(("ada", "bela")))
+def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
+    run, zipped, there, out
+):
+    first, second = (
+        zipped({f"homework/{FILE}": text(i)}, f"{name}.zip")
+        for i, name in enumerate(("ada", "bela"))
+    )
     run(first)
     (said,) = run(second).not_taken
     assert "would go to 'homework', where the files of somebody else are" in said
@@ -115,15 +154,22 @@ def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(ru
 
 
 def test_downloads_of_classes_stay_the_students_that_are_in_them(run, zipped, there):
-    zips = [zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip") for hw in ("hw1", "hw2")]
+    zips = [
+        zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip")
+        for hw in ("hw1", "hw2")
+    ]
     run(*zips)
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
 @pytest.mark.parametrize(
-    "names", [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")], ids=["one name", "both on the roster"]
+    "names",
+    [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")],
+    ids=["one name", "both on the roster"],
 )
-def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(run, zipped, there, out, tmp_path, names):
+def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
+    run, zipped, there, out, tmp_path, names
+):
     (tmp_path / "late").mkdir()
     first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
     second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
@@ -131,47 +177,94 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(ru
     done = run(first, second, roster=roster)
     assert there() == []
     who = "s1" if roster else "ada"
-    apart = "Next: the same without what is not that student's, or with --roster and a file that tells them apart"
-    said = f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
+    apart = (
+        "Next: the same without what is not that student's, or with --roster and a file that "
+        "tells them apart"
+    )
+    said = (
+        f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
+    )
     assert done.not_taken == [f"{names[0].rpartition('/')[2]}: {said}. {apart}"]
     assert run(second, roster=roster).not_taken == []
 
 
-def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(run, zipped, there):
+def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
+    run, zipped, there
+):
     other = "01_cross_attention.py"
-    zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
+    zips = [
+        zipped([f"ada/{FILE}"], "multi-head-attention.zip"),
+        zipped([f"ada/{other}"], "attention_in_practice.zip"),
+    ]
     assert run(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
 
 
-def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(run, zipped, there, tmp_path):
+def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
+    run, zipped, there, tmp_path
+):
     (tmp_path / "hw1").mkdir()
     zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
     run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
     assert there() == [f"{who}/{DANCED}" for who in ("ada_1", "ben_2", "cat_3", "dan_4")]
 
 
-NAMES = [*"al1 x-al1 m_al1 Å .. CON LATE ::x %s".split(), "Ada Lovelace", "", "a" * 260, "\u202e", "a\nb"]
-FILES = f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml {FILE}.txt x.csv".split()
+NAMES = [
+    *"al1 x-al1 m_al1 Å .. CON LATE ::x %s".split(),
+    "Ada Lovelace",
+    "",
+    "a" * 260,
+    "\u202e",
+    "a\nb",
+]
+FILES = (
+    f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml "
+    f"{FILE}.txt x.csv"
+).split()
 FORMS = [
-    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()), "{n}_LATE_7_7_{f}", "{n}_7_assignfeedback_file_/{f}", "{f}",
-    "hw_{n}_attempt_9999-99-99-99-99-99.txt", "hw1-{n}-main.zip", "/{n}/{f}", "../{n}/{f}", "{n}\\{f}",
+    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()),
+    "{n}_LATE_7_7_{f}",
+    "{n}_7_assignfeedback_file_/{f}",
+    "{f}",
+    "hw_{n}_attempt_9999-99-99-99-99-99.txt",
+    "hw1-{n}-main.zip",
+    "/{n}/{f}",
+    "../{n}/{f}",
+    "{n}\\{f}",
     "{n}+a+9999-12-31 23:58:20 +9999+7/{f}",
-]  # fmt: skip
-LIST = "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n  :created_at: 9999-12-31 23:58:20 Z\n"
-CONTENTS = [DANCE.encode(), b"", b"\0\xff", b'{"cells": []}', b"(" * 2000, LIST.encode(), b"[[[", b"a: &a [*a]"]
+]
+LIST = (
+    "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n"
+    "  :created_at: 9999-12-31 23:58:20 Z\n"
+)
+CONTENTS = [
+    DANCE.encode(),
+    b"",
+    b"\0\xff",
+    b'{"cells": []}',
+    b"(" * 2000,
+    LIST.encode(),
+    b"[[[",
+    b"a: &a [*a]",
+]
 
 
 def archive(r: random.Random, depth: int = 2) -> bytes:
-    """A zip or a tar of members as platforms, students and attackers name them; some are damaged."""
+    """A zip or a tar of members as platforms, students and attackers name them; some are
+    damaged.
+    """
     forms = [r.choice(FORMS).replace(FILE, "{f}") for _ in range(r.randint(0, 6))]
     names = [form.format(n=r.choice(NAMES), f=r.choice(FILES)) or "x" for form in forms]
-    contents = [archive(r, depth - 1) if depth and n.endswith(".zip") else r.choice(CONTENTS) for n in names]
+    contents = [
+        archive(r, depth - 1) if depth and n.endswith(".zip") else r.choice(CONTENTS) for n in names
+    ]
     out = io.BytesIO()
     if r.random() < 0.7:
         with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as made:
             for name, content in zip(names, contents, strict=True):
-                info = zipfile.ZipInfo(name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)]))
+                info = zipfile.ZipInfo(
+                    name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)])
+                )
                 info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
                 made.writestr(info, content)
     else:
@@ -192,10 +285,17 @@ def archive(r: random.Random, depth: int = 2) -> bytes:
 @pytest.mark.parametrize("seed", range(150))
 def test_whatever_is_handed_out_is_laid_out_or_told(course, tmp_path, seed):
     r = random.Random(seed)
-    columns = r.sample(["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5))
-    rows = [columns, *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5)))]
+    columns = r.sample(
+        ["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5)
+    )
+    rows = [
+        columns,
+        *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5))),
+    ]
     text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
-    (tmp_path / "roster.csv").write_bytes(text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace"))
+    (tmp_path / "roster.csv").write_bytes(
+        text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace")
+    )
     downloads = [tmp_path / name for name in r.sample(names, r.randint(1, 3))]
     for path in downloads:
         path.write_bytes(archive(r))

@@ -1,4 +1,6 @@
-"""Which folders are submissions, and whose; whatever else lies there is named with its reason and with what to do next."""
+"""Which folders are submissions, and whose; whatever else lies there is named with its reason and
+with what to do next.
+"""
 
 import os
 from collections.abc import Callable
@@ -8,7 +10,13 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.submission.find import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
+from manyheads.submission.find import (
+    NotGraded,
+    closed_in,
+    find_submissions,
+    read_not_graded,
+    write_not_graded,
+)
 
 COLLECT = "Next: course collect {} --out collected, then course grade collected"
 OTHER = "is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). " + COLLECT
@@ -37,41 +45,53 @@ def named(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
     return look
 
 
-@pytest.mark.parametrize(("handed_in", "path", "reason"), [
-    ("ada/01_running_mean.py", "", OTHER),
-    ("ada/Averages/01_running_mean.py", "ada/Averages", OTHER),
-    ("ada/averages", "", OTHER),  # a file
-    ("ada/hw1/averages/01_running_mean.py", "ada/hw1", OTHER),
-    ("ada/hw1/notes.md", "ada/hw1", OTHER),
-    ("ada/hw1.zip", "", ARCHIVE),
-    ("ada/averages/hw1.tar.gz", "", ARCHIVE),
-    ("class.zip", "", ARCHIVE),
-    ("01_running_mean.py", "", OTHER),
-    ("notes.md", "", OTHER),
-    ("ada/notes.md", "", OTHER),
-    ("ada/averages/deep/x.py", "ada/averages/deep", OTHER),
-    ("ada/averages/01_running_mean (1)/x.py", "ada/averages/01_running_mean (1)", OTHER),
-    ("ada/averages/helpers.py", "", OTHER),
-    ("ada/averages/.x.py", "", OTHER),
-    ("ada/averages/running_mean.md", "", OTHER),
-    ("good/averages/01_running_mean (1).py", "", OTHER),  # beside the one that counts
-    ("ada/", "ada", EMPTY),
-    ("ada/averages/", "ada/averages", EMPTY),
-    ("ada/hw1/", "ada/hw1", EMPTY),
-    (".ada/averages/x.py", ".ada", "is not graded, for its name begins with a dot, or could break a page or a log. "
-        "Next: rename it to the student's id"),
-    ("ada/averages/01-running-mean (1).ipynb", "", OTHER),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("handed_in", "path", "reason"),
+    [
+        ("ada/01_running_mean.py", "", OTHER),
+        ("ada/Averages/01_running_mean.py", "ada/Averages", OTHER),
+        ("ada/averages", "", OTHER),  # a file
+        ("ada/hw1/averages/01_running_mean.py", "ada/hw1", OTHER),
+        ("ada/hw1/notes.md", "ada/hw1", OTHER),
+        ("ada/hw1.zip", "", ARCHIVE),
+        ("ada/averages/hw1.tar.gz", "", ARCHIVE),
+        ("class.zip", "", ARCHIVE),
+        ("01_running_mean.py", "", OTHER),
+        ("notes.md", "", OTHER),
+        ("ada/notes.md", "", OTHER),
+        ("ada/averages/deep/x.py", "ada/averages/deep", OTHER),
+        ("ada/averages/01_running_mean (1)/x.py", "ada/averages/01_running_mean (1)", OTHER),
+        ("ada/averages/helpers.py", "", OTHER),
+        ("ada/averages/.x.py", "", OTHER),
+        ("ada/averages/running_mean.md", "", OTHER),
+        ("good/averages/01_running_mean (1).py", "", OTHER),  # beside the one that counts
+        ("ada/", "ada", EMPTY),
+        ("ada/averages/", "ada/averages", EMPTY),
+        ("ada/hw1/", "ada/hw1", EMPTY),
+        (
+            ".ada/averages/x.py",
+            ".ada",
+            "is not graded, for its name begins with a dot, or could break a page or a log. "
+            "Next: rename it to the student's id",
+        ),
+        ("ada/averages/01-running-mean (1).ipynb", "", OTHER),
+    ],
+)
 def test_what_is_not_graded_is_named_with_what_to_do(named, tmp_path, handed_in, path, reason):
     assert named(handed_in) == {path or handed_in: reason.format(tmp_path)}
 
 
-@pytest.mark.parametrize("where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"])
+@pytest.mark.parametrize(
+    "where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"]
+)
 def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny, tmp_path, where):
     hand_in(tmp_path, f"ada/averages/{FILE}", *(f"{where}{i:03d}.txt" for i in range(1000)))
     found, others = find_submissions(tiny, tmp_path)
     assert len(found) == 1
-    assert [each.path for each in others] == [*(f"{where}{i:03d}.txt" for i in range(20)), where.rstrip("/") or "."]
+    assert [each.path for each in others] == [
+        *(f"{where}{i:03d}.txt" for i in range(20)),
+        where.rstrip("/") or ".",
+    ]
     assert others[-1].reason == f"holds 980 more that are not graded. {COLLECT.format(tmp_path)}"
 
 
@@ -82,12 +102,26 @@ def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp
         (tmp_path / link).symlink_to(folder)
     found, others = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
-    assert {each.path for each in others} == {"ben", "ada/other", "ada/averages/helper.py", "cat/averages"}
+    assert {each.path for each in others} == {
+        "ben",
+        "ada/other",
+        "ada/averages/helper.py",
+        "cat/averages",
+    }
     assert {each.reason.split(",")[0] for each in others} == {"is a link"}
 
 
-NOISE = (".DS_Store", "__MACOSX/x", "desktop.ini", "__pycache__/x.pyc", ".ipynb_checkpoints/a-checkpoint.ipynb",
-         "._01_running_mean.py", ".git/config", "Thumbs.db", "timestamp.txt")  # fmt: skip
+NOISE = (
+    ".DS_Store",
+    "__MACOSX/x",
+    "desktop.ini",
+    "__pycache__/x.pyc",
+    ".ipynb_checkpoints/a-checkpoint.ipynb",
+    "._01_running_mean.py",
+    ".git/config",
+    "Thumbs.db",
+    "timestamp.txt",
+)
 
 
 def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(named):
@@ -95,15 +129,21 @@ def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(
     assert named(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
 
 
-@pytest.mark.parametrize("closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"])
+@pytest.mark.parametrize(
+    "closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"]
+)
 def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monkeypatch, closed):
     hand_in(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
     (submission,), (other,) = find_submissions(tiny, tmp_path)
     assert (submission.folder, other.path, closed_in(submission)) == (
-        tmp_path / "ada/averages", closed, [tmp_path / closed],
-    )  # fmt: skip
-    assert other.reason.startswith(f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, ")
+        tmp_path / "ada/averages",
+        closed,
+        [tmp_path / closed],
+    )
+    assert other.reason.startswith(
+        f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, "
+    )
 
 
 def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy, tmp_path):
@@ -114,8 +154,23 @@ def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy, tmp_path)
 
 
 # In the order in which they come; some differ in case or in Unicode form alone.
-NAMES = ["%s{0}$HOME", "--help", "-rf", "Ada", "O'Brien; rm -rf ~", "Zoe\u0308", "Zo\u00eb", "[bold]x", "a b", "a.b@c.d",
-         "ada", "report", "x" * 120, "Ünï cödé", "李雷"]  # fmt: skip
+NAMES = [
+    "%s{0}$HOME",
+    "--help",
+    "-rf",
+    "Ada",
+    "O'Brien; rm -rf ~",
+    "Zoe\u0308",
+    "Zo\u00eb",
+    "[bold]x",
+    "a b",
+    "a.b@c.d",
+    "ada",
+    "report",
+    "x" * 120,
+    "Ünï cödé",
+    "李雷",
+]
 
 
 def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, tmp_path):
@@ -125,16 +180,29 @@ def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, t
     assert [s.folder for s in found] == [tmp_path / name / "averages" for name in NAMES]
 
 
-@pytest.mark.parametrize("name", [
-    b"a\nb", b"\x1b[31mred", b"a\x7f", b"a\\b", b"caf\xe9", b"x" * 121, "a\u202eb".encode(), b"::error::ada", b"not-graded.json",
-    b"Not-Graded.JSON",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"a\nb",
+        b"\x1b[31mred",
+        b"a\x7f",
+        b"a\\b",
+        b"caf\xe9",
+        b"x" * 121,
+        "a\u202eb".encode(),
+        b"::error::ada",
+        b"not-graded.json",
+        b"Not-Graded.JSON",
+    ],
+)
 def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tiny, tmp_path, name):
     os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
     hand_in(tmp_path, f"ada/averages/{FILE}")
     found, (refused,) = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
-    assert refused.reason.endswith("could break a page or a log. Next: rename it to the student's id")
+    assert refused.reason.endswith(
+        "could break a page or a log. Next: rename it to the student's id"
+    )
     assert str(refused).isascii()
     assert str(refused).isprintable()
 
@@ -147,7 +215,10 @@ def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named):
 
 
 def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny, tmp_path):
-    with pytest.raises(CourseFault, match=r"holds no submission .* an assignment of: averages\). Next: course collect"):
+    with pytest.raises(
+        CourseFault,
+        match=r"holds no submission .* an assignment of: averages\). Next: course collect",
+    ):
         find_submissions(tiny, tmp_path)
     (tmp_path / "a_file").touch()
     for name in ("nowhere", "a_file"):

@@ -1,4 +1,6 @@
-"""When a submission was handed in: what says so counts, in its order, and a file's own time never does."""
+"""When a submission was handed in: what says so counts, in its order, and a file's own time never
+does.
+"""
 
 import itertools
 import os
@@ -21,7 +23,11 @@ from tests.make import git
 
 from .conftest import DANCE, FILE, zip_bytes
 
-TIMES = ("2026-11-20 10:11:12.345678000 -08:00", "2026-11-20 10:11:12", "2026-11-20 18:11:12.345678000 Z")
+TIMES = (
+    "2026-11-20 10:11:12.345678000 -08:00",
+    "2026-11-20 10:11:12",
+    "2026-11-20 18:11:12.345678000 Z",
+)
 ROW = "submission_{}:\n  :submitters:\n  - :sid: {}\n  :created_at: {}\n"
 GRADESCOPE = "".join(map(ROW.format, (1, 2, 3), ("ada", "bela", "chen"), TIMES))
 
@@ -45,7 +51,9 @@ def when(course: Course, out: Path) -> Callable[..., dict[str, tuple[str, str]]]
 
 
 def _said(time: HandedIn) -> tuple[str, str]:
-    return ("late" if time.late else f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time"), time.source
+    return (
+        "late" if time.late else f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time"
+    ), time.source
 
 
 def hand_in(out: Path, student: str, stamp: str = "") -> Path:
@@ -62,15 +70,18 @@ def test_a_files_own_time_is_never_taken(out, when):
     assert when() == {}
 
 
-@pytest.mark.parametrize(("stamp", "time"), [
-    ("2026-12-01 18:00:00.123456 UTC\n", "2026-12-01T18:00:00"),
-    ("2026-12-01 18:00:00 Europe/Berlin", "2026-12-01T17:00:00"),
-    ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
-    ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
-    ("the dog ate it", None),
-    ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
-    ("9999-99-99", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        ("2026-12-01 18:00:00.123456 UTC\n", "2026-12-01T18:00:00"),
+        ("2026-12-01 18:00:00 Europe/Berlin", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
+        ("the dog ate it", None),
+        ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
+        ("9999-99-99", None),
+    ],
+)
 def test_nbgraders_timestamp_counts(out, when, stamp, time):
     hand_in(out, "ada", stamp)
     assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
@@ -95,7 +106,9 @@ def forged(clone: Path, commit: str, change: Callable[[str], str]) -> None:
     """Make this commit anew, with another text, and check it out."""
     text = change(git(clone, "cat-file", "commit", commit))
     command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
-    made = subprocess.run(command, cwd=clone, input=text, capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(
+        command, cwd=clone, input=text, capture_output=True, text=True, check=True
+    ).stdout
     assert made.strip() != git(clone, "rev-parse", commit)
     (clone / ".git" / "refs" / "heads" / "main").write_text(made)
 
@@ -138,7 +151,10 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clon
     program.chmod(0o755)
     signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
     forged(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
-    starts = f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n fsmonitor = {program}\n"
+    starts = (
+        f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n"
+        f" fsmonitor = {program}\n"
+    )
     with (clone / ".git" / "config").open("a") as file:
         file.write(f"{starts} pager = {program}\n")
     subprocess.run(["git", "log", "-1"], cwd=clone, capture_output=True, check=False)
@@ -149,7 +165,9 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clon
     assert not witness.exists()
 
 
-@pytest.mark.parametrize("head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000])
+@pytest.mark.parametrize(
+    "head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000]
+)
 def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, when, head):
     folder = tmp_path / "all" / "hw-ada"
     hand_in(folder, "exercises")
@@ -173,14 +191,31 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkey
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
 
-@pytest.mark.parametrize(("names", "time"), [
-    (["hw_ada_attempt_2026-11-20-10-11-12_{}", "hw_bo_attempt_2026-11-21-10-00-00_{}"], "2026-11-20T09:11:12"),
-    (["7-9 - ada - Nov 20, 2026 1102 AM - {}", "8-9 - bo - 21 November, 2026 902 PM/{}"], "2026-11-20T10:02:00"),
-    (["ada+multi_head_attention+2026-11-20 10:11:12.5 UTC+x/{}", "bo+multi_head_attention+2026-11-20 10:11:12 UTC+y/{}"],
-     "2026-11-20T10:11:12"),
-    (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
-], ids=["Blackboard", "Brightspace", "nbgrader", "no time"])  # fmt: skip
-def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(course, zipped, out, when, names, time):
+@pytest.mark.parametrize(
+    ("names", "time"),
+    [
+        (
+            ["hw_ada_attempt_2026-11-20-10-11-12_{}", "hw_bo_attempt_2026-11-21-10-00-00_{}"],
+            "2026-11-20T09:11:12",
+        ),
+        (
+            ["7-9 - ada - Nov 20, 2026 1102 AM - {}", "8-9 - bo - 21 November, 2026 902 PM/{}"],
+            "2026-11-20T10:02:00",
+        ),
+        (
+            [
+                "ada+multi_head_attention+2026-11-20 10:11:12.5 UTC+x/{}",
+                "bo+multi_head_attention+2026-11-20 10:11:12 UTC+y/{}",
+            ],
+            "2026-11-20T10:11:12",
+        ),
+        (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
+    ],
+    ids=["Blackboard", "Brightspace", "nbgrader", "no time"],
+)
+def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
+    course, zipped, out, when, names, time
+):
     here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
     done = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
     found = {who[:3]: said[0] for who, said in when().items()}
@@ -188,7 +223,9 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(course, zipped,
     assert len(found) == (0 if time is None else 2)
 
 
-@pytest.mark.parametrize("date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"])
+@pytest.mark.parametrize(
+    "date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"]
+)
 def test_a_committers_date_that_is_none_stops_nobody(run, clone, when, date):
     forged(clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text))
     assert run(clone.parent).not_taken == []
@@ -198,28 +235,42 @@ def test_a_committers_date_that_is_none_stops_nobody(run, clone, when, date):
 def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, when):
     """As `course grade` says where an archive lies beside what was handed in."""
     folder = hand_in(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
-    (folder / "work.zip").write_bytes(zip_bytes({"work/02_causal_mask.py": "def causal_mask(T):\n    pass\n"}))
+    (folder / "work.zip").write_bytes(
+        zip_bytes({"work/02_causal_mask.py": "def causal_mask(T):\n    pass\n"})
+    )
     hand_in(tmp_path / "tree", "bela")
     run(tmp_path / "tree")
     assert when() == {"ada": ("2026-12-01T19:00:00", "folders")}
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    pytest.param("lovelaceada_LATE_1_11_04_reshape_dance.py", ("late", "Canvas"), id="a mark"),
-    pytest.param("ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
-                 ("2026-12-01T19:00:00", "nbgrader"), id="a time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("lovelaceada_LATE_1_11_04_reshape_dance.py", ("late", "Canvas"), id="a mark"),
+        pytest.param(
+            "ada+multi_head_attention+2026-12-01 19:00:00.5 UTC+1/04_reshape_dance.py",
+            ("2026-12-01T19:00:00", "nbgrader"),
+            id="a time",
+        ),
+    ],
+)
 def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
     course, run, zipped, tmp_path, out, when, name, said
 ):
-    collect(course, [zipped([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])], tmp_path / "first")
+    collect(
+        course,
+        [zipped([name, name.replace("ada", "eve").replace("_1_11", "_2_12")])],
+        tmp_path / "first",
+    )
     run(tmp_path / "first")
     assert set(when().values()) == {said}
     named = {path: origin.named for path, origin in read_memory(tmp_path / "first").files.items()}
     assert {path: origin.named for path, origin in read_memory(out).files.items()} == named
 
 
-def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(course, run, zipped, tmp_path, out):
+def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(
+    course, run, zipped, tmp_path, out
+):
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
     collect(course, [zipped(files)], tmp_path / "first")
     run(tmp_path / "first")

@@ -1,4 +1,6 @@
-"""One student's archive, or a thousand copies, end `course collect` for nobody: all that is read is counted, and nothing is held."""
+"""One student's archive, or a thousand copies, end `course collect` for nobody: all that is read is
+counted, and nothing is held.
+"""
 
 import bz2
 import gzip
@@ -82,19 +84,63 @@ TOO_LONG = "its headers are longer than any that are needed"
 DANCE_IN_TAR = member("04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode())
 
 
-@pytest.mark.parametrize(("name", "inner", "reason"), [
-    pytest.param("work.tar.gz", gzip.compress(sparse_map(2_000_000) + END), TOO_LARGE, id="a map of a sparse file"),
-    pytest.param("work.tar.gz", gzip.compress(old_sparse(5_000) + END), TOO_MANY, id="a map in the old sparse format"),
-    pytest.param("work.tar.gz", gzip.compress(folders(200_000) + END), TOO_MANY, id="folders, gz"),
-    pytest.param("work.tar.bz2", bz2.compress(folders(200_000) + END), TOO_MANY, id="folders, bz2"),
-    pytest.param("work.tar.xz", lzma.compress(folders(200_000) + END), TOO_MANY, id="folders, xz"),
-    pytest.param("work.zip", zipped_folders(9_000), TOO_MANY, id="folders in a zip"),
-    pytest.param("work.zip", zip_bytes({f"{i}.tar": folders(900) + DANCE_IN_TAR for i in range(9)}), TOO_LARGE, id="folders in archives in an archive"),
-    pytest.param("work.tar", member("x", tarfile.GNUTYPE_LONGNAME, b"name") * 900 + DANCE_IN_TAR, TOO_LONG, id="long names about long names"),
-    pytest.param("work.tar", member("x", tarfile.GNUTYPE_LONGLINK, b"name") * 900 + DANCE_IN_TAR, TOO_LONG, id="long links about long links"),
-    pytest.param("work.tar", pax(path="04_reshape_dance.py") * 900 + DANCE_IN_TAR, TOO_LONG, id="pax headers about pax headers"),
-    pytest.param("work.tar", member("x", tarfile.XGLTYPE, b"9 a=bcde\n") * 900 + DANCE_IN_TAR, TOO_LONG, id="global headers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "inner", "reason"),
+    [
+        pytest.param(
+            "work.tar.gz",
+            gzip.compress(sparse_map(2_000_000) + END),
+            TOO_LARGE,
+            id="a map of a sparse file",
+        ),
+        pytest.param(
+            "work.tar.gz",
+            gzip.compress(old_sparse(5_000) + END),
+            TOO_MANY,
+            id="a map in the old sparse format",
+        ),
+        pytest.param(
+            "work.tar.gz", gzip.compress(folders(200_000) + END), TOO_MANY, id="folders, gz"
+        ),
+        pytest.param(
+            "work.tar.bz2", bz2.compress(folders(200_000) + END), TOO_MANY, id="folders, bz2"
+        ),
+        pytest.param(
+            "work.tar.xz", lzma.compress(folders(200_000) + END), TOO_MANY, id="folders, xz"
+        ),
+        pytest.param("work.zip", zipped_folders(9_000), TOO_MANY, id="folders in a zip"),
+        pytest.param(
+            "work.zip",
+            zip_bytes({f"{i}.tar": folders(900) + DANCE_IN_TAR for i in range(9)}),
+            TOO_LARGE,
+            id="folders in archives in an archive",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.GNUTYPE_LONGNAME, b"name") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="long names about long names",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.GNUTYPE_LONGLINK, b"name") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="long links about long links",
+        ),
+        pytest.param(
+            "work.tar",
+            pax(path="04_reshape_dance.py") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="pax headers about pax headers",
+        ),
+        pytest.param(
+            "work.tar",
+            member("x", tarfile.XGLTYPE, b"9 a=bcde\n") * 900 + DANCE_IN_TAR,
+            TOO_LONG,
+            id="global headers",
+        ),
+    ],
+)
 def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name, inner, reason):
     download = zipped({GOOD: DANCE, f"b_1_3_{name}": inner})
     tracemalloc.start()
@@ -110,7 +156,9 @@ def test_every_header_counts_and_no_map_is_read(course, zipped, out, there, name
 @pytest.mark.parametrize("sparse", [sparse_map(2_000), old_sparse(3)], ids=["1.0", "old"])
 def test_behind_a_sparse_file_the_others_are_read(course, zipped, out, there, sparse):
     other = member("05_weight_split.py", tarfile.REGTYPE, b"def split_weights(): ...\n")
-    done = collect(course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + other + END})], out, limits=LIMITS)
+    done = collect(
+        course, [zipped({GOOD: DANCE, "b_1_3_work.tar": sparse + other + END})], out, limits=LIMITS
+    )
     assert ["is no regular file" in said for said in done.not_taken] == [True]
     assert there() == [PLACED, "b_1/multi_head_attention/05_weight_split.py"]
 
@@ -121,7 +169,12 @@ def test_a_long_name_and_a_large_time_in_headers_are_read(run, zipped, there):
     as_pax = pax(path=f"{folder}/05_weight_split.py", mtime="1764000000.5", size=str(len(DANCE)))
     second = header("short", tarfile.REGTYPE, 0) + DANCE.encode() + bytes(-len(DANCE) % 512)
     first = member("short", tarfile.REGTYPE, DANCE.encode())
-    assert run(zipped({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})).not_taken == []
+    assert (
+        run(
+            zipped({"b_1_3_work.tar": as_gnu + first + as_pax + second + END, GOOD: DANCE})
+        ).not_taken
+        == []
+    )
     assert [path.rpartition("/")[2] for path in there()] == [
         "04_reshape_dance.py",
         "04_reshape_dance.py",
@@ -144,12 +197,18 @@ def empty_streams(compress: Callable[[bytes], bytes]) -> bytes:
 
 
 @pytest.mark.usefixtures("slow_clock")
-@pytest.mark.parametrize(("name", "packed"), [
-    ("work.tar.gz", empty_streams(lambda data: gzip.compress(data, mtime=0))),
-    ("work.tar.bz2", empty_streams(bz2.compress)),
-    ("work.tar.xz", empty_streams(lzma.compress)),
-    ("work.tar.gz", gzip.compress(header("a.bin", tarfile.REGTYPE, 100 * MIB) + bytes(100 * MIB), 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("work.tar.gz", empty_streams(lambda data: gzip.compress(data, mtime=0))),
+        ("work.tar.bz2", empty_streams(bz2.compress)),
+        ("work.tar.xz", empty_streams(lzma.compress)),
+        (
+            "work.tar.gz",
+            gzip.compress(header("a.bin", tarfile.REGTYPE, 100 * MIB) + bytes(100 * MIB), 1),
+        ),
+    ],
+)
 def test_the_clock_is_looked_at_within_an_archive(course, zipped, out, there, name, packed):
     done = collect(course, [zipped({GOOD: DANCE, f"b_1_3_{name}": packed})], out)
     assert ["it takes longer than is read here" in said for said in done.not_taken] == [True]
@@ -167,7 +226,17 @@ def with_large_dictionary(packed: bytes) -> bytes:
 def test_an_archive_that_asks_for_too_much_memory_is_closed_alone(repository, zipped, out, there):
     work = with_large_dictionary(lzma.compress(DANCE_IN_TAR + END, check=lzma.CHECK_CRC32))
     download = zipped({GOOD: DANCE, "b_1_3_work.tar.xz": work})
-    command = [sys.executable, "-m", "manyheads", "collect", download, "--out", out, "--course", repository]
+    command = [
+        sys.executable,
+        "-m",
+        "manyheads",
+        "collect",
+        download,
+        "--out",
+        out,
+        "--course",
+        repository,
+    ]
     most = 3 * 1024 * MIB  # of address space, as in a small container
     done = subprocess.run(
         command,
@@ -197,7 +266,11 @@ def class_zip(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 
 def class_tar(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     with tarfile.open(path.with_suffix(".tgz"), "w:gz", compresslevel=1) as archive:
-        for name, content in (("ada/04_reshape_dance.py", DANCE.encode()), *files, ("cat/x.py", DANCE.encode())):
+        for name, content in (
+            ("ada/04_reshape_dance.py", DANCE.encode()),
+            *files,
+            ("cat/x.py", DANCE.encode()),
+        ):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
@@ -216,14 +289,23 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, tmp_path, out, th
 
 
 @pytest.mark.parametrize("packed", [class_zip, class_tar])
-@pytest.mark.parametrize(("limits", "most"), [
-    (Limits(members=50), "50 files and 128 MiB"),
-    (Limits(size=MIB), "5,000 files and 1 MiB"),
-])  # fmt: skip
-def test_what_one_person_hands_in_counts_against_that_person(course, tmp_path, out, there, packed, limits, most):
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (Limits(members=50), "50 files and 128 MiB"),
+        (Limits(size=MIB), "5,000 files and 1 MiB"),
+    ],
+)
+def test_what_one_person_hands_in_counts_against_that_person(
+    course, tmp_path, out, there, packed, limits, most
+):
     download = packed(tmp_path / "class", copies(100, 100_000))
     done = collect(course, [download], out, limits=limits)
-    (said,) = [said for said in done.not_taken if "ben: handed in, not readable" in said and " more: each " in said]
+    (said,) = [
+        said
+        for said in done.not_taken
+        if "ben: handed in, not readable" in said and " more: each " in said
+    ]
     assert f"more: each is not read: of one person's files, {most} are read" in said
     assert [said for said in done.not_taken if "ada/" in said or "cat/" in said] == []
     assert "ada/multi_head_attention/04_reshape_dance.py" in there()

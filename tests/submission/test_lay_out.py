@@ -1,4 +1,6 @@
-"""Run again it changes nothing; what is newer replaces what was collected, and what a person changed stays."""
+"""Run again it changes nothing; what is newer replaces what was collected, and what a person
+changed stays.
+"""
 
 import itertools
 import os
@@ -28,19 +30,41 @@ def states(collected: object) -> list[str]:
 def test_again_changes_nothing(run, zipped, out):
     download = zipped([FIRST, "ben_2_11_05_weight_split.py"])
     assert states(run(download)) == ["NEW", "NEW"]
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in out.rglob("*")
+        if path.is_file()
+    }
     assert states(run(download)) == ["SAME", "SAME"]
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()} == before
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in out.rglob("*")
+        if path.is_file()
+    } == before
 
 
-@pytest.mark.parametrize(("monday", "friday", "others"), [
-    pytest.param([FIRST], SECOND, [], id="by the platform's order"),
-    pytest.param([f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"),
-])  # fmt: skip
-def test_a_newer_attempt_replaces_and_an_older_one_does_not(run, zipped, out, monday, friday, others):
-    old, new = zipped(monday, "monday.zip", year=2025), zipped({friday: f"{DANCE}# new"}, "friday.zip")
+@pytest.mark.parametrize(
+    ("monday", "friday", "others"),
+    [
+        pytest.param([FIRST], SECOND, [], id="by the platform's order"),
+        pytest.param(
+            [f"ada_1/{FILE}", f"x/{FILE}"], f"ada_1/{FILE}", ["SAME"], id="else by the time"
+        ),
+    ],
+)
+def test_a_newer_attempt_replaces_and_an_older_one_does_not(
+    run, zipped, out, monday, friday, others
+):
+    old, new = (
+        zipped(monday, "monday.zip", year=2025),
+        zipped({friday: f"{DANCE}# new"}, "friday.zip"),
+    )
     assert states(run(old)) == ["NEW"] * len(monday)
-    assert [states(run(each)) for each in (new, old, new)] == [["REPLACED"], ["OLDER", *others], ["SAME"]]
+    assert [states(run(each)) for each in (new, old, new)] == [
+        ["REPLACED"],
+        ["OLDER", *others],
+        ["SAME"],
+    ]
     assert "# new" in (out / f"{DANCED}.py").read_text()
 
 
@@ -62,7 +86,10 @@ def test_a_script_and_a_notebook_of_one_download_both_stay(run, zipped, there):
 
 
 def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, zipped, there):
-    script, notebook = zipped([FIRST], "monday.zip"), zipped(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip")
+    script, notebook = (
+        zipped([FIRST], "monday.zip"),
+        zipped(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip"),
+    )
     run(script)
     assert states(run(notebook)) == ["SUPERSEDED", "NEW"]
     assert there() == [f"{DANCED}.ipynb"]
@@ -101,20 +128,29 @@ def test_the_folder_that_is_filled_is_not_read(run, course, out, inside):
 
 
 OF_ADA = "multi_head_attention/04_reshape_dance.py"
-WRITTEN, OTHER = "def split_heads(x, n_head):\n    return x.mT\n", "def split_heads(x, n_head):\n    return x.mT.mT\n"
+WRITTEN, OTHER = (
+    "def split_heads(x, n_head):\n    return x.mT\n",
+    "def split_heads(x, n_head):\n    return x.mT.mT\n",
+)
 
 
-@pytest.mark.parametrize("names", [
-    pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
-    pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
-    pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
+        pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
+        pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
+    ],
+)
 def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, names):
     bela = names[0].replace("ada", "bela")
     download = zipped({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
     done = run(download)
     assert there() == [f"bela/{OF_ADA}"]
-    said = f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of them counts"
+    said = (
+        f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of "
+        "them counts"
+    )
     next_ = f"copy that one to {out / 'ada' / OF_ADA}, then the same command again"
     assert done.not_taken == [f"download.zip: {said}. Next: {next_}"]
 
@@ -123,21 +159,39 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, zipped, there, out, 
     for _ in range(2):
         done = run(download)
         assert done.not_taken == []
-        assert sorted(each.state.name for each in done.laid if each.student == "ada") == ["BY_HAND", "SAME"]
+        assert sorted(each.state.name for each in done.laid if each.student == "ada") == [
+            "BY_HAND",
+            "SAME",
+        ]
         assert (out / "ada" / OF_ADA).read_text() == OTHER
 
 
-@pytest.mark.parametrize(("files", "counts"), [
-    pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
-    pytest.param({f"ada/main/exercises/{OF_ADA}": WRITTEN, f"ada/old/{OF_ADA}": OTHER}, WRITTEN, id="the one in exercises"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [
+        pytest.param(
+            {f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER},
+            WRITTEN,
+            id="the one with the exercise's name",
+        ),
+        pytest.param(
+            {f"ada/main/exercises/{OF_ADA}": WRITTEN, f"ada/old/{OF_ADA}": OTHER},
+            WRITTEN,
+            id="the one in exercises",
+        ),
+    ],
+)
 def test_of_files_of_one_time_that_one_is_taken(run, zipped, out, files, counts):
     assert run(zipped({**files, f"bela/{FILE}": OTHER})).not_taken == []
     assert (out / "ada" / OF_ADA).read_text() == counts
 
 
-@pytest.mark.parametrize(("minutes", "other", "taken"), [(10, OTHER, True), (0, OTHER, False), (0, WRITTEN, True)])
-def test_the_time_is_a_rule_where_files_were_not_written_at_once(run, tmp_path, there, minutes, other, taken):
+@pytest.mark.parametrize(
+    ("minutes", "other", "taken"), [(10, OTHER, True), (0, OTHER, False), (0, WRITTEN, True)]
+)
+def test_the_time_is_a_rule_where_files_were_not_written_at_once(
+    run, tmp_path, there, minutes, other, taken
+):
     with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo(f"ada/old/{FILE}", (2026, 11, 20, 12, 0, 0)), WRITTEN)
         archive.writestr(zipfile.ZipInfo(f"ada/{FILE}", (2026, 11, 20, 12, minutes, 40)), other)
@@ -146,16 +200,29 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(run, tmp_path, 
     assert (there() == [f"ada/{OF_ADA}", f"bela/{OF_ADA}"], not done.not_taken) == (taken, taken)
 
 
-@pytest.mark.parametrize("names", [
-    pytest.param(["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"], id="ids in the names"),
-    pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
-    pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(
+            ["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"],
+            id="ids in the names",
+        ),
+        pytest.param(
+            ["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"
+        ),
+        pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
+    ],
+)
 @pytest.mark.parametrize("are_alike", [False, True])
-def test_loose_files_of_several_students_are_not_taken_for_one(run, tmp_path, there, names, are_alike):
+def test_loose_files_of_several_students_are_not_taken_for_one(
+    run, tmp_path, there, names, are_alike
+):
     with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
         for day, name in enumerate(names, 1):
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)), DANCE + f"# {day}" * (not are_alike))
+            archive.writestr(
+                zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)),
+                DANCE + f"# {day}" * (not are_alike),
+            )
     done = run(tmp_path / "download.zip")
     assert there() == []
     assert [said.partition(" are of ")[2] for said in done.not_taken] == [
@@ -167,11 +234,16 @@ STUDENTS = 12
 
 
 def class_of(text: str) -> dict[str, str]:
-    return {f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}" for i in range(100, 100 + STUDENTS)}
+    return {
+        f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}"
+        for i in range(100, 100 + STUDENTS)
+    }
 
 
 def killed(do: Callable[[], object], moment: int) -> bool:
-    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed; whether it was."""
+    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed;
+    whether it was.
+    """
     child = os.fork()
     if not child:
         left = itertools.count(moment, -1)
@@ -189,7 +261,9 @@ def killed(do: Callable[[], object], moment: int) -> bool:
 
 
 @pytest.mark.parametrize("moment", range(20))
-def test_killed_at_any_moment_it_is_finished_by_the_next_one(course, run, zipped, out, there, moment):
+def test_killed_at_any_moment_it_is_finished_by_the_next_one(
+    course, run, zipped, out, there, moment
+):
     monday, friday = zipped(class_of("old"), "monday.zip"), zipped(class_of("later"), "friday.zip")
     of_events = 6 + moment * (7 * STUDENTS // 20)
     assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
@@ -206,20 +280,36 @@ def test_two_at_once_do_not_write_to_one_folder(run, zipped, out):
     said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
     with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
         run(zipped(class_of("old")))
-    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"):
+    with (
+        held(out / LOCK, "{}"),
+        pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
+    ):
         held(out / LOCK, "{} writes to results{1}").__enter__()
 
 
-@pytest.mark.parametrize(("line", "is_read"), [
-    ("", True), ("x", True), ("\x00", True), ('["file", "a", {"ori', True),
-    ('["file", "a", {"platform": 1}]', False), ("{}", False), ('["more", 1]', False), ("[" * 9000, False),
-])  # fmt: skip
-def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(run, zipped, out, line, is_read):
+@pytest.mark.parametrize(
+    ("line", "is_read"),
+    [
+        ("", True),
+        ("x", True),
+        ("\x00", True),
+        ('["file", "a", {"ori', True),
+        ('["file", "a", {"platform": 1}]', False),
+        ("{}", False),
+        ('["more", 1]', False),
+        ("[" * 9000, False),
+    ],
+)
+def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
+    run, zipped, out, line, is_read
+):
     run(zipped(class_of("old")))
     with (out / lay_out.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
     if is_read:
         assert {each.state.name for each in run(zipped(class_of("old"))).laid} == {"SAME"}
         return
-    with pytest.raises(CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"):
+    with pytest.raises(
+        CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"
+    ):
         run(zipped(class_of("old")))

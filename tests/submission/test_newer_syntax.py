@@ -1,4 +1,6 @@
-"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether the table is right."""
+"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether
+the table is right.
+"""
 
 import re
 import subprocess
@@ -51,7 +53,16 @@ def refused(folder: Path, text: str, version: str) -> list[str]:
     """What ruff says that this version of Python cannot read."""
     (folder / "attempt.py").write_text(text, encoding="utf-8")
     options = ["--isolated", "--no-cache", "--select", "F822", "--output-format", "concise"]
-    command = [sys.executable, "-m", "ruff", "check", *options, "--target-version", version, "attempt.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        *options,
+        "--target-version",
+        version,
+        "attempt.py",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return re.findall(r"invalid-syntax: (.*)", done.stdout)
 
@@ -85,9 +96,9 @@ def test_of_what_this_python_reads_nothing_is_called_newer(text):
 @pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
 def test_it_is_said_what_to_write_instead():
     assert said_of_newer_syntax("type X = int\ndef f[T](x): return x\n") == (
-        "Parameters in square brackets behind a name came with Python 3.12, and attempts are run with "
-        f"{PYTHON} here: leave them out. "
-        f"The statement `type` came with Python 3.12, and attempts are run with {PYTHON} here: leave out the word."
+        "Parameters in square brackets behind a name came with Python 3.12, and attempts are run "
+        f"with {PYTHON} here: leave them out. The statement `type` came with Python 3.12, and "
+        f"attempts are run with {PYTHON} here: leave out the word."
     )
 
 
@@ -97,7 +108,20 @@ def test_every_kind_has_a_row():
 
 @pytest.mark.parametrize(
     "piece",
-    ['f"{', 'f"{a}', 'f"""{a}', 'f"""{"a" ', "f'{'", 'f"{{', "def f[", "[*a ", "except a,", "a,", "type ", "{{a}}"],
+    [
+        'f"{',
+        'f"{a}',
+        'f"""{a}',
+        'f"""{"a" ',
+        "f'{'",
+        'f"{{',
+        "def f[",
+        "[*a ",
+        "except a,",
+        "a,",
+        "type ",
+        "{{a}}",
+    ],
 )
 def test_no_text_keeps_the_judge_busy(piece):
     start = time.process_time()

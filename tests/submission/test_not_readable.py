@@ -1,4 +1,6 @@
-"""What cannot be read is of the student who handed it in, whatever the platform, and of an assignment."""
+"""What cannot be read is of the student who handed it in, whatever the platform, and of an
+assignment.
+"""
 
 import os
 from collections.abc import Iterator
@@ -28,23 +30,56 @@ def test_it_is_of_the_student_who_handed_it_in(run, zipped, out, platform):
     del files[PLATFORMS[platform](*BEN)]
     (said,) = run(zipped(files), roster=CLASS).not_taken
     assert kept(out) == {"ben": {ONE: [unread]}}
-    assert said.startswith(f"ben: handed in, not readable: download.zip: {unread} is not opened: it is")
-    assert said.endswith(f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files")
+    assert said.startswith(
+        f"ben: handed in, not readable: download.zip: {unread} is not opened: it is"
+    )
+    assert said.endswith(
+        f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files"
+    )
 
 
 OPENED = "is not opened: it is damaged, or neither zip nor tar. Next: open it by hand"
 MANY = {f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}
 
 
-@pytest.mark.parametrize(("files", "names", "why"), [
-    pytest.param({f"Ada/{FILE}": DANCE, "Bela.7z": b"7z"}, ["Bela.7z"], OPENED, id="an archive beside a folder"),
-    pytest.param({"Ada.zip": zip_bytes({FILE: DANCE}), "Bela.7z": b"7z"}, ["Bela.7z"], OPENED, id="beside an archive"),
-    pytest.param({f"Ada_1_assignsubmission_file_{FILE}": DANCE, "Bela_2_assignsubmission_file_Bela.7z": b"7z"},
-        ["Bela_2_assignsubmission_file_Bela.7z"], OPENED, id="flat"),
-    pytest.param({f"ada_1_10_{FILE}": DANCE, f"bela_2_11_{FILE}": "#" * 2**21}, [f"bela_2_11_{FILE}"],
-        "is larger than 1,024 KiB. Next: open it by hand", id="larger than grading reads"),
-    pytest.param({f"ada_1_10_{FILE}": DANCE, **MANY}, [*sorted(MANY)[:10], "20 more"], OPENED, id="a long list, which is cut"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "names", "why"),
+    [
+        pytest.param(
+            {f"Ada/{FILE}": DANCE, "Bela.7z": b"7z"},
+            ["Bela.7z"],
+            OPENED,
+            id="an archive beside a folder",
+        ),
+        pytest.param(
+            {"Ada.zip": zip_bytes({FILE: DANCE}), "Bela.7z": b"7z"},
+            ["Bela.7z"],
+            OPENED,
+            id="beside an archive",
+        ),
+        pytest.param(
+            {
+                f"Ada_1_assignsubmission_file_{FILE}": DANCE,
+                "Bela_2_assignsubmission_file_Bela.7z": b"7z",
+            },
+            ["Bela_2_assignsubmission_file_Bela.7z"],
+            OPENED,
+            id="flat",
+        ),
+        pytest.param(
+            {f"ada_1_10_{FILE}": DANCE, f"bela_2_11_{FILE}": "#" * 2**21},
+            [f"bela_2_11_{FILE}"],
+            "is larger than 1,024 KiB. Next: open it by hand",
+            id="larger than grading reads",
+        ),
+        pytest.param(
+            {f"ada_1_10_{FILE}": DANCE, **MANY},
+            [*sorted(MANY)[:10], "20 more"],
+            OPENED,
+            id="a long list, which is cut",
+        ),
+    ],
+)
 def test_what_a_roster_knows_is_its_students(run, zipped, out, files, names, why):
     done = run(zipped(files), roster=ROSTER)
     assert kept(out) == {"B": {ONE: names}}
@@ -54,11 +89,14 @@ def test_what_a_roster_knows_is_its_students(run, zipped, out, files, names, why
 OTHER = "attention_in_practice"
 
 
-@pytest.mark.parametrize(("beside", "only", "assignments"), [
-    pytest.param(FILE, None, [ONE], id="as what else is there"),
-    pytest.param("x.txt", None, [ONE, OTHER], id="of every one"),
-    pytest.param("x.txt", 0, [ONE], id="of the one that is asked for"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("beside", "only", "assignments"),
+    [
+        pytest.param(FILE, None, [ONE], id="as what else is there"),
+        pytest.param("x.txt", None, [ONE, OTHER], id="of every one"),
+        pytest.param("x.txt", 0, [ONE], id="of the one that is asked for"),
+    ],
+)
 def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
     asked = None if only is None else course.assignments[only]
     download = zipped({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
@@ -68,7 +106,9 @@ def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
     assert any(f"put the files into {into}/; or" in said for said in done.not_taken)
 
 
-def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(run, tmp_path, out):
+def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
+    run, tmp_path, out
+):
     for name in ("Bela.rar", "class.rar"):
         (tmp_path / name).write_bytes(b"Rar!")
     done: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
@@ -90,11 +130,14 @@ def as_nobody(folder: Path) -> Iterator[None]:
                 os.setresuid(0, 0, 0)
 
 
-@pytest.mark.parametrize(("place", "mode", "told", "laid"), [
-    *(("bela", mode, "bela/", ["ada"]) for mode in (0o000, 0o644, 0o311)),
-    ("bela/deep", 0, "bela/deep/", ["ada", "bela"]),
-    (f"bela/{FILE}", 0, f"bela/{FILE}", ["ada"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("place", "mode", "told", "laid"),
+    [
+        *(("bela", mode, "bela/", ["ada"]) for mode in (0o000, 0o644, 0o311)),
+        ("bela/deep", 0, "bela/deep/", ["ada", "bela"]),
+        (f"bela/{FILE}", 0, f"bela/{FILE}", ["ada"]),
+    ],
+)
 def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode, told, laid):
     for folder in ("all/ada", "all/bela/deep", "out"):
         (tmp_path / folder).mkdir(parents=True)
@@ -117,27 +160,51 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     assert (len(done.laid), done.not_taken) == (2, [])
 
 
-@pytest.mark.parametrize(("entry", "names"), [
-    pytest.param(f"{ONE}/4_reshape_dance.py", [f"ada/{ONE}/4_reshape_dance.py"], id="another number"),
-    pytest.param(f"{ONE}/04-reshape-dance.py", [f"ada/{ONE}/04-reshape-dance.py"], id="another sign"),
-    pytest.param(f"{ONE}/04_reshape_dance.PY", [f"ada/{ONE}/04_reshape_dance.PY"], id="capitals"),
-    pytest.param(f"{ONE}/Copy of {FILE}", [f"ada/{ONE}/Copy of {FILE}"], id="a copy"),
-    pytest.param(f"{ONE}/src/{FILE}", [f"ada/{ONE}/src"], id="a folder deeper"),
-    pytest.param(f"{ONE}/work.zip", [f"ada/{ONE}/work.zip"], id="an archive"),
-    pytest.param("Multi-Head Attention/04_reshape_dance.py", ["ada/Multi-Head Attention"], id="another folder's name"),
-    pytest.param(FILE, [f"ada/{FILE}"], id="no folder"),
-    pytest.param("work.zip", ["ada/work.zip"], id="an archive beside the folder"),
-    pytest.param(f"{ONE}/04_reshape_dance.docx", [f"ada/{ONE}/04_reshape_dance.docx"], id="a text of a word processor"),
-    pytest.param("reshape_dance.pdf", ["ada/reshape_dance.pdf"], id="a print of it, beside the folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        pytest.param(
+            f"{ONE}/4_reshape_dance.py", [f"ada/{ONE}/4_reshape_dance.py"], id="another number"
+        ),
+        pytest.param(
+            f"{ONE}/04-reshape-dance.py", [f"ada/{ONE}/04-reshape-dance.py"], id="another sign"
+        ),
+        pytest.param(
+            f"{ONE}/04_reshape_dance.PY", [f"ada/{ONE}/04_reshape_dance.PY"], id="capitals"
+        ),
+        pytest.param(f"{ONE}/Copy of {FILE}", [f"ada/{ONE}/Copy of {FILE}"], id="a copy"),
+        pytest.param(f"{ONE}/src/{FILE}", [f"ada/{ONE}/src"], id="a folder deeper"),
+        pytest.param(f"{ONE}/work.zip", [f"ada/{ONE}/work.zip"], id="an archive"),
+        pytest.param(
+            "Multi-Head Attention/04_reshape_dance.py",
+            ["ada/Multi-Head Attention"],
+            id="another folder's name",
+        ),
+        pytest.param(FILE, [f"ada/{FILE}"], id="no folder"),
+        pytest.param("work.zip", ["ada/work.zip"], id="an archive beside the folder"),
+        pytest.param(
+            f"{ONE}/04_reshape_dance.docx",
+            [f"ada/{ONE}/04_reshape_dance.docx"],
+            id="a text of a word processor",
+        ),
+        pytest.param(
+            "reshape_dance.pdf", ["ada/reshape_dance.pdf"], id="a print of it, beside the folder"
+        ),
+    ],
+)
 @pytest.mark.parametrize("only", ["", "ada"])
 def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(course, out, entry, names, only):
     for path in (f"ada/{entry}", f"bela/{DANCED}"):
         (out / path).parent.mkdir(parents=True)
         (out / path).write_text(DANCE)
     work = to_grade(course, out, course.assignments, (), only)
-    unread = {(each.student, each.assignment.id): kept_names for each, kept_names in work.not_readable.items()}
-    assert unread == {("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)}
+    unread = {
+        (each.student, each.assignment.id): kept_names
+        for each, kept_names in work.not_readable.items()
+    }
+    assert unread == {
+        ("ada", ONE): tuple(f"{name}, which is not graded as it is" for name in names)
+    }
     assert ("ada", ONE) in {(each.student, each.assignment.id) for each in work.submissions}
     assert [each.path for each in work.others] == ([] if only else names)
 
@@ -159,14 +226,18 @@ def test_what_collect_does_not_take_is_handed_in_all_the_same(course, run, zippe
 
 
 def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(course, run, zipped, out):
-    """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its figure was."""
+    """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
+    figure was.
+    """
     beside = (
         "figures/04_reshape_dance.svg",
         "fingerprints/04_reshape_dance.safetensors",
         "trained/05_weight_split.safetensors",
     )
     folder = zip_bytes({f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *beside)})
-    collected = run(zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER)
+    collected = run(
+        zipped({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
+    )
     assert collected.not_taken == []
     assert "left out as what came with the exercises: 3" in collected.said
     assert to_grade(course, out, course.assignments, ()).not_readable == {}

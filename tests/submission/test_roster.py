@@ -28,53 +28,119 @@ ADA = Student("ada", name="Ada Lovelace", canvas_id="12")
 TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
 
 
-@pytest.mark.parametrize(("text", "students"), [
-    pytest.param("id,name,Canvas ID\nada,Ada Lovelace,12\n", [ADA], id="plain"),
-    pytest.param("\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n", [ADA], id="semicolons"),
-    pytest.param('canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n', [ADA], id="another order"),
-    pytest.param(CANVAS, [LOVELACE, HOPPER], id="Canvas' gradebook"),
-    pytest.param(CANVAS.encode("utf-16"), [LOVELACE, HOPPER], id="UTF-16"),
-    pytest.param(TABS.encode("utf-16"), [LOVELACE, HOPPER], id="tabs"),
-    pytest.param(CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), [LOVELACE, HOPPER], id="a BOM and CRLF"),
-    pytest.param('"First name",Surname,"Email address",Groups,Roles\nAda,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n',
-        [Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org")], id="Moodle's participants"),
-    pytest.param("First name;Last name;ID number;Email address;Assignment: Homework\nAda;Lovelace;S100;ada@x.org;-\n",
-        [Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100")], id="Moodle's grades"),
-    pytest.param("Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\nTa Ta,S9,t@x.org,TA,\n",
-        [Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100")], id="Gradescope's roster"),
-    pytest.param("OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n#23304308,#al1,Lovelace,Ada,#\n",
-        [Student("al1", "Ada Lovelace", login="al1", sis_id="23304308")], id="Brightspace's grades"),
-    pytest.param('"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n', [Student("ada", github="ada-l")],
-        id="GitHub Classroom's roster"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "students"),
+    [
+        pytest.param("id,name,Canvas ID\nada,Ada Lovelace,12\n", [ADA], id="plain"),
+        pytest.param(
+            "\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n", [ADA], id="semicolons"
+        ),
+        pytest.param(
+            'canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n', [ADA], id="another order"
+        ),
+        pytest.param(CANVAS, [LOVELACE, HOPPER], id="Canvas' gradebook"),
+        pytest.param(CANVAS.encode("utf-16"), [LOVELACE, HOPPER], id="UTF-16"),
+        pytest.param(TABS.encode("utf-16"), [LOVELACE, HOPPER], id="tabs"),
+        pytest.param(
+            CANVAS.replace("\n", "\r\n").encode("utf-8-sig"),
+            [LOVELACE, HOPPER],
+            id="a BOM and CRLF",
+        ),
+        pytest.param(
+            (
+                '"First name",Surname,"Email address",Groups,Roles\n'
+                "Ada,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n"
+            ),
+            [Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org")],
+            id="Moodle's participants",
+        ),
+        pytest.param(
+            (
+                "First name;Last name;ID number;Email address;Assignment: Homework\n"
+                "Ada;Lovelace;S100;ada@x.org;-\n"
+            ),
+            [Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100")],
+            id="Moodle's grades",
+        ),
+        pytest.param(
+            (
+                "Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\n"
+                "Ta Ta,S9,t@x.org,TA,\n"
+            ),
+            [Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100")],
+            id="Gradescope's roster",
+        ),
+        pytest.param(
+            (
+                "OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n"
+                "#23304308,#al1,Lovelace,Ada,#\n"
+            ),
+            [Student("al1", "Ada Lovelace", login="al1", sis_id="23304308")],
+            id="Brightspace's grades",
+        ),
+        pytest.param(
+            '"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n',
+            [Student("ada", github="ada-l")],
+            id="GitHub Classroom's roster",
+        ),
+    ],
+)
 def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, students):
     assert [*read(tmp_path, text).students] == students
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    pytest.param('id,name\nada,"Ada\nbela,Bela\nchen,Chen\n', 2, id="never closed"),
-    pytest.param('id,name\nada,Ada\nbela,"Bela\nchen,"Chen"\n', 3, id="closed by the next one"),
-    pytest.param('id,name,section\nada,"Ada\nbela,Bela",A\nchen,Chen,B\n', 2, id="closed where another one ends"),
-    pytest.param('id,name\nada,Ada\nbela,"Bela\n', 3, id="in the last line"),
-    pytest.param('id,"name\nada,Ada\n', 1, id="in the heading"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param('id,name\nada,"Ada\nbela,Bela\nchen,Chen\n', 2, id="never closed"),
+        pytest.param('id,name\nada,Ada\nbela,"Bela\nchen,"Chen"\n', 3, id="closed by the next one"),
+        pytest.param(
+            'id,name,section\nada,"Ada\nbela,Bela",A\nchen,Chen,B\n',
+            2,
+            id="closed where another one ends",
+        ),
+        pytest.param('id,name\nada,Ada\nbela,"Bela\n', 3, id="in the last line"),
+        pytest.param('id,"name\nada,Ada\n', 1, id="in the heading"),
+    ],
+)
 def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
     with pytest.raises(CourseFault) as raised:
         read(tmp_path, text)
-    said = "a quote that opens in this line is not closed in it, or something stands behind where it is closed"
+    said = (
+        "a quote that opens in this line is not closed in it, or something stands behind "
+        "where it is closed"
+    )
     assert f"roster.csv:{line}: {said}. Next: mend " in str(raised.value)
 
 
-@pytest.mark.parametrize(("heading", "named"), [
-    pytest.param("Matrikelnummer;Nachname;Vorname", "'Matrikelnummer', 'Nachname', 'Vorname'", id="German"),
-    pytest.param("Prénom,Nom,Numéro d’identification", "'Prénom', 'Nom', 'Numéro d’identification'", id="French"),
-    pytest.param("Nombre,Apellido(s),Dirección de correo", "'Nombre', 'Apellido(s)', 'Dirección de correo'", id="Spanish"),
-    pytest.param("Na\u202eme,学号", r"'Na\u202eme', '学号'", id="with what nobody sees"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("heading", "named"),
+    [
+        pytest.param(
+            "Matrikelnummer;Nachname;Vorname",
+            "'Matrikelnummer', 'Nachname', 'Vorname'",
+            id="German",
+        ),
+        pytest.param(
+            "Prénom,Nom,Numéro d’identification",
+            "'Prénom', 'Nom', 'Numéro d’identification'",
+            id="French",
+        ),
+        pytest.param(
+            "Nombre,Apellido(s),Dirección de correo",
+            "'Nombre', 'Apellido(s)', 'Dirección de correo'",
+            id="Spanish",
+        ),
+        pytest.param("Na\u202eme,学号", r"'Na\u202eme', '学号'", id="with what nobody sees"),
+    ],
+)
 def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
     with pytest.raises(CourseFault) as raised:
         read(tmp_path, f"{heading}\n1,2,3\n")
-    assert f"has no column `id`; its columns are {named}. Its first line names its columns: id" in str(raised.value)
+    assert (
+        f"has no column `id`; its columns are {named}. Its first line names its columns: id"
+        in str(raised.value)
+    )
 
 
 def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
@@ -96,22 +162,35 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
     roster = read(tmp_path, CANVAS)
     assert roster.unread == ("Homework 1 (77)",)
     assert roster.knows_nobody(["x", "y", "z", "w"]) == (
-        f"nobody of 4 who handed in ('x', 'y', 'z' …) is on the roster, {tmp_path / 'roster.csv'}, of which these columns "
-        "are read: 'Student' as name, 'ID' as canvas_id, 'SIS User ID' as sis_id, 'SIS Login ID' as login, "
-        "'Section' as section"
+        "nobody of 4 who handed in ('x', 'y', 'z' …) is on the roster, "
+        f"{tmp_path / 'roster.csv'}, of which these columns are read: 'Student' as name, 'ID' as "
+        "canvas_id, 'SIS User ID' as sis_id, 'SIS Login ID' as login, 'Section' as section"
     )
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    pytest.param("name\nAda\n", "has no column `id`", id="no id"),
-    pytest.param("", "has no column `id`", id="empty"),
-    pytest.param("id\na/b\n", r":2: 'a/b' cannot be a folder's name", id="a slash"),
-    pytest.param("id,name\n,Ada\n", r":2: '' cannot be a folder's name", id="no id for one"),
-    pytest.param("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too", id="case alone apart"),
-    pytest.param("id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too", id="Unicode forms"),
-    pytest.param("id,email\na,x@y.z\nb,x@y.z\n", r":3: email 'x@y.z' stands in line 2, too", id="one e-mail twice"),
-    pytest.param(b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("name\nAda\n", "has no column `id`", id="no id"),
+        pytest.param("", "has no column `id`", id="empty"),
+        pytest.param("id\na/b\n", r":2: 'a/b' cannot be a folder's name", id="a slash"),
+        pytest.param("id,name\n,Ada\n", r":2: '' cannot be a folder's name", id="no id for one"),
+        pytest.param(
+            "id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too", id="case alone apart"
+        ),
+        pytest.param(
+            "id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too", id="Unicode forms"
+        ),
+        pytest.param(
+            "id,email\na,x@y.z\nb,x@y.z\n",
+            r":3: email 'x@y.z' stands in line 2, too",
+            id="one e-mail twice",
+        ),
+        pytest.param(
+            b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"
+        ),
+    ],
+)
 def test_what_is_wrong_is_said_with_its_line(tmp_path, text, says):
     with pytest.raises(CourseFault, match=says) as caught:
         read(tmp_path, text)

@@ -1,4 +1,6 @@
-"""One attempt's file as text: what is read and refused, a notebook's cells, what is not written, and where a name stands."""
+"""One attempt's file as text: what is read and refused, a notebook's cells, what is not written,
+and where a name stands.
+"""
 
 import ast
 import json
@@ -40,17 +42,32 @@ SCRIPTS = {
     "old Mac line ends": (b"x = 1\ry = 2\r", "x = 1\ny = 2\n"),
     "letters beyond ASCII": ("é = '→'\n".encode(), "é = '→'\n"),
     "what a coding line says": (b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n"),
-    "what a coding line on the second line says": (b"#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n", "#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '“'\n"),
+    "what a coding line on the second line says": (
+        b"#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n",
+        "#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '“'\n",
+    ),
     "letters of several bytes": ("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n"),
     "UTF-8 that says otherwise": ("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n"),
     "a file of exactly the largest size": (b"x" * KIB * 1024, "x" * KIB * 1024),
-    "the marks of git in what Python can read": (b'"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n', '"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n'),
-    "a fence in a docstring": (b'def f():\n    """\n    ```\n    f()\n    ```\n    """\n', 'def f():\n    """\n    ```\n    f()\n    ```\n    """\n'),
-    "a fence in a docstring beside a mistake": (b'"""\n```\n"""\ndef f(:\n', '"""\n```\n"""\ndef f(:\n'),
-    "what Colab and jupytext leave": (b"!pip install \"x[y\" \\\n  -q\n%matplotlib inline\n%%time\nfiles = !ls\nx = (7\n%4)\nx?\n", "pass\n\npass\npass\nfiles = None\nx = (7\n%4)\npass\n"),
+    "the marks of git in what Python can read": (
+        b'"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
+        '"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
+    ),
+    "a fence in a docstring": (
+        b'def f():\n    """\n    ```\n    f()\n    ```\n    """\n',
+        'def f():\n    """\n    ```\n    f()\n    ```\n    """\n',
+    ),
+    "a fence in a docstring beside a mistake": (
+        b'"""\n```\n"""\ndef f(:\n',
+        '"""\n```\n"""\ndef f(:\n',
+    ),
+    "what Colab and jupytext leave": (
+        b'!pip install "x[y" \\\n  -q\n%matplotlib inline\n%%time\nfiles = !ls\nx = (7\n%4)\nx?\n',
+        "pass\n\npass\npass\nfiles = None\nx = (7\n%4)\npass\n",
+    ),
     "a line of IPython's in a text": (b"x = '''\n!ls\n'''\n!ls\n", "x = '''\n!ls\n'''\npass\n"),
     "a question that is no help": (b"return x?\n", "return x?\n"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("data", "source"), SCRIPTS.values(), ids=SCRIPTS)
@@ -71,25 +88,80 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
-RTF = "{\\rtf1\\ansi\\ansicpg1252\\cocoartf2709\n{\\fonttbl\\f0 Menlo-Regular;}\n\\f0 def running_mean(x):\\\n    return x\\\n}\n"
+RTF = (
+    "{\\rtf1\\ansi\\ansicpg1252\\cocoartf2709\n{\\fonttbl\\f0 Menlo-Regular;}\n"
+    "\\f0 def running_mean(x):\\\n    return x\\\n}\n"
+)
 FENCE = r"^01_running_mean\.py has a code fence on line {}, which is Markdown: keep the code alone"
 NO_PYTHON = {
-    "a web page": (".py", WEB, "is a web page, saved in place of the file: download the file itself"),
-    "a web page for a notebook": (".ipynb", f"\n{WEB}", "is a web page, saved in place of the file"),
-    "a web page that is too large": (".py", WEB + "<p>" * KIB * 1024, "is a web page, saved in place of the file"),
+    "a web page": (
+        ".py",
+        WEB,
+        "is a web page, saved in place of the file: download the file itself",
+    ),
+    "a web page for a notebook": (
+        ".ipynb",
+        f"\n{WEB}",
+        "is a web page, saved in place of the file",
+    ),
+    "a web page that is too large": (
+        ".py",
+        WEB + "<p>" * KIB * 1024,
+        "is a web page, saved in place of the file",
+    ),
     "a code fence": (".py", f"```python\n{RIGHT}```\n", FENCE.format(1)),
-    "a code fence below words": (".py", f"Sure! Here's the mean:\n\n```python\n{RIGHT}```\n", FENCE.format(3)),
-    "a notebook named .py": (".py", notebook(RIGHT), r"^01_running_mean\.py is a notebook: rename it to 01_running_mean\.ipynb\.$"),
-    "a notebook named .py, with pictures": (".py", json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * KIB * 1024, "is a notebook: rename it"),
-    "a script named .ipynb": (".ipynb", f"import torch\n\n\n{RIGHT}", r"^01_running_mean\.ipynb is a script: rename it to 01_running_mean\.py\.$"),
-    "a script that is no Python, named .ipynb": (".ipynb", "!ls\n" + RIGHT.replace(":", ""), "is a script: rename it"),
-    "a document of a word processor": (".py", RTF, r"^01_running_mean\.py is a document with fonts and sizes \(RTF\).*: save it as plain text"),
+    "a code fence below words": (
+        ".py",
+        f"Sure! Here's the mean:\n\n```python\n{RIGHT}```\n",
+        FENCE.format(3),
+    ),
+    "a notebook named .py": (
+        ".py",
+        notebook(RIGHT),
+        r"^01_running_mean\.py is a notebook: rename it to 01_running_mean\.ipynb\.$",
+    ),
+    "a notebook named .py, with pictures": (
+        ".py",
+        json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * KIB * 1024,
+        "is a notebook: rename it",
+    ),
+    "a script named .ipynb": (
+        ".ipynb",
+        f"import torch\n\n\n{RIGHT}",
+        r"^01_running_mean\.ipynb is a script: rename it to 01_running_mean\.py\.$",
+    ),
+    "a script that is no Python, named .ipynb": (
+        ".ipynb",
+        "!ls\n" + RIGHT.replace(":", ""),
+        "is a script: rename it",
+    ),
+    "a document of a word processor": (
+        ".py",
+        RTF,
+        r"^01_running_mean\.py is a document with fonts and sizes \(RTF\).*: save it as plain text",
+    ),
     "a document in place of a notebook": (".ipynb", RTF, "is a document with fonts and sizes"),
-    "a pointer of Git LFS": (".py", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
-    "a pointer of Git LFS for a notebook": (".ipynb", LFS, "is a pointer of Git LFS, not the file itself: run git lfs pull"),
-    "what git could not merge": (".py", "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n", r"two versions that git could not merge \(line 2\)"),
-    "a notebook that git could not merge": (".ipynb", notebook(RIGHT).replace(', "', ',\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"', 1), r"two versions that git could not merge \(line 2\)"),
-}  # fmt: skip
+    "a pointer of Git LFS": (
+        ".py",
+        LFS,
+        "is a pointer of Git LFS, not the file itself: run git lfs pull",
+    ),
+    "a pointer of Git LFS for a notebook": (
+        ".ipynb",
+        LFS,
+        "is a pointer of Git LFS, not the file itself: run git lfs pull",
+    ),
+    "what git could not merge": (
+        ".py",
+        "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n",
+        r"two versions that git could not merge \(line 2\)",
+    ),
+    "a notebook that git could not merge": (
+        ".ipynb",
+        notebook(RIGHT).replace(', "', ',\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"', 1),
+        r"two versions that git could not merge \(line 2\)",
+    ),
+}
 
 
 @pytest.mark.parametrize(("ending", "text", "says"), NO_PYTHON.values(), ids=NO_PYTHON)
@@ -110,14 +182,33 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
     "a hard link": (hard_link, "is a hard link: hand in the file itself"),
     "a FIFO that nobody writes to": (os.mkfifo, "not a regular file"),
     "a folder": (Path.mkdir, "not a regular file"),
-    "one byte more": (lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)), "larger than (16|128) KiB"),
-    "a sparse terabyte": (lambda path: (path.touch(), os.truncate(path, 1 << 40)), "larger than (16|128) KiB"),
+    "one byte more": (
+        lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)),
+        "larger than (16|128) KiB",
+    ),
+    "a sparse terabyte": (
+        lambda path: (path.touch(), os.truncate(path, 1 << 40)),
+        "larger than (16|128) KiB",
+    ),
     "a NUL byte": (b"x = 1\n\0", "contains NUL bytes"),
     "UTF-16": ("x = 1\n".encode("utf-16"), "is UTF-16 text.* save it as UTF-8"),
     "Latin-1": (b"x = 1\n# \xe9\n", r"not UTF-8 text \(line 2\)"),
-    **{f"a coding line that says {name.decode()[:20]}": (b"# coding: %s\n# \xe9\xff\n" % name, r"not UTF-8 text \(line 2\)")
-       for name in (b"utf-8", b"punycode", b"unicode_escape", b"rot13", b"..os", b"shift_jis", b"x" * 900)},
-}  # fmt: skip
+    **{
+        f"a coding line that says {name.decode()[:20]}": (
+            b"# coding: %s\n# \xe9\xff\n" % name,
+            r"not UTF-8 text \(line 2\)",
+        )
+        for name in (
+            b"utf-8",
+            b"punycode",
+            b"unicode_escape",
+            b"rot13",
+            b"..os",
+            b"shift_jis",
+            b"x" * 900,
+        )
+    },
+}
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
@@ -138,17 +229,24 @@ WHICH = {
     "a stub with a remark": (STUB + "\n# I shall use the notebook\n", "x = 1", ".ipynb", ""),
     "a stub with Windows line ends": (STUB.replace("\n", "\r\n"), "x = 1", ".ipynb", ""),
     "a stub with blanks": ("\n" + STUB.replace("x):", "x):   ") + "\n\n", "x = 1", ".ipynb", ""),
-    "a stub with one line more": (STUB.replace("raise", "return 1\n    raise"), "x = 1", ".py", BOTH),
+    "a stub with one line more": (
+        STUB.replace("raise", "return 1\n    raise"),
+        "x = 1",
+        ".py",
+        BOTH,
+    ),
     "a stub with another indent": (STUB.replace("    raise", "  raise"), "x = 1", ".py", BOTH),
     "nothing at all": ("", "x = 1", ".py", BOTH),
     "what cannot be read": ("\0", "x = 1", ".py", BOTH),
     "code, and a notebook as it was": ("x = 2\n", STUB, ".py", ""),
     "a stub, and a notebook as it was": (STUB, STUB, ".ipynb", ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("script", "other", "counts", "note"), WHICH.values(), ids=WHICH)
-def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(tmp_path, script, other, counts, note):
+def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
+    tmp_path, script, other, counts, note
+):
     (tmp_path / f"{STEM}.py").write_bytes(script.encode())
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
     assert (read(tmp_path).name, read(tmp_path).note) == (f"{STEM}{counts}", note)
@@ -157,38 +255,60 @@ def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(tmp_
 
 def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
     whole = json.loads(notebook("x = 1"))
-    whole["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}]
+    whole["cells"][0]["outputs"] = [
+        {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
+    ]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(whole))
     assert (read(tmp_path).problem, read(tmp_path).source) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
     clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
     assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
-    assert read_attempt(tmp_path, STEM, None, 1024).problem == "This notebook has 30000 cells; at most 2000 are read."
+    assert (
+        read_attempt(tmp_path, STEM, None, 1024).problem
+        == "This notebook has 30000 cells; at most 2000 are read."
+    )
 
 
 def test_the_digest_tells_attempts_apart_and_nothing_else():
     attempt = AttemptSource("a.py", "x = 1\n")
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
-    others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
-    others += [AttemptSource("a.py", "x = 1\n", cells=(1,)), AttemptSource("a.py"), AttemptSource("a.py", missing=True)]
+    others = [
+        AttemptSource("b.py", "x = 1\n"),
+        AttemptSource("a.py", "x = 2\n"),
+        AttemptSource("a.py", problem="x"),
+    ]
+    others += [
+        AttemptSource("a.py", "x = 1\n", cells=(1,)),
+        AttemptSource("a.py"),
+        AttemptSource("a.py", missing=True),
+    ]
     assert len({attempt.digest, *(other.digest for other in others)}) == 7
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
 def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path, ending):
-    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden input."""
+    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden
+    input.
+    """
     for lines, says in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
         text = "x = 1\n" + "\n" * lines + "raise LookupError\n"
         (tmp_path / f"{STEM}{ending}").write_text(text if ending == ".py" else notebook(text))
         attempt = read(tmp_path)
         assert attempt.problem.startswith(says)
-        assert bool(attempt.source) != bool(says) == ("feedback tells the line of a mistake" in attempt.problem)
+        assert (
+            bool(attempt.source)
+            != bool(says)
+            == ("feedback tells the line of a mistake" in attempt.problem)
+        )
 
 
 def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
     """The fault of Python 3.11 that a second try mends, played by a parser that has it once."""
-    parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")]
+    parse, faults = (
+        ast.parse,
+        [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")],
+    )
 
     def once_wrong(*arguments: object) -> object:
         if faults:
@@ -208,51 +328,86 @@ def names_of(source: str) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.parametrize(("cells", "source"), [
-    pytest.param([("markdown", "# Words"), ("code", "x = 1"), ("raw", "more"), ("code", "x += 1")], "x = 1\n\nx += 1\n", id="words and code"),
-    pytest.param([("code", "x = 1\ny = 2")], "x = 1\ny = 2\n", id="one text"),
-    pytest.param([("code", ["x = 1\n", "y = 2"])], "x = 1\ny = 2\n", id="a list of lines"),
-    pytest.param([], "\n", id="nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "source"),
+    [
+        pytest.param(
+            [("markdown", "# Words"), ("code", "x = 1"), ("raw", "more"), ("code", "x += 1")],
+            "x = 1\n\nx += 1\n",
+            id="words and code",
+        ),
+        pytest.param([("code", "x = 1\ny = 2")], "x = 1\ny = 2\n", id="one text"),
+        pytest.param([("code", ["x = 1\n", "y = 2"])], "x = 1\ny = 2\n", id="a list of lines"),
+        pytest.param([], "\n", id="nothing"),
+    ],
+)
 def test_code_cells_are_joined_in_their_order_and_text_is_left_out(cells, source):
     text = json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in cells]})
     assert read_notebook(text).source == source
 
 
-@pytest.mark.parametrize(("cell", "defines"), [
-    pytest.param("%matplotlib inline\nx = 1", {"x": 1}, id="a line magic"),
-    pytest.param("%load_ext autoreload\n%autoreload 2\nx = 1", {"x": 1}, id="two line magics"),
-    pytest.param("!pip install einops\nx = 1", {"x": 1}, id="a shell line"),
-    pytest.param("!pip install \\\n    einops\nx = 1", {"x": 1}, id="a shell line that goes on in the next one"),
-    pytest.param("?print\nx = 1\nprint??", {"x": 1}, id="questions before and after a name"),
-    pytest.param("if True:\n    %time\nx = 1", {"x": 1}, id="a magic alone in a block"),
-    pytest.param("files = !ls\nx = 1", {"files": None, "x": 1}, id="a shell line that is assigned"),
-    pytest.param("where = %pwd\nx = 1", {"where": None, "x": 1}, id="a magic that is assigned"),
-    pytest.param("%%time\nx = 1", {"x": 1}, id="a timed cell"),
-    pytest.param("%%capture out\n%matplotlib inline\nx = 1", {"x": 1}, id="a line magic in a captured cell"),
-    pytest.param("%%bash\nrm -rf / && x=1", {}, id="a shell cell"),
-    pytest.param("%%bash --out files\nls | grep x", {}, id="a shell cell with options"),
-    pytest.param("%%html\n<b>x = 1</b>", {}, id="a page"),
-    pytest.param("%%writefile helper.py\nx = 1", {}, id="a cell that would write a file"),
-    pytest.param("\n\n%%bash\nls | grep x", {}, id="a shell cell after blank lines"),
-    pytest.param("x = (7\n% 4)", {"x": 3}, id="a line that begins with the operator %"),
-    pytest.param("x = (7\n%4)", {"x": 3}, id="the operator % without a blank"),
-    pytest.param("%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"),
-    pytest.param("%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"),
-    pytest.param("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"),
-    pytest.param("%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?", {"x": "Why?\n%d of\n!all", "y": None},
-        id="such a text among magics"),
-    pytest.param("%pwd\n" * 30 + "x = 1", {"x": 1}, id="many magics"),
-    pytest.param("    x = 1\n    if x:\n        y = 2", {"x": 1, "y": 2}, id="a cell pasted from further in"),
-    pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
-    pytest.param("", {}, id="an empty cell"),
-    pytest.param("%%time", {}, id="nothing but a cell magic"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cell", "defines"),
+    [
+        pytest.param("%matplotlib inline\nx = 1", {"x": 1}, id="a line magic"),
+        pytest.param("%load_ext autoreload\n%autoreload 2\nx = 1", {"x": 1}, id="two line magics"),
+        pytest.param("!pip install einops\nx = 1", {"x": 1}, id="a shell line"),
+        pytest.param(
+            "!pip install \\\n    einops\nx = 1",
+            {"x": 1},
+            id="a shell line that goes on in the next one",
+        ),
+        pytest.param("?print\nx = 1\nprint??", {"x": 1}, id="questions before and after a name"),
+        pytest.param("if True:\n    %time\nx = 1", {"x": 1}, id="a magic alone in a block"),
+        pytest.param(
+            "files = !ls\nx = 1", {"files": None, "x": 1}, id="a shell line that is assigned"
+        ),
+        pytest.param("where = %pwd\nx = 1", {"where": None, "x": 1}, id="a magic that is assigned"),
+        pytest.param("%%time\nx = 1", {"x": 1}, id="a timed cell"),
+        pytest.param(
+            "%%capture out\n%matplotlib inline\nx = 1",
+            {"x": 1},
+            id="a line magic in a captured cell",
+        ),
+        pytest.param("%%bash\nrm -rf / && x=1", {}, id="a shell cell"),
+        pytest.param("%%bash --out files\nls | grep x", {}, id="a shell cell with options"),
+        pytest.param("%%html\n<b>x = 1</b>", {}, id="a page"),
+        pytest.param("%%writefile helper.py\nx = 1", {}, id="a cell that would write a file"),
+        pytest.param("\n\n%%bash\nls | grep x", {}, id="a shell cell after blank lines"),
+        pytest.param("x = (7\n% 4)", {"x": 3}, id="a line that begins with the operator %"),
+        pytest.param("x = (7\n%4)", {"x": 3}, id="the operator % without a blank"),
+        pytest.param(
+            "%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"
+        ),
+        pytest.param(
+            "%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"
+        ),
+        pytest.param(
+            "x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"
+        ),
+        pytest.param(
+            "%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?",
+            {"x": "Why?\n%d of\n!all", "y": None},
+            id="such a text among magics",
+        ),
+        pytest.param("%pwd\n" * 30 + "x = 1", {"x": 1}, id="many magics"),
+        pytest.param(
+            "    x = 1\n    if x:\n        y = 2",
+            {"x": 1, "y": 2},
+            id="a cell pasted from further in",
+        ),
+        pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
+        pytest.param("", {}, id="an empty cell"),
+        pytest.param("%%time", {}, id="nothing but a cell magic"),
+    ],
+)
 def test_magics_are_skipped_and_python_is_kept(cell, defines):
     assert names_of(read_notebook(notebook(cell)).source) == defines
 
 
-@pytest.mark.parametrize("cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"])
+@pytest.mark.parametrize(
+    "cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"]
+)
 def test_line_numbers_stay_what_the_student_sees(cell):
     tree = ast.parse(read_notebook(notebook(cell)).source)
     assert tree.body[-1].lineno == 4
@@ -265,20 +420,36 @@ def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it():
 
 
 NO_NOTEBOOKS = {
-    "an empty file": "", "a script": "x = 1\n", "a list": "[]", "null": "null", "no cells": "{}", "a merge conflict": "<<<<<<< HEAD\n{}\n",
-    "a notebook of ten years ago": '{"worksheets": [{"cells": []}]}', "cells that are null": '{"cells": null}',
-    "cells that are a number": '{"cells": 3}', "cells that are a text": '{"cells": "code"}', "a cell that is a list": '{"cells": [[]]}',
-    "a cell of no type": '{"cells": [{"source": "x"}]}', "a cell without a source": '{"cells": [{"cell_type": "code"}]}',
-    "a source that is a number": notebook(3), "a source that is null": notebook(None), "a source that is a mapping": notebook({"a": 1}),
-    "a file that was cut off": notebook("x = 1")[:-1], "brackets without end": "[" * 100_000,
-    "a number of ten thousand digits": '{"cells": ' + "9" * 10_000 + "}", "half of a surrogate pair": notebook("x = '\ud800'"),
+    "an empty file": "",
+    "a script": "x = 1\n",
+    "a list": "[]",
+    "null": "null",
+    "no cells": "{}",
+    "a merge conflict": "<<<<<<< HEAD\n{}\n",
+    "a notebook of ten years ago": '{"worksheets": [{"cells": []}]}',
+    "cells that are null": '{"cells": null}',
+    "cells that are a number": '{"cells": 3}',
+    "cells that are a text": '{"cells": "code"}',
+    "a cell that is a list": '{"cells": [[]]}',
+    "a cell of no type": '{"cells": [{"source": "x"}]}',
+    "a cell without a source": '{"cells": [{"cell_type": "code"}]}',
+    "a source that is a number": notebook(3),
+    "a source that is null": notebook(None),
+    "a source that is a mapping": notebook({"a": 1}),
+    "a file that was cut off": notebook("x = 1")[:-1],
+    "brackets without end": "[" * 100_000,
+    "a number of ten thousand digits": '{"cells": ' + "9" * 10_000 + "}",
+    "half of a surrogate pair": notebook("x = '\ud800'"),
     "a NUL that is escaped": notebook("x = 1\0"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", NO_NOTEBOOKS.values(), ids=NO_NOTEBOOKS)
 def test_what_is_no_notebook_is_refused_in_one_sentence(text):
-    with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
+    with pytest.raises(
+        NotebookError,
+        match=r"^This is not a notebook that can be read: save it again from Jupyter\.$",
+    ):
         read_notebook(text)
 
 
@@ -290,14 +461,18 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
         read_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
 
 
-@pytest.mark.parametrize("cell", [
-    "(" * 100_000,
-    "x = " + "-" * 100_000 + "1",
-    "x" + ".x" * 90_000,
-    "%\n" * 100_000,
-    "!\\\n" * 60_000,
-    "'''" + "\\\n" * 90_000,
-], ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"])  # fmt: skip
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "(" * 100_000,
+        "x = " + "-" * 100_000 + "1",
+        "x" + ".x" * 90_000,
+        "%\n" * 100_000,
+        "!\\\n" * 60_000,
+        "'''" + "\\\n" * 90_000,
+    ],
+    ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"],
+)
 def test_a_hostile_cell_does_not_break_the_reader(cell):
     assert read_notebook(notebook(cell)).source.endswith("\n")
 
@@ -318,26 +493,35 @@ MARKDOWN = "stands in a Markdown cell: make it a code cell."
 NOT_RUN = {
     "Markdown": (("markdown", RIGHT), MARKDOWN),
     "Markdown, as lines": (("markdown", RIGHT.splitlines(keepends=True)), MARKDOWN),
-    "Markdown, with a remark above": (("markdown", f"# My answer\nimport torch\n{RIGHT}"), MARKDOWN),
+    "Markdown, with a remark above": (
+        ("markdown", f"# My answer\nimport torch\n{RIGHT}"),
+        MARKDOWN,
+    ),
     "Raw": (("raw", RIGHT), "stands in a Raw cell: make it a code cell."),
-    "written to a file": (("code", f"%%writefile mean.py\n{RIGHT}"),
-        "stands in a cell that begins with %%writefile, which does not run it: take that line out."),
-    "handed to a shell": (("code", f"\n%%bash\n{RIGHT}"),
-        "stands in a cell that begins with %%bash, which does not run it: take that line out."),
+    "written to a file": (
+        ("code", f"%%writefile mean.py\n{RIGHT}"),
+        "stands in a cell that begins with %%writefile, which does not run it: take that line out.",
+    ),
+    "handed to a shell": (
+        ("code", f"\n%%bash\n{RIGHT}"),
+        "stands in a cell that begins with %%bash, which does not run it: take that line out.",
+    ),
     "a lesson that shows it": (("markdown", LESSON), ""),
     "a lesson that speaks of it": (("markdown", "Write\ndef running_mean as you like"), ""),
     "another function": (("markdown", RIGHT.replace("running_mean", "mean")), ""),
     "no text": (("markdown", 3), ""),
     "half of a surrogate pair": (("markdown", RIGHT + "# \ud800"), ""),
     "a kind that nobody knows": (("heading", RIGHT), ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("cell", "says"), NOT_RUN.values(), ids=NOT_RUN)
 def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
     source = read_notebook(cells(("code", "import torch"), cell))
     assert where_it_stands(source, "running_mean") == says
-    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith("stands on line 1")
+    assert where_it_stands(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith(
+        "stands on line 1"
+    )
 
 
 def test_a_cell_of_text_that_has_none_is_no_fault():
@@ -348,15 +532,32 @@ def test_a_cell_of_text_that_has_none_is_no_fault():
 RELEASED = sorted(REPOSITORY.glob("exercises/*/*.py"))
 WHOLE = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")])
 WHOLE += sorted(REPOSITORY.glob("grader/wrong/*/*.py"))
-NOTHING = ["pass", '"""The mean."""', "...", "return", "return None", "raise NotImplementedError", 'raise NotImplementedError("later")', '"""The mean."""\n    pass']  # fmt: skip
+NOTHING = [
+    "pass",
+    '"""The mean."""',
+    "...",
+    "return",
+    "return None",
+    "raise NotImplementedError",
+    'raise NotImplementedError("later")',
+    '"""The mean."""\n    pass',
+]
 MODULE = "from torch import nn\n\n\nclass Head(nn.Module):\n"
 EMPTY = {
     "a class": f"{MODULE}    pass\n",
-    "methods": f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n    def forward(self, x):\n        pass\n",
-    "the parent named": f"{MODULE}    def __init__(self, n):\n        super(Head, self).__init__()\n",
+    "methods": (
+        f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n"
+        "    def forward(self, x):\n        pass\n"
+    ),
+    "the parent named": (
+        f"{MODULE}    def __init__(self, n):\n        super(Head, self).__init__()\n"
+    ),
     "nothing at all": "",
     "remarks": "# Attention scores\n\n    # later\n",
-    "a demonstration": 'def mean(x):\n    pass\n\n\nif __name__ == "__main__":\n    def show(x):\n        print(x)\n',
+    "a demonstration": (
+        'def mean(x):\n    pass\n\n\nif __name__ == "__main__":\n    def show(x):\n'
+        "        print(x)\n"
+    ),
 }
 SOMETHING = {
     "a parent of a very long name": f"class A(a{'.b' * 900}):\n    pass\n",
@@ -366,18 +567,27 @@ SOMETHING = {
     "a line": "def mean(x):\n    y = x.mean()\n",
     "one of two": "def mean(x):\n    return x.mean()\n\n\ndef total(x):\n    pass\n",
     "a lambda": "mean = lambda x: x.mean()\n\n\ndef total(x):\n    pass\n",
-    "a parent that brings something": "from torch import nn\n\n\nclass Head(nn.MultiheadAttention):\n    pass\n",
-    "a layer": f"{MODULE}    def __init__(self):\n        super().__init__()\n        self.proj = nn.Linear(2, 2)\n",
+    "a parent that brings something": (
+        "from torch import nn\n\n\nclass Head(nn.MultiheadAttention):\n    pass\n"
+    ),
+    "a layer": (
+        f"{MODULE}    def __init__(self):\n        super().__init__()\n"
+        "        self.proj = nn.Linear(2, 2)\n"
+    ),
     "a method from elsewhere": f"{MODULE}    pass\n\n\nHead.forward = print\n",
     "an attribute of the class": f"{MODULE}    forward = print\n",
-    "what takes a thousand bytes of memory for each character": f"def mean(x):\n    pass\n{'x;' * CODE_LIMIT}\n",
+    (
+        "what takes a thousand bytes of memory for each character"
+    ): f"def mean(x):\n    pass\n{'x;' * CODE_LIMIT}\n",
     "what Python gives up on": f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n",
     "a decorator": "import functools\n\n\n@functools.cache\ndef mean(x):\n    pass\n",
 }
 
 
 @pytest.mark.parametrize(
-    "source", [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()], ids=[*NOTHING, *EMPTY]
+    "source",
+    [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()],
+    ids=[*NOTHING, *EMPTY],
 )
 def test_a_file_without_content_is_nothing(source):
     assert is_unwritten(source)
@@ -398,21 +608,69 @@ def test_no_attempt_of_the_graders_is_nothing():
 
 
 def test_what_is_not_written_is_told_apart_from_what_is():
-    of_two = "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n    def forward(self, x):\n        {}\n"
-    written = "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n    return x\n"
-    source = f"{written}def total(x):\n    pass\n{of_two.format('Head', 'raise NotImplementedError')}{of_two.format('Body', 'return x')}"
+    of_two = (
+        "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n"
+        "    def forward(self, x):\n        {}\n"
+    )
+    written = (
+        "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n"
+        "    return x\n"
+    )
+    source = (
+        f"{written}def total(x):\n    pass\n"
+        f"{of_two.format('Head', 'raise NotImplementedError')}"
+        f"{of_two.format('Body', 'return x')}"
+    )
     assert unwritten_names(source) == {"total", "Head"}
 
 
-@pytest.mark.parametrize(("source", "left"), [
-    pytest.param("def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n", LeftOver(2, is_below=False), id="above the code"),
-    pytest.param("def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n", LeftOver(3, is_below=True), id="below it"),
-    pytest.param("class mean:\n    def forward(self, x):\n        raise NotImplementedError\n        return x\n", LeftOver(3, is_below=False), id="in a method"),
-    pytest.param('def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', None, id="alone"),
-    pytest.param("class mean:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n", None, id="of another method"),
-    pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", None, id="a refusal"),
-    pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None, id="elsewhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        pytest.param(
+            "def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n",
+            LeftOver(2, is_below=False),
+            id="above the code",
+        ),
+        pytest.param(
+            "def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n",
+            LeftOver(3, is_below=True),
+            id="below it",
+        ),
+        pytest.param(
+            (
+                "class mean:\n    def forward(self, x):\n        raise NotImplementedError\n"
+                "        return x\n"
+            ),
+            LeftOver(3, is_below=False),
+            id="in a method",
+        ),
+        pytest.param(
+            'def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', None, id="alone"
+        ),
+        pytest.param(
+            (
+                "class mean:\n    def __init__(self, n):\n        self.n = n\n\n"
+                "    def forward(self, x):\n        raise NotImplementedError\n"
+            ),
+            None,
+            id="of another method",
+        ),
+        pytest.param(
+            (
+                "def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n"
+                "    return total(x)\n"
+            ),
+            None,
+            id="a refusal",
+        ),
+        pytest.param(
+            "def total(x):\n    raise NotImplementedError\n    return x.sum()\n",
+            None,
+            id="elsewhere",
+        ),
+    ],
+)
 def test_a_stub_that_still_ends_what_is_written_is_told_apart(source, left):
     assert left_over_raise(source, "mean") == left
 
@@ -420,17 +678,41 @@ def test_a_stub_that_still_ends_what_is_written_is_told_apart(source, left):
 DEF = "def mean(x):\n    return x.mean()\n"
 INDENTED = "    def mean(x):\n        return x.mean()\n"
 NO_CODE = "that is text, not code. Take it out of the quotes."
-GONE = "and is no function or class once all has run. Did something stop above it, or give its name to something else below?"
+GONE = (
+    "and is no function or class once all has run. Did something stop above it, or give its "
+    "name to something else below?"
+)
 INSIDE = "on {} inside the `{}` on {}, which keeps it from being seen. Move it to the left margin."
 STANDS = {
-    "in a string": (f'x = 1\n"""\n{DEF}"""\n', f"stands inside the string that begins on line 2: {NO_CODE}"),
-    "in a docstring": (f'def total(x):\n    """Not yet:\n{INDENTED}"""\n', f"stands inside the string that begins on line 2: {NO_CODE}"),
+    "in a string": (
+        f'x = 1\n"""\n{DEF}"""\n',
+        f"stands inside the string that begins on line 2: {NO_CODE}",
+    ),
+    "in a docstring": (
+        f'def total(x):\n    """Not yet:\n{INDENTED}"""\n',
+        f"stands inside the string that begins on line 2: {NO_CODE}",
+    ),
     "in a class": (f"class A:\n{INDENTED}", f"stands {INSIDE.format('line 2', 'class', 'line 1')}"),
-    "in a function": (f"def total(x):\n    return x\n{INDENTED}", f"stands {INSIDE.format('line 3', 'function', 'line 1')}"),
-    "below the main guard": (f'if __name__ == "__main__":\n{INDENTED}', f"stands {INSIDE.format('line 2', 'if', 'line 1')}"),
-    "below except": (f"try:\n    pass\nexcept OSError:\n{INDENTED}", f"stands {INSIDE.format('line 4', 'try', 'line 1')}"),
-    "in a case": (f"match 1:\n  case 2:\n{INDENTED}", f"stands {INSIDE.format('line 3', 'match', 'line 1')}"),
-    "commented out": ("x = 1\n    #def mean(x):\n", "is commented out on line 2: take the # away, there and on the lines below."),
+    "in a function": (
+        f"def total(x):\n    return x\n{INDENTED}",
+        f"stands {INSIDE.format('line 3', 'function', 'line 1')}",
+    ),
+    "below the main guard": (
+        f'if __name__ == "__main__":\n{INDENTED}',
+        f"stands {INSIDE.format('line 2', 'if', 'line 1')}",
+    ),
+    "below except": (
+        f"try:\n    pass\nexcept OSError:\n{INDENTED}",
+        f"stands {INSIDE.format('line 4', 'try', 'line 1')}",
+    ),
+    "in a case": (
+        f"match 1:\n  case 2:\n{INDENTED}",
+        f"stands {INSIDE.format('line 3', 'match', 'line 1')}",
+    ),
+    "commented out": (
+        "x = 1\n    #def mean(x):\n",
+        "is commented out on line 2: take the # away, there and on the lines below.",
+    ),
     "deleted": (f"{DEF}del mean\n", f"stands on line 1, {GONE}"),
     "overwritten": (f"{DEF}mean = None\n", f"stands on line 1, {GONE}"),
     "above what stopped": (f"1 / 0\n{DEF}", f"stands on line 2, {GONE}"),
@@ -439,7 +721,7 @@ STANDS = {
     "in words": ('"""The mean, of which def is short for definition."""\n# define mean here\n', ""),
     "under a longer name": ('"""\ndef means(x):\n"""\nclass A:\n    def my_mean(x): pass\n', ""),
     "in a call's argument": ("def total(mean):\n    mean = mean + 1\n    return mean\n", ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("source", "says"), STANDS.values(), ids=STANDS)
@@ -448,27 +730,50 @@ def test_a_name_stands(source, says):
 
 
 IN_CELLS = {
-    "that is no Python": (["x = 1", f"x = (\n{DEF}"], "stands in code cell 2, which Python cannot read. Mend that cell first."),
+    "that is no Python": (
+        ["x = 1", f"x = (\n{DEF}"],
+        "stands in code cell 2, which Python cannot read. Mend that cell first.",
+    ),
     "that stopped": (["x = 1", f"1 / 0\n{DEF}"], f"stands on line 2 of code cell 2, {GONE}"),
-    "inside a class, beside a broken cell": (["x = (", f"x = 1\nclass A:\n{INDENTED}"], f"stands {INSIDE.format('line 3 of code cell 2', 'class', 'line 2 of code cell 2')}"),
-    "in a string, beside a broken cell": (["x = (", f"x = 1\n'''\n{DEF}'''"], f"stands inside the string that begins on line 2 of code cell 2: {NO_CODE}"),
+    "inside a class, beside a broken cell": (
+        ["x = (", f"x = 1\nclass A:\n{INDENTED}"],
+        f"stands {INSIDE.format('line 3 of code cell 2', 'class', 'line 2 of code cell 2')}",
+    ),
+    "in a string, beside a broken cell": (
+        ["x = (", f"x = 1\n'''\n{DEF}'''"],
+        f"stands inside the string that begins on line 2 of code cell 2: {NO_CODE}",
+    ),
     "nowhere": (["x = 1"], ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("cells", "says"), IN_CELLS.values(), ids=IN_CELLS)
 def test_a_name_stands_in_a_cell(cells, says):
-    read = read_notebook(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}))
+    read = read_notebook(
+        json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]})
+    )
     assert where_it_stands(AttemptSource("a.ipynb", read.source, cells=read.cells), "mean") == says
 
 
 MEAN_STUB = "def mean(x):\n    raise NotImplementedError()\n"
 WRITTEN = {
-    "above the stub": (f"{DEF}\n{MEAN_STUB}", "what is written on line 1 is not seen, for the stub on line 4 counts. Write it in the stub's place"),
-    "in a class": (f"{MEAN_STUB}class A:\n{INDENTED}", "what is written on line 4 is not seen, for the stub on line 1 counts. Write it in the stub's place"),
+    "above the stub": (
+        f"{DEF}\n{MEAN_STUB}",
+        (
+            "what is written on line 1 is not seen, for the stub on line 4 counts. Write it in "
+            "the stub's place"
+        ),
+    ),
+    "in a class": (
+        f"{MEAN_STUB}class A:\n{INDENTED}",
+        (
+            "what is written on line 4 is not seen, for the stub on line 1 counts. Write it in "
+            "the stub's place"
+        ),
+    ),
     "nowhere": (f"{MEAN_STUB}\n{MEAN_STUB}", ""),
     "alone": (MEAN_STUB, ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("source", "says"), WRITTEN.values(), ids=WRITTEN)
@@ -477,13 +782,20 @@ def test_what_is_written_beside_a_stub(source, says):
 
 
 def test_a_name_that_is_written_rightly_is_not_said_to_differ():
-    interface = Diagnosed(id="interface", title="A name differs.", hint="Letter by letter?", function="mean")
+    interface = Diagnosed(
+        id="interface", title="A name differs.", hint="Letter by letter?", function="mean"
+    )
     missing = tuple(FunctionResult(name=name, state="undefined") for name in ("mean", "total"))
-    result = ExerciseResult(id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,))
+    result = ExerciseResult(
+        id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,)
+    )
     told = told_of_file(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
     says = f"mean stands {INSIDE.format('line 2', 'class', 'line 1')}"
     assert [each.evidence for each in told.functions] == [says, ""]
-    assert (told.diagnosis[0].title, told.diagnosis[0].hint) == ("mean is not there once the file has run.", says)
+    assert (told.diagnosis[0].title, told.diagnosis[0].hint) == (
+        "mean is not there once the file has run.",
+        says,
+    )
     elsewhere = told_of_file(result, AttemptSource("a.py", "x = 1\n"))
     assert elsewhere.diagnosis == (interface,)
 
@@ -491,5 +803,11 @@ def test_a_name_that_is_written_rightly_is_not_said_to_differ():
 def test_in_an_empty_file_nothing_is_renamed():
     functions = (FunctionResult(name="attend", state="undefined"),)
     result = ExerciseResult(id="one", score=0, max_score=1, checks=(), functions=functions)
-    for text, state in ("", "unwritten"), ("\n# later\n", "unwritten"), ("import torch\n", "undefined"):
-        assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [state]
+    for text, state in (
+        ("", "unwritten"),
+        ("\n# later\n", "unwritten"),
+        ("import torch\n", "undefined"),
+    ):
+        assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [
+            state
+        ]

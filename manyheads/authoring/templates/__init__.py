@@ -1,7 +1,7 @@
 """Templates of the files that `course release --out`, `course init` and `course new` write.
 
-`@@name` is replaced in a text, so that the dollars of a Makefile and a workflow are kept. A name that begins with `dot_`
-becomes one that begins with a dot.
+`@@name` is replaced in a text, so that the dollars of a Makefile and a workflow are kept. A name
+that begins with `dot_` becomes one that begins with a dot.
 """
 
 from __future__ import annotations

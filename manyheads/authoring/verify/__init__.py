@@ -1,1 +1,3 @@
-"""`course verify`: pytest, run on the claims that a course must satisfy. They are the tests of this package."""
+"""`course verify`: pytest, run on the claims that a course must satisfy. They are the tests of this
+package.
+"""

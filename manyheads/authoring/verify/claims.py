@@ -1,7 +1,8 @@
 """Run pytest on the claims about a course, and say of each claim what became of its cases.
 
-A claim is a test function: its docstring says what is claimed, its mark `claim` what to do where it is broken, and its
-parameters are the cases. Processes of pytest-xdist run them (`plugin.py`). Here their reports become a line for each claim.
+A claim is a test function: its docstring says what is claimed, its mark `claim` what to do where it
+is broken, and its parameters are the cases. Processes of pytest-xdist run them (`plugin.py`). Here
+their reports become a line for each claim.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from ...errors import CourseFault
 from ...judge.run_checks import Catalogue, points_fault
 
 HERE = Path(__file__).parent
-CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]  # in the order of their trial
+# in the order of their trial
+CLAIMS = [f"test_{name}.py" for name in ("files", "bank", "answers", "attempts")]
 SHOWN = 10  # how many failures of a claim are listed
 Shown = Callable[["Line"], object]
 NOTHING = "nothing to ask"
 LOST = "a process of course verify ended before it was done. Next: course verify"
 _OPTIONS = (
-    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest --assert=plain "
-    f"--disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p no:cacheprovider -p no:faulthandler "
-    "-p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:doctest "
-    "--dist=loadscope --no-loadscope-reorder --max-worker-restart=0"
+    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest "
+    f"--assert=plain --disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p "
+    "no:cacheprovider -p no:faulthandler -p no:unraisableexception -p no:threadexception -p "
+    "no:warnings -p no:logging -p no:doctest --dist=loadscope --no-loadscope-reorder "
+    "--max-worker-restart=0"
 ).split()
 
 
@@ -36,8 +39,9 @@ _OPTIONS = (
 class Line:
     """What becomes of the cases of a claim.
 
-    about: the exercise, or what all exercises have. next: what to do where the claim is broken. share: of the cases, how many
-    must hold. failures: the cause of each that does not. reason: why nothing was asked, where nothing was.
+    about: the exercise, or what all exercises have. next: what to do where the claim is
+    broken. share: of the cases, how many must hold. failures: the cause of each that does
+    not. reason: why nothing was asked, where nothing was.
     """
 
     about: str
@@ -55,15 +59,24 @@ class Line:
 
     @property
     def kept(self) -> bool | None:
-        """Whether enough cases hold: all, or their share. None: nothing was asked, or so little that its share is no case."""
+        """Whether enough cases hold: all, or their share.
+
+        None: nothing was asked, or so little that its share is no case.
+        """
         is_asked = self.total and (not self.failures or self.share * self.total >= 1)
         return self.held >= self.share * self.total if is_asked else None
 
     @property
     def figures(self) -> str:
-        """How many cases hold, and where not all do and not all must, how many must; why nothing was asked."""
+        """How many cases hold, and where not all do and not all must, how many must; why nothing
+        was asked.
+        """
         counts = f"{self.held} of {self.total}" if self.total else self.reason
-        return counts if self.share == 1 or not self.failures else f"{counts}, at least {self.share:.0%} asked"
+        return (
+            counts
+            if self.share == 1 or not self.failures
+            else f"{counts}, at least {self.share:.0%} asked"
+        )
 
     @property
     def lines(self) -> list[str]:
@@ -71,23 +84,38 @@ class Line:
         if self.kept is not False:
             return []
         more = len(self.failures) - SHOWN
-        return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
+        return [
+            *self.failures[:SHOWN],
+            *([f"and {more} more"] if more > 0 else []),
+            f"Next: {self.next}",
+        ]
 
 
 def verify_course(
-    course: Course, exercises: Sequence[Exercise], shown: Shown, *, seeds: int = 5, pairs: int = 40, jobs: int = 1
+    course: Course,
+    exercises: Sequence[Exercise],
+    shown: Shown,
+    *,
+    seeds: int = 5,
+    pairs: int = 40,
+    jobs: int = 1,
 ) -> list[Line]:
-    """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
+    """Return what becomes of every claim about these exercises, and show each once it is tried.
+
+    Raises CourseFault.
 
     Where points do not add up, nothing is graded, so no claim about answers is tried.
 
-    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0: all.
+    seeds: how often a right or wrong attempt is judged. pairs: of mutants, for each exercise; 0:
+        all.
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
         load_bank(exercise)  # who cannot be read is told before any process starts
-    claims = ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
+    claims = (
+        ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
+    )
     given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
     given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
     return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)
@@ -123,7 +151,10 @@ class Board:
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case. What keeps a course from being tried ends all, as does a process that has died."""
+        """Count a case.
+
+        What keeps a course from being tried ends all, as does a process that has died.
+        """
         told: dict[str, Any] = dict(report.user_properties)
         said = str(report.longrepr)
         if "line" not in told or "fault" in told:

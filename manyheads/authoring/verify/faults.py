@@ -1,4 +1,6 @@
-"""Attempts that are made from right ones: without an answer, with one that says nothing, or with one edit, of which the line is known."""
+"""Attempts that are made from right ones: without an answer, with one that says nothing, or with
+one edit, of which the line is known.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,18 @@ from ...result import ExerciseResult, ProvedLine
 from ...submission import AttemptSource
 from ..templates import filled
 
-SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
+# used in place of the course's secret, so that a claim gives the same result on every machine
+SECRET = b"verify"
 FAULTS = 5  # for each exercise
-PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
+# by the count alone, so that a slow machine finds as much as a fast one
+PATIENT = Bounds(seconds=60.0)
 ANOTHER_SEED = 1
 _LOST = {"timeout", "crashed", "skipped", "missing"}  # how no check of a fault may end
 _SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
 
 Attempt = tuple[str, str]  # what it does, and its text
-# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake is kept: names, weights, and of
-# answers shapes, dtypes, devices, and the operations on the way.
+# What is done in place of `right(*args, **kwargs)`. All else that could earn points by mistake
+# is kept: names, weights, and of answers shapes, dtypes, devices, and the operations on the way.
 SILENT = {
     "raises an error": "raise RuntimeError('no')",
     "refuses everything": "raise ValueError('no')",
@@ -42,12 +46,16 @@ SILENT = {
     "is a generator": "yield right(*args, **kwargs)",
 }
 
-# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the function was given.
+# What is given instead of a tensor, and of a number. x: the first tensor of numbers that the
+# function was given.
 EMPTY = {
     "gives zeros": ("torch.zeros_like(out)", "0"),
     "gives ones": ("torch.ones_like(out)", "1"),
     "gives a ramp": ("torch.arange(out.numel()).view(out.shape).to(out)", "7"),
-    "gives the identity matrix": ("torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)", "7"),
+    "gives the identity matrix": (
+        "torch.eye(*(1, *out.shape)[-2:]).expand(out.shape).to(out)",
+        "7",
+    ),
     "gives NaN": ("torch.full_like(out, float('nan'))", "float('nan')"),
     "gives infinity": ("torch.full_like(out, float('inf'))", "float('inf')"),
     "gives torch's noise": (
@@ -56,7 +64,10 @@ EMPTY = {
     ),
     "gives noise of its own": ("noise(out, os.urandom(7))", "int.from_bytes(os.urandom(3), 'big')"),
     "gives the same noise each time": ("noise(out, b'0')", "7"),
-    "gives ones and its argument's sum times 1e-9": ("torch.ones_like(out) + (x.sum() * 1e-9).to(out)", "7"),
+    "gives ones and its argument's sum times 1e-9": (
+        "torch.ones_like(out) + (x.sum() * 1e-9).to(out)",
+        "7",
+    ),
     "gives its argument in the right shape": ("filled(out, x)", "7"),
     "gives its argument": ("x", "7"),
     "gives a copy of its argument": ("x.clone()", "7"),
@@ -74,13 +85,20 @@ def silent_attempts(exercise: Exercise) -> list[Attempt]:
     """Return the attempts that give no answer: a function's, a forward's, and a constructor's."""
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
-    return [(way, _replaced(exercise, body, method=method)) for method in methods for way, body in SILENT.items()]
+    return [
+        (way, _replaced(exercise, body, method=method))
+        for method in methods
+        for way, body in SILENT.items()
+    ]
 
 
 def saying_attempts(exercise: Exercise, ways: Mapping[str, tuple[str, str]]) -> list[Attempt]:
     """Return the attempts that give these tensors and numbers in place of the right ones."""
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
-    return [(way, _replaced(exercise, body, tensor=tensor, number=number)) for way, (tensor, number) in ways.items()]
+    return [
+        (way, _replaced(exercise, body, tensor=tensor, number=number))
+        for way, (tensor, number) in ways.items()
+    ]
 
 
 def _replaced(exercise: Exercise, body: str, **words: str) -> str:
@@ -100,14 +118,19 @@ class Fault:
 class FaultBench:
     """Makes an exercise's faults, and asks for their lines."""
 
-    def __init__(self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT) -> None:
+    def __init__(
+        self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT
+    ) -> None:
         settings = Settings(SECRET, exercises=(exercise.id,), diagnoses=False, bounds=bounds)
         self._exercise, self._searching = exercise, Judge(course, box, settings)
         self._judge = Judge(course, box, replace(settings, lines=False))
         self.told = cache(self._told)  # which two claims ask
 
     def faults(self, only_undone: bool = False) -> Iterator[Fault]:
-        """Faults in an order that is always the same, each kind of edit as often. only_undone: those that one edit undoes."""
+        """Faults in an order that is always the same, each kind of edit as often.
+
+        only_undone: those that one edit undoes.
+        """
         drawn = random.Random(self._exercise.id)
         paths = [self._exercise.solution, *self._exercise.right_attempts()]
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
@@ -123,7 +146,9 @@ class FaultBench:
             edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
             is_new = edit.after not in tried
             tried.add(edit.after)
-            is_wanted = is_new and (not only_undone or texts[name] in (e.after for e in candidates(edit.after, ())))
+            is_wanted = is_new and (
+                not only_undone or texts[name] in (e.after for e in candidates(edit.after, ()))
+            )
             if is_wanted and self._fails(edit.after):
                 yield Fault(name, edit)
 
@@ -133,7 +158,9 @@ class FaultBench:
         return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _told(self, fault: Fault) -> str:
-        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as well, "wrong", or "nothing"."""
+        """Return what is told of a fault: its line ("there"), "elsewhere" where an edit mends it as
+        well, "wrong", or "nothing".
+        """
         lines = self.lines(fault.edit.after)
         if not lines:
             return "nothing"
@@ -146,7 +173,9 @@ class FaultBench:
         return self._graded(self._searching, text).lines
 
     def _mends(self, text: str, line: ProvedLine) -> bool:
-        """Return whether the edit that is told makes every check pass on inputs that the search has not seen."""
+        """Return whether the edit that is told makes every check pass on inputs that the search has
+        not seen.
+        """
         edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
         return any(self._graded(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
@@ -158,4 +187,6 @@ class FaultBench:
         return imported and not result.is_done and not ends & _LOST
 
     def _graded(self, judge: Judge, text: str, seed: int | None = None) -> ExerciseResult:
-        return judge.grade_attempt("fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed)
+        return judge.grade_attempt(
+            "fault", self._exercise, AttemptSource(f"{self._exercise.stem}.py", text), seed
+        )

@@ -1,4 +1,6 @@
-"""What pytest needs in each process of `course verify`: the cases of claims, and what the cases of an exercise share."""
+"""What pytest needs in each process of `course verify`: the cases of claims, and what the cases of
+an exercise share.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,17 @@ from .faults import EMPTY, FAULTS, SECRET, WRONG, FaultBench, saying_attempts, s
 from .trials import Trials
 
 NUMBERS = 3  # of each family
-MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
+# of the logarithms between a family's limits; at the limits one mistake turns into another, or into
+# none
+MIDDLE = 0.4
 SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt that never ends
 
 
 class Verified:
-    """The course that is verified, and what cases share. Of exercises, what the last one needed is kept."""
+    """The course that is verified, and what cases share.
+
+    Of exercises, what the last one needed is kept.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.course = course = load_course(Path(config.getoption("--course")))
@@ -45,9 +52,13 @@ class Verified:
         seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
-        self.references = lru_cache(maxsize=1)(lambda e: [self.catalogue.remembering(e) for _ in range(seeds)])
+        self.references = lru_cache(maxsize=1)(
+            lambda e: [self.catalogue.remembering(e) for _ in range(seeds)]
+        )
         self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
-        self.trials = lru_cache(maxsize=1)(lambda e: None if current(e) is None else Trials(self.catalogue, e))
+        self.trials = lru_cache(maxsize=1)(
+            lambda e: None if current(e) is None else Trials(self.catalogue, e)
+        )
         self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, exercise))
 
     @cached_property
@@ -62,7 +73,10 @@ class Verified:
         return self.opened.enter_context(open_box(Level.NAMESPACES, limits, self.course.root))
 
     def grade(self, exercise: Exercise, attempt: Path | str, **settings: Any) -> ExerciseResult:
-        """Grade a file or a text, without a search for the line. settings: of the judge, and is_short."""
+        """Grade a file or a text, without a search for the line.
+
+        settings: of the judge, and is_short.
+        """
         text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
         source = AttemptSource(f"{exercise.stem}.py", text)
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
@@ -70,7 +84,9 @@ class Verified:
     def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:
         limits = self.course.limits.model_copy(update=SHORT if is_short else {})
         course = replace(self.course, file=self.course.file.model_copy(update={"limits": limits}))
-        return Judge(course, self.box, Settings(SECRET, exercises=(exercise.id,), lines=False, **settings))
+        return Judge(
+            course, self.box, Settings(SECRET, exercises=(exercise.id,), lines=False, **settings)
+        )
 
 
 VERIFIED = pytest.StashKey[Verified]()
@@ -116,13 +132,19 @@ def _numbers(exercise: Exercise) -> Iterable[object]:
 # The cases of an exercise, by the name of the parameter that stands for one.
 CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "mutant": lambda _, exercise: load_bank(exercise).mutants,
-    "some_mutant": lambda verified, exercise: _some(verified, exercise, load_bank(exercise).mutants),
+    "some_mutant": lambda verified, exercise: _some(
+        verified, exercise, load_bank(exercise).mutants
+    ),
     "module_mutant": lambda verified, exercise: _some(verified, exercise, _modules(exercise)),
     "pair": lambda verified, exercise: _some(verified, exercise, _pairs(exercise)),
     "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
-    "attempt": lambda _, exercise: [exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()],
+    "attempt": lambda _, exercise: [
+        exercise.solution,
+        *exercise.right_attempts(),
+        *exercise.wrong_attempts(),
+    ],
     "silent": lambda _, exercise: silent_attempts(exercise),
     "empty": lambda _, exercise: saying_attempts(exercise, EMPTY),
     "misshapen": lambda _, exercise: saying_attempts(exercise, WRONG),
@@ -136,19 +158,33 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     case = next((name for name in CASES if name in names), None)
     rows = []
     for exercise in verified.exercises:
-        cases = [(exercise, case) for case in CASES[case](verified, exercise)] if case else [(exercise,)]
+        cases = (
+            [(exercise, case) for case in CASES[case](verified, exercise)]
+            if case
+            else [(exercise,)]
+        )
         rows += [pytest.param(*each, id=f"{exercise.id}-{n}") for n, each in enumerate(cases)]
         if not cases:
-            rows.append(pytest.param(exercise, None, id=f"{exercise.id}-0", marks=pytest.mark.skip(reason=NOTHING)))
+            rows.append(
+                pytest.param(
+                    exercise, None, id=f"{exercise.id}-0", marks=pytest.mark.skip(reason=NOTHING)
+                )
+            )
     metafunc.parametrize(["exercise", case] if case else ["exercise"], rows)
 
 
 class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives one process all cases of files, of an exercise those of one file, of its attempts those of one claim."""
+    """Gives one process all cases of files, of an exercise those of one file, of its attempts those
+    of one claim.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file, claim, exercise, _ = re.split(r"::(\w+)\[(\w+)-", nodeid, maxsplit=1)
-        return file if file == "test_files.py" else f"{claim if file == 'test_attempts.py' else file} {exercise}"
+        return (
+            file
+            if file == "test_files.py"
+            else f"{claim if file == 'test_attempts.py' else file} {exercise}"
+        )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -159,7 +195,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Let every report hold its claim: what it is about, what it says, what is next, and the share of cases that must hold."""
+    """Let every report hold its claim: what it is about, what it says, what is next, and the share
+    of cases that must hold.
+    """
     lines = [_line_of(item) for item in items]
     last = dict(zip(lines, items, strict=True))
     for item, line in zip(items, lines, strict=True):
@@ -168,21 +206,30 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
     exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
-    claim, says = next(item.iter_markers("claim")), str(item.obj.__doc__).rstrip(".")
+    claim, says = (
+        next(item.iter_markers("claim")),
+        " ".join(str(item.obj.__doc__).split()).rstrip("."),
+    )
     files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
     named = {name: path.relative_to(exercise.root) for name, path in files.items()}
-    next_, about = str(claim.args[0]).format(id=exercise.id, **named), claim.kwargs.get("about", exercise.id)
+    next_, about = (
+        str(claim.args[0]).format(id=exercise.id, **named),
+        claim.kwargs.get("about", exercise.id),
+    )
     return about, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong with the course."""
+    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong
+    with the course.
+    """
     report: Any = yield
     if call.excinfo is not None:
         error = call.excinfo.value
         is_told = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
-        said = str(error).partition("\nassert ")[0]  # without what pytest adds, where it rewrites assertions
+        # without what pytest adds, where it rewrites assertions
+        said = str(error).partition("\nassert ")[0]
         report.longrepr = said if is_told else f"{type(error).__name__}: {said}"
         report.user_properties += [("fault", True)] if isinstance(error, CourseFault) else []
     return report  # type: ignore[no-any-return]
@@ -197,13 +244,17 @@ def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
 
 @pytest.fixture
 def trials(verified: Verified, exercise: Exercise) -> Trials:
-    """Return what is told of an exercise's mutants: nothing where their record is stale, as another claim says."""
+    """Return what is told of an exercise's mutants: nothing where their record is stale, as another
+    claim says.
+    """
     return verified.trials(exercise) or pytest.skip("its recording is stale")
 
 
 @pytest.fixture
 def report(record_property: Callable[[str, object], None]) -> Report:
-    """Return what says how many cases a test has, where that is not one, and of each that does not hold a line."""
+    """Return what says how many cases a test has, where that is not one, and of each that does not
+    hold a line.
+    """
 
     def say(cases: int, wrong: Sequence[str]) -> None:
         if not cases:

@@ -1,4 +1,6 @@
-"""Claims about what attempts answer: non-answers earn nothing, wrong numbers keep points of form, and faults have their line."""
+"""Claims about what attempts answer: non-answers earn nothing, wrong numbers keep points of form,
+and faults have their line.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None:
     """An attempt that gives no answer passes no check."""
     way, text = silent
-    _assert_nothing_earned(way, verified.grade(exercise, text, is_short=way == "never ends", diagnoses=False))
+    _assert_nothing_earned(
+        way, verified.grade(exercise, text, is_short=way == "never ends", diagnoses=False)
+    )
 
 
 @claim("let these checks ask for an answer that another input changes")
@@ -59,7 +63,10 @@ def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> No
 
 
 def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
-    """Return what the fault with this number is, and what is told of it. An exercise with few edits may not have it."""
+    """Return what the fault with this number is, and what is told of it.
+
+    An exercise with few edits may not have it.
+    """
     bench = verified.faults(exercise)
     if number >= len(bench.undone):
         pytest.skip(NOTHING)

@@ -1,4 +1,6 @@
-"""Claims about attempts: stubs score 0, right ones full, and wrong ones that no mutant stands for get no name."""
+"""Claims about attempts: stubs score 0, right ones full, and wrong ones that no mutant stands for
+get no name.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> No
         here = LocalRecordingRunner(namespace_of(attempt))
         ends = verified.catalogue.run(exercise, here, reference, SECRET, str(seed), exercise.id)
         failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
-        names = () if "" in failed.values() else failed.values()  # a check that proves none keeps others silent
+        # a check that proves none keeps others silent
+        names = () if "" in failed.values() else failed.values()
         told.append({*failed, *names})
     by_chance = ", ".join(sorted({said for each in told for said in each ^ told[0]}))
     assert not by_chance, f"{attempt.name} fails or is named {by_chance} by the seed"
@@ -55,9 +58,14 @@ def test_wrong(verified: Verified, exercise: Exercise, wrong: Path) -> None:
 @claim(FAIR)
 def test_right(verified: Verified, exercise: Exercise, right: Path, report: Report) -> None:
     """Every right attempt scores full in float32 and in float64."""
-    graded = {dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")}
+    graded = {
+        dtype: verified.grade(exercise, right, dtype=dtype) for dtype in ("float32", "float64")
+    }
     wrong = {dtype: result for dtype, result in graded.items() if result.score != result.max_score}
-    report(len(graded), [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()])
+    report(
+        len(graded),
+        [f"{right.name}, {dtype}: {_problems(result)}" for dtype, result in wrong.items()],
+    )
 
 
 @claim(f"course release; let a check ask what tells it from a right one, {ANOTHER}")
@@ -84,4 +92,6 @@ def _assert_unlisted(path: Path, result: ExerciseResult) -> None:
 
 
 def _problems(result: ExerciseResult) -> str:
-    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
+    return "; ".join(
+        f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed"
+    )

@@ -1,4 +1,6 @@
-"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it, and lessons link to what exists."""
+"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it,
+and lessons link to what exists.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from .claims import NOTHING
 from .plugin import Report, Verified
 
 claim = pytest.mark.claim
-MEND_POINTS = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
+MEND_POINTS = (
+    "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
+)
 
 
 @claim(f"{MEND_POINTS}. No claim about answers was tried", about="points")
@@ -49,13 +53,17 @@ def test_check_names(exercise: Exercise) -> None:
 
 
 def _repeated_checks(file: Path) -> list[str]:
-    """Return a sentence for every check of this file that a later one of the same name replaces, so that it never runs."""
+    """Return a sentence for every check of this file that a later one of the same name replaces, so
+    that it never runs.
+    """
     sentences, line_of = list[str](), dict[str, int]()
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         for name in _names_defined(statement):
             if name.startswith("test_") and name in line_of:
                 lines = f"on lines {line_of[name]} and {statement.lineno}"
-                sentences.append(f"{file.name} has two checks {name}, {lines}: the first never runs")
+                sentences.append(
+                    f"{file.name} has two checks {name}, {lines}: the first never runs"
+                )
             line_of[name] = statement.lineno
     return sentences
 
@@ -74,8 +82,14 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
     exercises = verified.course.exercises
     if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
         pytest.skip(NOTHING)  # it is asked once, of all
-    known = {path for each in exercises for path in (each.solution, each.checks, each.misconceptions)}
-    known |= {path.parent for each in exercises for path in (*each.right_attempts(), *each.wrong_attempts())}
+    known = {
+        path for each in exercises for path in (each.solution, each.checks, each.misconceptions)
+    }
+    known |= {
+        path.parent
+        for each in exercises
+        for path in (*each.right_attempts(), *each.wrong_attempts())
+    }
     places = (
         "solutions/*/*.py",
         "grader/checks/test_*.py",
@@ -84,10 +98,16 @@ def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
         "grader/wrong/*/",
     )
     paths = [
-        path for place in places for path in sorted(exercise.root.glob(place)) if not path.name.startswith(("_", "."))
+        path
+        for place in places
+        for path in sorted(exercise.root.glob(place))
+        if not path.name.startswith(("_", "."))
     ]
     strays = [path for path in paths if path not in known]
-    report(len(paths), [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays])
+    report(
+        len(paths),
+        [f"{path.relative_to(exercise.root)} is of no exercise in course.yaml" for path in strays],
+    )
 
 
 @claim("write them, then course release", about="words")
@@ -97,7 +117,9 @@ def test_words(exercise: Exercise, report: Report) -> None:
     ids = dict.fromkeys(mutant.id for mutant in bank.mutants)
     missing = {id_: _missing_words(bank.texts.get(id_)) for id_ in ids}
     says = "{}: {} has no {} in texts.yaml"
-    report(len(ids), [says.format(exercise.id, id_, words) for id_, words in missing.items() if words])
+    report(
+        len(ids), [says.format(exercise.id, id_, words) for id_, words in missing.items() if words]
+    )
 
 
 def _missing_words(text: MisconceptionText | None) -> str:
@@ -119,7 +141,11 @@ def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
 
 def _unfilled(path: Path, root: Path) -> str:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    left = [f"{number} says: {line[line.index(FILL) :].strip()}" for number, line in lines if FILL in line]
+    left = [
+        f"{number} says: {line[line.index(FILL) :].strip()}"
+        for number, line in lines
+        if FILL in line
+    ]
     more = f" (and on {len(left) - 1} more lines)" if left[1:] else ""
     return f"{path.relative_to(root)}:{left[0]}{more}" if left else ""
 
@@ -130,7 +156,11 @@ MEND_LESSON = "mend the lesson, then course release"
 @claim(MEND_LESSON, about="lessons")
 def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
     """What a lesson links to is released, and figures have words."""
-    every = (path for other in verified.course.exercises for path in (other.script, other.notebook, *other.figures))
+    every = (
+        path
+        for other in verified.course.exercises
+        for path in (other.script, other.notebook, *other.figures)
+    )
     released = {*every, *linked_pages(verified.course)}
     links, folder, broken = list(_links(exercise)), exercise.notebook.parent, []
     for token, target in links:
@@ -138,7 +168,9 @@ def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
             broken.append(f"{exercise.stem}: {target} is not released")
         elif token.type == "image" and not token.content.strip():
             broken.append(f"{exercise.stem}: {target} has no words for who cannot see it")
-    unseen = [path for path in exercise.figures if path not in {folder / target for _, target in links}]
+    unseen = [
+        path for path in exercise.figures if path not in {folder / target for _, target in links}
+    ]
     broken += [f"{path.relative_to(exercise.root)} is named in no lesson" for path in unseen]
     report(len(links) + len(unseen), broken)
 
@@ -184,7 +216,8 @@ def test_visible_checks(exercise: Exercise, report: Report) -> None:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it, if any.
+    """What a cell of a lesson shows when it runs: what it prints, and the exception that ends it,
+    if any.
 
     label: the exercise, whether its stub or its solution ran, and the first line of the cell.
     """
@@ -202,14 +235,21 @@ class CellRun:
 
 
 def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
-    """Run the lesson with the stub and with the solution. Returns both runs of each cell with this tag."""
+    """Run the lesson with the stub and with the solution.
+
+    Returns both runs of each cell with this tag.
+    """
     with_stub = _run_cells(exercise, "stub", stub_of(exercise), tag)
-    with_solution = _run_cells(exercise, "solution", exercise.solution.read_text(encoding="utf-8"), tag)
+    with_solution = _run_cells(
+        exercise, "solution", exercise.solution.read_text(encoding="utf-8"), tag
+    )
     return list(zip(with_stub, with_solution, strict=True))
 
 
 def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[CellRun]:
-    """Run the check and prediction cells in their order, as a notebook does: later ones may use names of earlier ones."""
+    """Run the check and prediction cells in their order, as a notebook does: later ones may use
+    names of earlier ones.
+    """
     namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
     runs = []
     for cell in _cells(exercise):
@@ -222,8 +262,11 @@ def _run_cells(exercise: Exercise, whose: str, source: str, tag: str) -> list[Ce
 
 def _run_cell(exercise: Exercise, whose: str, cell: str, namespace: dict[str, object]) -> CellRun:
     lines = [line.strip() for line in cell.splitlines()]
-    first_line = next((line for line in lines if line and not line.startswith(("if __name__", "#"))), "")
-    printed, raised, compiled_as = io.StringIO(), None, Path("its cell")  # lines are counted from the cell's first
+    first_line = next(
+        (line for line in lines if line and not line.startswith(("if __name__", "#"))), ""
+    )
+    # lines are counted from the cell's first
+    printed, raised, compiled_as = io.StringIO(), None, Path("its cell")
     ending = must_end("the cell", compiled_as, "mend it")
     try:
         with redirect_stdout(printed), ending:
@@ -241,7 +284,8 @@ def test_released(verified: Verified, exercise: Exercise, report: Report) -> Non
     wrong += [] if is_current(exercise) else [exercise.fingerprints]
     stale = [f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in wrong]
     is_last = exercise is verified.course.exercises[-1]
-    if is_last and len(verified.exercises) == len(verified.course.exercises):  # else a stray may be of one not asked
+    # else a stray may be of one not asked
+    if is_last and len(verified.exercises) == len(verified.course.exercises):
         files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
         strays = stray_files(verified.course, [path for each in files for path in each])
         stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]
@@ -255,7 +299,9 @@ def test_shapes(exercise: Exercise, report: Report) -> None:
         pytest.skip("its recording is stale")
     shown = {example.target for example in examples(exercise, read(exercise.fingerprints))}
     says = f"{exercise.id}: the shapes of {{}} fit no recorded call"
-    report(len(exercise.shapes), [says.format(name) for name in exercise.shapes if name not in shown])
+    report(
+        len(exercise.shapes), [says.format(name) for name in exercise.shapes if name not in shown]
+    )
 
 
 @claim("take that line out of its source, then course release", about="release")

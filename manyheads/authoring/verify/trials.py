@@ -1,4 +1,6 @@
-"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for the trial."""
+"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for
+the trial.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,16 @@ class Told:
         self.checks, self.named = told.checks, told.diagnosis.named
         self.names = [diagnosed.id for diagnosed in self.named]
         # What two attempts share that answer alike.
-        self.seen = told.diagnosis.answers, sorted((check.id, check.outcome) for check in told.checks)
+        self.seen = (
+            told.diagnosis.answers,
+            sorted((check.id, check.outcome) for check in told.checks),
+        )
         wrong = {function.name for function in told.functions if function.state != "right"}
-        raised = [exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong]
-        self.stops = bool(raised) and None not in raised  # its exception says where, and need not say why
+        raised = [
+            exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong
+        ]
+        # its exception says where, and need not say why
+        self.stops = bool(raised) and None not in raised
 
     def is_first(self, id_: str) -> bool:
         """Return whether the misconception is named first, or may stand in place of the first."""
@@ -37,56 +45,95 @@ class Told:
 
 
 class Trials:
-    """Puts an exercise's public calls to trusted code, and single hidden checks. Each mutant is asked once."""
+    """Puts an exercise's public calls to trusted code, and single hidden checks.
+
+    Each mutant is asked once.
+    """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
-        self.exercise, self.bank, self.recording = exercise, load_bank(exercise), read(exercise.fingerprints)
+        self.exercise, self.bank, self.recording = (
+            exercise,
+            load_bank(exercise),
+            read(exercise.fingerprints),
+        )
         self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
-        self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
+        # in which the mutants' numbers stand
+        self._text = exercise.misconceptions.read_text(encoding="utf-8")
         rows = zip(self.recording.kills, self.recording.mutants, strict=True)
         self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
         self._alone: dict[object, Told] = {}
 
     def failed(self, mutant: Mutant, how: str = "12") -> list[str]:
-        """Return the hidden checks that a mutant fails, by the record. how: "1" by the check itself, "2" by a condition."""
-        return [id_ for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True) if end in how]
+        """Return the hidden checks that a mutant fails, by the record.
+
+        how: "1" by the check itself, "2" by a condition.
+        """
+        return [
+            id_
+            for id_, end in zip(self.recording.hidden, self._rows[id(mutant)][0], strict=True)
+            if end in how
+        ]
 
     def by_rounding(self, mutant: Mutant) -> list[int]:
-        """Return the calls whose answers rounding may decide, if the mutant differs from the reference in no other call."""
+        """Return the calls whose answers rounding may decide, if the mutant differs from the
+        reference in no other call.
+        """
         _, recorded = self._rows[id(mutant)]
-        return [] if differs_for_sure(recorded.answers) else [i for i, a in enumerate(recorded.answers) if a is None]
+        return (
+            []
+            if differs_for_sure(recorded.answers)
+            else [i for i, a in enumerate(recorded.answers) if a is None]
+        )
 
     def alone(self, mutant: Mutant) -> Told:
-        """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""
+        """Return what is told of a mutant.
+
+        Of those that answer alike by the record, the first is asked.
+        """
         key = (mutant.id, self._rows[id(mutant)][1].answers)
         if key not in self._alone:
             self._alone[key] = self.told(mutant.namespace)
         return self._alone[key]
 
     def told(self, namespace: Namespace) -> Told:
-        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away."""
+        """Return what is told of a wrong attempt.
+
+        Hidden checks add names to these, and take none away.
+        """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            told = answer_public_calls(self.recording, attempt, self._text, self.exercise, self.bank)
+            told = answer_public_calls(
+                self.recording, attempt, self._text, self.exercise, self.bank
+            )
         return Told(told, attempt.transcript)
 
     def suspects(self, mutant: Mutant) -> Iterator[str]:
-        """Yield the misconception that each check which a mutant fails proves by itself; "" where it proves none."""
+        """Yield the misconception that each check which a mutant fails proves by itself; "" where
+        it proves none.
+        """
         for check in self.failed(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
-            yield self._catalogue.run(self.exercise, attempt, self._reference, PUBLIC, id_, only=[check])[0].suspect
+            yield self._catalogue.run(
+                self.exercise, attempt, self._reference, PUBLIC, id_, only=[check]
+            )[0].suspect
 
     def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
-        """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
+        """Yield the names of pairs with fewer changes that behave so: beside the other fault a
+        change may do nothing.
+        """
         for one, other in ((first, second), (second, first)):
-            for fewer in (mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()):
+            for fewer in (
+                mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()
+            ):
                 namespace = self.bank.combine(fewer, other)
                 if namespace is not None and self.told(namespace).seen == told.seen:
                     yield {fewer.id, other.id}
 
     @cached_property
     def unfinished(self) -> Sequence[tuple[str, Namespace, Told]]:
-        """Of each function but the first: its name, its and later ones' stubs, and what is told of the reference with them."""
+        """Of each function but the first: its name, its and later ones' stubs, and what is told of
+        the reference with them.
+        """
         reference = self._catalogue.reference(self.exercise).namespace
         asked = {target_of(call) for call in self.recording.calls}
         names = [name for name in reference if name in asked]

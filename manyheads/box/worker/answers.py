@@ -1,6 +1,7 @@
 """What an attempt answers: a Reply, or a Traced to a TraceCall.
 
-An annotation says what a field may hold on the wire, with its bounds: `manyheads.box.replies` reads nothing else.
+An annotation says what a field may hold on the wire, with its bounds: `manyheads.box.replies` reads
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ KERNELS_LIMIT = 256  # how many different kernels are reported
 STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
 PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
 LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
-STEPS, ORDER, CROPS = 400, 20_000, 512  # of a trace: the most distinct steps, operations in their order, and crops
+# of a trace: the most distinct steps, operations in their order, and crops
+STEPS, ORDER, CROPS = 400, 20_000, 512
 SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
 ELEMENTS = 16_384  # the most numbers of a crop
 
 
 class Between(NamedTuple):
-    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many numbers a tensor has."""
+    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many
+    numbers a tensor has.
+    """
 
     least: int
     most: int
@@ -47,9 +51,14 @@ def dtype_name(dtype: torch.dtype) -> str:
 Name = Annotated[str, Between(0, NAME_LIMIT)]
 Words = Annotated[str, Between(0, WORDS_LIMIT)]
 # Evidence may repeat these two, so they are torch's words, never a student's.
-Dtype = Annotated[str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))]
+Dtype = Annotated[
+    str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))
+]
 DeviceType = Annotated[
-    str, frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split())
+    str,
+    frozenset(
+        "cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split()
+    ),
 ]
 KernelName = Annotated[str, re.compile("[A-Za-z0-9_]{1,100}")]
 Size = Annotated[int, Between(0, (1 << 40) - 1)]
@@ -64,8 +73,8 @@ class Raised:
 
     line: the innermost line of the student's own file in the traceback, None if there is none.
     part: while a file is loaded, the line at which the part begins that raised it.
-    in_written: of a NotImplementedError, whether the function that raises it has something written in it. The worker does not
-    say so: it is read from the text.
+    in_written: of a NotImplementedError, whether the function that raises it has something written
+    in it. The worker does not say so: it is read from the text.
     """
 
     type: Name
@@ -81,10 +90,12 @@ class Raised:
 class Output:
     """What one run returned, or one step of it at one leaf of its form.
 
-    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an ndarray, a list, a text.
+    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an
+    ndarray, a list, a text.
     """
 
-    kind: Name  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
+    # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
+    kind: Name
     tensor: Tensor | None = None
     dtype: Dtype | None = None
     device: DeviceType | None = None
@@ -108,7 +119,9 @@ class Entry:
 
 EntriesByName = Annotated[Mapping[Name, Entry], Between(0, TENSOR_LIMIT)]
 # By "0", "1", … in their order: no check needs their names, which an attempt chooses as it runs.
-EntriesInOrder = Annotated[Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)]
+EntriesInOrder = Annotated[
+    Mapping[Annotated[str, re.compile("[0-9]{1,3}")], Entry], Between(0, TENSOR_LIMIT)
+]
 
 
 @dataclass(frozen=True)
@@ -121,7 +134,8 @@ class ModuleFacts:
     changed: bool  # whether the call changed a parameter
     # Names in the given state for which the module has no matching tensor.
     unloaded: Annotated[tuple[Name, ...], Between(0, 64)]
-    attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]  # of any other kind, the name of its type
+    # of any other kind, the name of its type
+    attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]
     # Tensors that are attributes, but neither parameters nor buffers.
     plain: EntriesInOrder = field(default_factory=dict)
 
@@ -133,7 +147,8 @@ class Operations:
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
     # The different sizes of new tensors in elements, ascending; the largest of them.
     made: Annotated[tuple[Size, ...], Between(0, MADE_LIMIT)] = ()
-    mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
+    # an operation took tensors on two devices, which is an error on real devices
+    mixed: bool = False
     recorded: bool = False  # autograd recorded a fused operation
     # The different shapes of new tensors, by size ascending; the largest of them.
     shapes: Annotated[tuple[Shape, ...], Between(0, SHAPES_LIMIT)] = ()
@@ -150,13 +165,17 @@ class Reply:
     """
 
     outputs: Annotated[tuple[Output, ...], Between(0, TENSOR_LIMIT)] = ()
-    gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(default_factory=dict)
+    gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(
+        default_factory=dict
+    )
     raised: Raised | None = None
-    mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()  # the names of arguments that the call changed in place
+    # the names of arguments that the call changed in place
+    mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()
     modules: Annotated[tuple[ModuleFacts, ...], Between(0, 16)] = ()
     operations: Operations | None = None
     stopped: Annotated[tuple[Raised, ...], Between(0, STOPPED_LIMIT)] = ()
-    peak: Size | None = None  # bytes allocated beyond those before the call; None if the device does not report them
+    # bytes allocated beyond those before the call; None if the device does not report them
+    peak: Size | None = None
     parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
 
 
@@ -180,9 +199,11 @@ class TensorInfo:
 class Step:
     """One operation of a line, however often it ran.
 
-    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in each. storage: how the output's
-    memory relates to the inputs; empty if unknown. input_count, output_count: how many tensors went in and came out, of
-    which the first are listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first runs.
+    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in
+    each. storage: how the output's memory relates to the inputs; empty if unknown.
+    input_count, output_count: how many tensors went in and came out, of which the first are
+    listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first
+    runs.
     """
 
     name: Annotated[str, Between(0, 60)]
@@ -200,7 +221,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """The answer to a TraceCall. `order`: indices into `steps`. `dropped`: how many operations were not recorded."""
+    """The answer to a TraceCall.
+
+    `order`: indices into `steps`. `dropped`: how many operations were not recorded.
+    """
 
     reply: Reply
     steps: Annotated[tuple[Step, ...], Between(0, STEPS)]

@@ -1,7 +1,8 @@
-"""The process of one attempt: import the student's source, then answer calls until the judge closes the connection.
+"""The process of one attempt: import the student's source, then answer calls until the judge closes
+the connection.
 
-A source text runs as parts: the statements of its top level, in their order. Each runs by itself, and one that fails stops
-nothing. A script and a notebook are run alike.
+A source text runs as parts: the statements of its top level, in their order. Each runs by itself,
+and one that fails stops nothing. A script and a notebook are run alike.
 """
 
 from __future__ import annotations
@@ -34,15 +35,21 @@ MODULE = "attempt"  # the name under which the student's module stands in sys.mo
 
 
 def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
-    """Answer until the judge closes the connection. Student code runs in this function and nowhere else."""
+    """Answer until the judge closes the connection.
+
+    Student code runs in this function and nowhere else.
+    """
     attempt, process = _Attempt(), os.getpid()
     while (message := wire.receive(receives)) is not None:
         if isinstance(message, Batch):  # answered together, which wakes the judge once
-            answers = b"".join([attempt.answer(wire.receive(receives)) for _ in range(message.count)])
+            answers = b"".join(
+                [attempt.answer(wire.receive(receives)) for _ in range(message.count)]
+            )
             answer = wire.LENGTH.pack(len(answers)) + answers
         else:
             answer = attempt.answer(message)
-        if os.getpid() != process:  # the source has forked, and this is the child: its parent answers
+        # the source has forked, and this is the child: its parent answers
+        if os.getpid() != process:
             os._exit(0)
         sends.write(answer)
         sends.flush()
@@ -58,7 +65,10 @@ class _Attempt:
         self._trainer = Trainer()
 
     def answer(self, message: object) -> bytes:
-        """Return the answer to one message. Raises TypeError for anything that is not a message for an attempt."""
+        """Return the answer to one message.
+
+        Raises TypeError for anything that is not a message for an attempt.
+        """
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
@@ -79,7 +89,9 @@ class _Attempt:
 
 
 def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:
-    """Run the source as a module, part by part. The reply carries the exceptions of the parts that raised one.
+    """Run the source as a module, part by part.
+
+    The reply carries the exceptions of the parts that raised one.
 
     A stepwise load runs none of them. No program: the text cannot be parsed, which the reply says.
     """
@@ -96,25 +108,39 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
         return None, vars(module), Reply(raised=raised_by(error, "load", load.name))
     if load.stepwise:
         return program, vars(module), Reply(parts=program.lines)
-    stopped = [program.run(number) for number in range(len(program.lines)) if number not in load.skipped]
-    return program, vars(module), Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT])
+    stopped = [
+        program.run(number) for number in range(len(program.lines)) if number not in load.skipped
+    ]
+    return (
+        program,
+        vars(module),
+        Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT]),
+    )
 
 
 def _nothing(*args: object, **kwargs: object) -> None:
-    """Do nothing in place of a notebook's own names: there is no shell to ask, and nobody to look."""
+    """Do nothing in place of a notebook's own names: there is no shell to ask, and nobody to
+    look.
+    """
 
 
 class Program:
     """The parts of one source text, and the module that they run in."""
 
     def __init__(self, load: Load, module: types.ModuleType) -> None:
-        """Parse the text. Raises SyntaxError for a script; of a notebook, a cell that cannot be parsed is one part."""
+        """Parse the text.
+
+        Raises SyntaxError for a script; of a notebook, a cell that cannot be parsed is one part.
+        """
         self._name, self._module = load.name, module
         self._parts: list[tuple[int, ast.stmt | SyntaxError]] = []
         self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
         for first, text in cells_of(load):
             try:
-                self._parts += [(_line(part), part) for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body]
+                self._parts += [
+                    (_line(part), part)
+                    for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body
+                ]
             except SyntaxError as error:
                 if not load.cells:
                     raise
@@ -140,7 +166,9 @@ class Program:
 
 
 def cells_of(load: Load) -> Iterator[tuple[int, str]]:
-    """Yield each cell of a notebook, with its first line, below as many blank lines as stand above it; of a script all of it."""
+    """Yield each cell of a notebook, with its first line, below as many blank lines as stand above
+    it; of a script all of it.
+    """
     if not load.cells:
         yield 1, load.source
         return
@@ -150,12 +178,16 @@ def cells_of(load: Load) -> Iterator[tuple[int, str]]:
 
 
 def lines_of(source: str) -> list[str]:
-    """Return the lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
+    """Return the lines as Python counts them, with their ends: `splitlines` also ends one at a form
+    feed, or at U+2028.
+    """
     return list(io.StringIO(source))
 
 
 def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
-    """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
+    """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a
+    lack of memory.
+    """
     try:
         return compile(source, name, "exec", flags=flags, dont_inherit=True)
     except (RecursionError, MemoryError):
@@ -174,14 +206,18 @@ def silence() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
-    for written in (sys.stdout, sys.stderr):  # a print costs nothing, also of what no encoding can write
+    # a print costs nothing, also of what no encoding can write
+    for written in (sys.stdout, sys.stderr):
         if isinstance(written, io.TextIOWrapper):
-            with contextlib.suppress(OSError):  # where it was not the standard output, and is closed
+            # where it was not the standard output, and is closed
+            with contextlib.suppress(OSError):
                 written.reconfigure(errors="backslashreplace")
 
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
-    """Move these to numbers that student code is unlikely to close by accident, and close all others but 0 to 2."""
+    """Move these to numbers that student code is unlikely to close by accident, and close all
+    others but 0 to 2.
+    """
     import fcntl  # Windows has none
 
     first, after = 64, 64 + len(descriptors)
@@ -211,8 +247,12 @@ class _Only:
 
 
 def allow_only(packages: Collection[str]) -> None:
-    """Let this process import these packages, the standard library and the worker's own, and nothing else."""
-    allowed = frozenset({*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]})
+    """Let this process import these packages, the standard library and the worker's own, and
+    nothing else.
+    """
+    allowed = frozenset(
+        {*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]}
+    )
     for name in [name for name in sys.modules if name.partition(".")[0] not in allowed]:
         del sys.modules[name]
     sys.meta_path[:] = [_Only(finder, allowed) for finder in sys.meta_path]

@@ -16,17 +16,32 @@ from . import seccomp
 from .limits import CUDA, Limits, apply_rlimits
 
 READ_ONLY, NO_SUID, NO_DEV, NO_EXEC, REMOUNT, BIND, MOVE, RECURSIVE, PRIVATE = (
-    1, 2, 4, 8, 0x20, 0x1000, 0x2000, 0x4000, 1 << 18,
-)  # fmt: skip
+    1,
+    2,
+    4,
+    8,
+    0x20,
+    0x1000,
+    0x2000,
+    0x4000,
+    1 << 18,
+)
 NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
-    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
-)  # fmt: skip
+    0x00020000,
+    0x04000000,
+    0x08000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
 _DETACH = 2
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+def mount(
+    source: str, target: str, kind: str | None, flags: int, options: str | None = None
+) -> None:
     """Call the kernel's mount, number 2 of its manual. Raises OSError."""
     arguments = [None if a is None else a.encode() for a in (source, target, kind)]
     data = None if options is None else options.encode()
@@ -42,23 +57,35 @@ def check(result: int, what: str) -> None:
 
 OWN = "1"  # an attempt is PID 1 of its namespace
 _READ = (
-    "cpuinfo", "meminfo", "devices", "modules", "sys/vm/mmap_min_addr", "sys/vm/overcommit_memory",
-    "driver/nvidia/version", "driver/nvidia/registry", "driver/nvidia/gpus", "driver/nvidia/capabilities",
-    "driver/nvidia-uvm", "driver/nvidia-caps",
-)  # fmt: skip
+    "cpuinfo",
+    "meminfo",
+    "devices",
+    "modules",
+    "sys/vm/mmap_min_addr",
+    "sys/vm/overcommit_memory",
+    "driver/nvidia/version",
+    "driver/nvidia/registry",
+    "driver/nvidia/gpus",
+    "driver/nvidia/capabilities",
+    "driver/nvidia-uvm",
+    "driver/nvidia-caps",
+)
 _PARAMETERS = "driver/nvidia/params"
 _QUIET = NO_SUID | NO_DEV | NO_EXEC
 
 
 def mount_reduced_proc() -> bool:
-    """Mount over /proc the part that a GPU's driver reads. Returns False if this kernel does not allow that.
+    """Mount over /proc the part that a GPU's driver reads.
 
-    CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise). The
-    other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only itself, in
-    a procfs of its own PID namespace: not even the processes that it starts.
+    Returns False if this kernel does not allow that.
 
-    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
-    user namespace of its own, in which these mounts are locked.
+    CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with
+    error 304 otherwise). The other paths are those that libcuda.so.1 contains and those that
+    libnvidia-container mounts. An attempt sees only itself, in a procfs of its own PID namespace:
+    not even the processes that it starts.
+
+    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it:
+    before the attempt enters a user namespace of its own, in which these mounts are locked.
     """
     check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
@@ -87,7 +114,8 @@ def _fill(folder: str, own: str) -> None:
     with contextlib.suppress(OSError):
         with open(f"/proc/{_PARAMETERS}") as file:
             text = file.read()
-        with open(f"{folder}/{_PARAMETERS}", "w") as file:  # the driver must not try to change device files
+        # the driver must not try to change device files
+        with open(f"{folder}/{_PARAMETERS}", "w") as file:
             file.write(text.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"))
 
 
@@ -108,14 +136,18 @@ _LAST_CAPABILITY = 40
 
 
 def seal_devices() -> None:
-    """Mount each device file read-only, for all attempts. It can still be written to, but its times cannot be set.
+    """Mount each device file read-only, for all attempts.
 
-    Everybody may set the time of a file that everybody may write, so a later run could have read a note in it. bubblewrap
-    cannot do this: what it mounts read-only is no device any more. Needs CAP_SYS_ADMIN in the box's user namespace.
+    It can still be written to, but its times cannot be set.
+
+    Everybody may set the time of a file that everybody may write, so a later run could have read a
+    note in it. bubblewrap cannot do this: what it mounts read-only is no device any more. Needs
+    CAP_SYS_ADMIN in the box's user namespace.
     """
     for entry in os.scandir("/dev"):
         if not entry.is_dir(follow_symlinks=False):
-            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)  # the host's, which cannot be lifted
+            # the host's, which cannot be lifted
+            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)
             mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | kept)
 
 
@@ -123,7 +155,10 @@ class PidNamespaces:
     """Makes each child of this process PID 1 of its own PID namespace."""
 
     def __init__(self) -> None:
-        """Needs CAP_SYS_ADMIN in the box's user namespace. No attempt inherits that: it enters a user namespace of its own."""
+        """Needs CAP_SYS_ADMIN in the box's user namespace.
+
+        No attempt inherits that: it enters a user namespace of its own.
+        """
         self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._used = False
 
@@ -136,16 +171,22 @@ class PidNamespaces:
 
 
 def enter_namespaces(limits: Limits) -> None:
-    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and an empty /proc.
+    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm
+    and an empty /proc.
 
     On a GPU, /proc holds the part that the driver reads.
     """
-    with contextlib.suppress(OSError):  # the kernel is to kill the attempt, not the zygote, when memory runs out
+    # the kernel is to kill the attempt, not the zygote, when memory runs out
+    with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
     empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
         _write(f"/proc/self/{name}", text.encode())
     mount("none", "/", None, RECURSIVE | PRIVATE)
     size = f"size={limits.files_mib}m,nr_inodes=1024,mode=0700"
@@ -161,7 +202,10 @@ def drop_privileges(limits: Limits) -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
-    check(libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), struct.pack("6I", *[0] * 6)), "capset")
+    check(
+        libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), struct.pack("6I", *[0] * 6)),
+        "capset",
+    )
     check(libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
     apply_rlimits(limits)
     seccomp.install(limits.device)

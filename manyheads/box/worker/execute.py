@@ -17,19 +17,30 @@ from torch import Tensor
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, Module, build_module, is_same, lookup, make_module, parameters_of, plain_argument
+from .modules import (
+    Built,
+    Module,
+    build_module,
+    is_same,
+    lookup,
+    make_module,
+    parameters_of,
+    plain_argument,
+)
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
 
-UNASKED = "nothing"  # came of a step that could not be taken, for an earlier one returned another structure
+# came of a step that could not be taken, for an earlier one returned another structure
+UNASKED = "nothing"
 
 
 @dataclass(frozen=True)
 class Run:
     """What the steps returned, up to the first that returned another structure than is asked.
 
-    read: the outputs of the earlier steps, as they were when each returned: a later step may change them in place.
+    read: the outputs of the earlier steps, as they were when each returned: a later step may change
+        them in place.
     """
 
     form: Form
@@ -44,7 +55,12 @@ class Run:
 
     def leaves(self) -> list[object]:
         """Return the value at each leaf of each step, up to a step of another structure."""
-        return [leaf for result in self.results if fits(result, self.form) for leaf in leaves_of(result, self.form)]
+        return [
+            leaf
+            for result in self.results
+            if fits(result, self.form)
+            for leaf in leaves_of(result, self.form)
+        ]
 
 
 def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
@@ -58,7 +74,9 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             read += outputs_of(results[-1], form)
         if step.training is not None:
             subject.train(step.training)
-        given = step.map(lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v)
+        given = step.map(
+            lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v
+        )
         results.append(subject(*given.args, **given.kwargs))
     return Run(form, results, read, len(steps))
 
@@ -66,7 +84,8 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 _BASES = type.__dict__["__mro__"].__get__  # past what an attempt's own class says of itself
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
-_OF_A_TEXT = (SyntaxError, IndentationError, TabError)  # which Python raises for a text that it cannot parse
+# which Python raises for a text that it cannot parse
+_OF_A_TEXT = (SyntaxError, IndentationError, TabError)
 LARGEST_LINE = 2**31 - 1
 
 
@@ -106,12 +125,16 @@ def execute(
             torch.set_grad_enabled(grad),
         ):
             bound = [_bound(subject, step) for step in steps]
-            runs = [run_steps(subject, bound, call.form) for _ in range(0 if call.only_build else call.runs)]
+            runs = [
+                run_steps(subject, bound, call.form)
+                for _ in range(0 if call.only_build else call.runs)
+            ]
         outputs = [output for run in runs for output in run.outputs()]
         mutated = () if only_values else _changed(call, steps)
         stage = "gradient"
         if runs and call.cotangent is not None:
-            with torch.enable_grad():  # as for the call: a file may have switched gradients off for what it prints
+            # as for the call: a file may have switched gradients off for what it prints
+            with torch.enable_grad():
                 gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
@@ -131,7 +154,9 @@ def execute(
     )
 
 
-def _around(source: str, subject: Any, namespace: Mapping[str, object]) -> AbstractContextManager[object]:
+def _around(
+    source: str, subject: Any, namespace: Mapping[str, object]
+) -> AbstractContextManager[object]:
     """Return what `around` of this source text, a check's own, gives."""
 
     def build(target: str, *args: object) -> object:
@@ -144,7 +169,9 @@ def _around(source: str, subject: Any, namespace: Mapping[str, object]) -> Abstr
 
 
 def _seed(seed: int) -> None:
-    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces for absent devices."""
+    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces
+    for absent devices.
+    """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -153,7 +180,8 @@ def _seed(seed: int) -> None:
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:
     """Return the exception as data, whatever its class says of itself. Raises nothing."""
     bases = [base for base in _BASES(type(error)) if base is not object]
-    names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))  # Python's own stand last
+    # Python's own stand last
+    names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))
     return Raised(names[0], names, _message(error, source), stage, _line(error, source))
 
 
@@ -161,7 +189,8 @@ def _message(error: BaseException, source: str) -> str:
     """Return its text; "" where a __str__ of the attempt's own raises, in whatever way."""
     try:
         if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
-            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]  # without a line of joined cells
+            # without a line of joined cells
+            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]
         return plain(str(error), MESSAGE_LIMIT)
     except BaseException:
         return ""
@@ -186,14 +215,18 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
 
 
 def _bound(subject: Any, step: FollowUp) -> FollowUp:
-    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them in the signature."""
+    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them
+    in the signature.
+    """
     if not step.kwargs or not hasattr(subject, "__wrapped__"):
         return step
     bound = inspect.signature(subject).bind(*step.args, **step.kwargs)
     return replace(step, args=tuple(bound.args), kwargs=dict(bound.kwargs))
 
 
-def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], value: object) -> object:
+def _argument(
+    namespace: Mapping[str, object], call: Call, built: list[Built], value: object
+) -> object:
     if isinstance(value, Build):
         built.append(build_module(namespace, value))
         return built[-1].module
@@ -216,39 +249,63 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
         if isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
             kept = {of: weight.detach() for of, weight in now.named_parameters()}
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
-            changed += [f"{name}.{of}" for of, weight in weights.items() if not is_same(kept.get(of), weight)]
+            changed += [
+                f"{name}.{of}"
+                for of, weight in weights.items()
+                if not is_same(kept.get(of), weight)
+            ]
         elif isinstance(sent, Tensor):
-            changed += [] if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent) else [name]
+            changed += (
+                []
+                if is_same(torch.from_numpy(now) if call.arrays else now.detach(), sent)
+                else [name]
+            )
         elif isinstance(sent, list | dict):
             changed += [] if is_same(now, sent) else [name]
     return tuple(changed)
 
 
 def _gradients(
-    run: Run, call: Call, steps: Sequence[FollowUp], built: Sequence[Built], monitor: OpMonitor | None
+    run: Run,
+    call: Call,
+    steps: Sequence[FollowUp],
+    built: Sequence[Built],
+    monitor: OpMonitor | None,
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the sum of (output * cotangent).sum() for every argument and parameter, None where none arrives.
+    """Return the gradients of the sum of (output * cotangent).sum() for every argument and
+    parameter, None where none arrives.
 
-    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of the sum of squares of the
-    arguments' gradients, too.
+    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of
+    the sum of squares of the arguments' gradients, too.
     """
     leaves, wanted = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)
-    asked = [(leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None]
-    if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
+    asked = [
+        (leaf, of) for leaf, of in zip(leaves, call.cotangents, strict=False) if of is not None
+    ]
+    if not asked or not all(
+        isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked
+    ):
         return {}
-    reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
+    reached = [
+        (o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad
+    ]
     if not reached:
         return dict.fromkeys(wanted)
-    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
+    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh
+    # process.
     sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
     total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
-    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
+    found = torch.autograd.grad(
+        total, list(wanted.values()), allow_unused=True, create_graph=call.second
+    )
     gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
     if call.second:
-        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
+        of_args = {
+            name: g for name, g in gradients.items() if name.startswith("args.") and g is not None
+        }
         squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
         twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
         gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
@@ -256,7 +313,9 @@ def _gradients(
 
 
 def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
-    """Return every argument and every parameter that requires a gradient, by their names in the reply."""
+    """Return every argument and every parameter that requires a gradient, by their names in the
+    reply.
+    """
     wanted: dict[str, Tensor] = {}
     for name, value in call.arguments.items():
         if "kwargs." in name:
@@ -266,12 +325,17 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
         elif isinstance(value, Module):
             wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
-        wanted.update({name: p for name, p in parameters_of(each.module).items() if p.requires_grad})
+        wanted.update(
+            {name: p for name, p in parameters_of(each.module).items() if p.requires_grad}
+        )
     return wanted
 
 
 def on_its_device(call: Call) -> Call:
-    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors and arrays never."""
+    """Return the call with its tensors moved to its device.
+
+    Modules are moved when they are built, meta tensors and arrays never.
+    """
     where = call.device
     if where is None or call.arrays:
         return call
@@ -280,14 +344,18 @@ def on_its_device(call: Call) -> Call:
         if isinstance(value, Tensor):
             return value if value.device.type == "meta" else value.to(where)
         if isinstance(value, StandIn):
-            return replace(value, linears={name: there(weight) for name, weight in value.linears.items()})
+            return replace(
+                value, linears={name: there(weight) for name, weight in value.linears.items()}
+            )
         return tuple(map(there, value)) if type(value) is tuple else value
 
     return replace(call.map(there), cotangent=there(call.cotangent))
 
 
 def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
-    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no autocast."""
+    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no
+    autocast.
+    """
     if dtype is None:
         return nullcontext()
     device = next((value.device.type for value in values if isinstance(value, Tensor)), "cpu")
@@ -296,7 +364,9 @@ def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextMan
 
 @contextmanager
 def _peak_memory(bytes_: list[int]) -> Iterator[None]:
-    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where no device reports it."""
+    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where
+    no device reports it.
+    """
     before = 0
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()

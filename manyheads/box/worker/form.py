@@ -1,7 +1,8 @@
-"""What a call is asked to return: one tensor, or a structure of tensors and of parts that stay in the box.
+"""What a call is asked to return: one tensor, or a structure of tensors and of parts that stay in
+the box.
 
-A form is the judge's, never the attempt's: a result is read by it, part for part, so that no structure of an attempt's own
-is walked, and no name of its own is sent.
+A form is the judge's, never the attempt's: a result is read by it, part for part, so that no
+structure of an attempt's own is walked, and no name of its own is sent.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _MISFIT = re.compile(r"in place of ([0-9]{1,2}): (.+)", re.DOTALL)
 class Form:
     """kind.
 
-    "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed to a later call, and
-    nobody looks at it. "tuple" has parts, and a list will do. names: of the parts; empty where they have none.
+    "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed
+    to a later call, and nobody looks at it. "tuple" has parts, and a list will do. names: of the
+    parts; empty where they have none.
     """
 
     kind: Literal["tensor", "opaque", "tuple"] = "tensor"
@@ -49,10 +51,16 @@ class Form:
         return self if not path else self.parts[path[0]].at(path[1:])
 
     def place(self, key: int | str) -> int:
-        """Return the place of the part with this name or index. Raises IndexError for an index, KeyError for a name."""
+        """Return the place of the part with this name or index.
+
+        Raises IndexError for an index, KeyError for a name.
+        """
         if isinstance(key, str):
             if key not in self.names:
-                raise KeyError(f"there is no part {key!r}: the parts are {', '.join(self.names) or 'without names'}")
+                raise KeyError(
+                    f"there is no part {key!r}: the parts are "
+                    f"{', '.join(self.names) or 'without names'}"
+                )
             return self.names.index(key)
         return range(len(self.parts))[key]
 
@@ -71,7 +79,9 @@ ONE = Form()  # one tensor: what every function returns of which course.yaml say
 
 
 def misfit(depth: int, came: str) -> str:
-    """Return the kind of an output that is missing, for `came` stands in place of the structure at this depth of its path."""
+    """Return the kind of an output that is missing, for `came` stands in place of the structure at
+    this depth of its path.
+    """
     return f"in place of {depth}: {came}"
 
 

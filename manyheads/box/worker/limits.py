@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 MIB = 1 << 20
 CUDA = "cuda"
-# What CUDA itself needs: memory for libraries and pinned buffers, threads, device files, and time to start.
+# What CUDA itself needs: memory for libraries and pinned buffers, threads, device files, and time
+# to start.
 CUDA_MEMORY_MIB, CUDA_THREADS, CUDA_FILES, CUDA_SECONDS = 8192, 64, 384, 60
 
 
@@ -19,7 +20,8 @@ class Limits:
     """The resources that one attempt may use. Sizes in MiB, times in seconds.
 
     seconds_per_call: of its own, from sending a Call to the end of its Reply.
-    seconds_per_attempt: for all calls of an attempt together, even if its process ends at every call.
+    seconds_per_attempt: for all calls of an attempt together, even if its process ends at every
+        call.
     device: "cpu", or "cuda", which admits what the driver needs.
     """
 
@@ -49,16 +51,21 @@ _baseline = 4096 * MIB  # the address space of the interpreter before the attemp
 
 
 def measure_address_space() -> None:
-    """Record how much address space the interpreter uses before the attempt, while /proc can be read."""
+    """Record how much address space the interpreter uses before the attempt, while /proc can be
+    read.
+    """
     global _baseline
     with contextlib.suppress(OSError), open("/proc/self/statm") as statm:
         _baseline = int(statm.read().split()[0]) * mmap.PAGESIZE
 
 
 def apply_rlimits(limits: Limits) -> None:
-    """Set the limits for this process and its children. Hard limits are lowered too, so they cannot be raised again.
+    """Set the limits for this process and its children.
 
-    On a GPU the address space is not limited, because CUDA reserves more than there is memory: only a cgroup bounds it.
+    Hard limits are lowered too, so they cannot be raised again.
+
+    On a GPU the address space is not limited, because CUDA reserves more than there is memory: only
+    a cgroup bounds it.
     """
     try:
         import resource
@@ -66,12 +73,16 @@ def apply_rlimits(limits: Limits) -> None:
         return
     on_gpu = limits.device == CUDA
     for kind, value in (
-        (resource.RLIMIT_AS, resource.RLIM_INFINITY if on_gpu else _baseline + limits.memory_mib * MIB),
+        (
+            resource.RLIMIT_AS,
+            resource.RLIM_INFINITY if on_gpu else _baseline + limits.memory_mib * MIB,
+        ),
         (resource.RLIMIT_CPU, int(limits.seconds_per_attempt) + 1 + CUDA_SECONDS * on_gpu),
         (resource.RLIMIT_FSIZE, limits.files_mib * MIB),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_NPROC, limits.processes),
-        (resource.RLIMIT_CORE, 1),  # 0 would still feed a handler that the core pattern pipes to, 1 does not: core(5)
+        # 0 would still feed a handler that the core pattern pipes to, 1 does not: core(5)
+        (resource.RLIMIT_CORE, 1),
     ):
         hard = resource.getrlimit(kind)[1]
         bound = min((n for n in (value, hard) if n != resource.RLIM_INFINITY), default=value)
@@ -80,7 +91,10 @@ def apply_rlimits(limits: Limits) -> None:
 
 
 def time_files(pid: int) -> list[int]:
-    """Open what the kernel says of a process's time, its schedstat and its stat. Not every system has both, or any."""
+    """Open what the kernel says of a process's time, its schedstat and its stat.
+
+    Not every system has both, or any.
+    """
     with contextlib.suppress(OSError):
         if hasattr(os, "pread"):  # which reads them
             return [os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("schedstat", "stat")]

@@ -13,10 +13,12 @@ from .form import ONE, Form, Path
 
 @dataclass(frozen=True)
 class Load:
-    """Import this source text as the attempt's module: its parts, the statements of its top level, one after the other.
+    """Import this source text as the attempt's module: its parts, the statements of its top level,
+    one after the other.
 
     A part that raises does not stop those below it.
-    cells: of a notebook, the line at which each cell begins. A cell that cannot be parsed is one part.
+    cells: of a notebook, the line at which each cell begins. A cell that cannot be parsed is one
+        part.
     skipped: the numbers of parts that are not run, counted from 0.
     stepwise: run nothing yet, and say at which line each part begins. A Part then runs each.
     """
@@ -83,7 +85,10 @@ class DeviceArgument:
 
 @dataclass(frozen=True)
 class Returned:
-    """An argument: what an earlier step of the same call returned, or the part of it at a path. It never leaves the box."""
+    """An argument: what an earlier step of the same call returned, or the part of it at a path.
+
+    It never leaves the box.
+    """
 
     step: int
     path: Path = ()
@@ -110,17 +115,21 @@ class FollowUp:
 class Call:
     """Call `subject` (a function's name, or a module to build) once or more, and report.
 
-    returns: the form of what each step returns; None: one tensor. The reply has an output for each leaf of it.
-    then: the steps that follow the first, in which an argument may be what an earlier one returned. A call with its steps is
-    complete in itself: it starts with a fresh instance, so that anybody can answer it anew, a mutant as well as an attempt.
+    returns: the form of what each step returns; None: one tensor. The reply has an output for each
+        leaf of it.
+    then: the steps that follow the first, in which an argument may be what an earlier one returned.
+    A call with its steps is complete in itself: it starts with a fresh instance, so that anybody
+    can answer it anew, a mutant as well as an attempt.
 
-    cotangent: if given, gradients of (output * cotangent).sum() are reported for every floating-point tensor argument
-    ("args.0", of a later step "then.0.args.0") and every parameter (by its name). A tuple has one for each of the first
-    outputs of the call; None for those that do not count.
+    cotangent: if given, gradients of (output * cotangent).sum() are reported for every
+    floating-point tensor argument ("args.0", of a later step "then.0.args.0") and every parameter
+    (by its name). A tuple has one for each of the first outputs of the call; None for those that do
+    not count.
     second: also the gradient of the sum of squares of the arguments' gradients
     ("second.args.0"), which a fused kernel cannot compute.
-    around: a source text of the check's own that defines `around(subject, build)`, and may use `is_same`. It returns a context
-    manager, in which the call is made. build: of a class of the attempt and its arguments, another module without random weights.
+    around: a source text of the check's own that defines `around(subject, build)`, and may use
+    `is_same`. It returns a context manager, in which the call is made. build: of a class of the
+    attempt and its arguments, another module without random weights.
     """
 
     subject: str | Build
@@ -132,13 +141,16 @@ class Call:
     seed: int = 0  # of the random numbers that the attempt draws
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
-    random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
-    dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
+    # dropout is active: only the check judges the values, they are never compared with a mutant's
+    random: bool = False
+    # the judge casts to it; None: float64, or float32 if the attempt cannot do that
+    dtype: str | None = None
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
     around: str = ""
-    device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
+    # move the tensors there before the call; they are sent as CPU tensors
+    device: str | None = None
     returns: Form | None = None
     then: tuple[FollowUp, ...] = ()
 
@@ -154,7 +166,9 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What all steps are given, by its name in reports: "args.0", "kwargs.x", "then.0.args.1"."""
+        """What all steps are given, by its name in reports: "args.0", "kwargs.x",
+        "then.0.args.1".
+        """
         arguments: dict[str, object] = {}
         for number, step in enumerate(self.steps):
             before = f"then.{number - 1}." if number else ""
@@ -190,9 +204,12 @@ class Call:
 
 @dataclass(frozen=True)
 class TraceCall:
-    """Execute a call and record its operations, to show them to the student. The answer is a Traced.
+    """Execute a call and record its operations, to show them to the student.
 
-    crop: how many numbers of each operation's output are sent, along its last axes; empty means none.
+    The answer is a Traced.
+
+    crop: how many numbers of each operation's output are sent, along its last axes; empty means
+        none.
     times: for how many runs of the same step they are sent.
     """
 
@@ -203,14 +220,20 @@ class TraceCall:
 
 @dataclass(frozen=True)
 class Batch:
-    """`count` messages follow. Their answers are sent together: one length for all of them, then each with its own."""
+    """`count` messages follow.
+
+    Their answers are sent together: one length for all of them, then each with its own.
+    """
 
     count: int
 
 
 @dataclass(frozen=True)
 class InitModel:
-    """Build a small language model with the module `attention` in each block. text: (N,) uint8, the tokens to train on."""
+    """Build a small language model with the module `attention` in each block.
+
+    text: (N,) uint8, the tokens to train on.
+    """
 
     attention: Build
     vocabulary: int

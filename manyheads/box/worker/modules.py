@@ -16,8 +16,13 @@ from .text import NAME_LIMIT, plain, type_name
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
 
-def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None) -> bool:
-    """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
+def is_same(
+    a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
+) -> bool:
+    """Return whether nothing of two objects is seen to differ.
+
+    met: by their ids, those that were looked at.
+    """
     met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
         return True
@@ -32,7 +37,11 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
         return (hooks or list(a) == list(b)) and is_same([*a.values()], [*b.values()], met)
-    if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or type(a).__qualname__ != type(b).__qualname__:
+    if (
+        isinstance(a, _PLAIN)
+        or isinstance(b, _PLAIN)
+        or type(a).__qualname__ != type(b).__qualname__
+    ):
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
         mine, theirs = ({n: v for n, v in vars(each).items() if n != "training"} for each in (a, b))
@@ -41,7 +50,8 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
 
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
-_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that every module has: they hold registered tensors or none
+# attributes that every module has: they hold registered tensors or none
+_EVERY_MODULES = frozenset(vars(nn.Module()))
 _NUMBERS = (bool, int, float, str, type(None))
 
 
@@ -60,9 +70,14 @@ class Built:
             parameters={name: _entry(p) for name, p in now.items()},
             buffers=_in_order(self.module.buffers()),
             training=all(m.training for m in self.module.modules()),
-            changed=any(n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n]) for n, p in before),
+            changed=any(
+                n not in now or p.dtype != now[n].dtype or not torch.equal(p, now[n])
+                for n, p in before
+            ),
             unloaded=self.unloaded,
-            attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
+            attributes={
+                name: _plain(getattr(self.module, name, None)) for name in self.build.report
+            },
             plain=_in_order(_plain_tensors(self.module).values()),
         )
 
@@ -82,7 +97,10 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 
 
 def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
-    """Call what makes the module. Raises whatever the attempt's code raises, and TypeError where it makes none."""
+    """Call what makes the module.
+
+    Raises whatever the attempt's code raises, and TypeError where it makes none.
+    """
     make = lookup(namespace, build.target)
     kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
     with _without_init() if build.skip_init else nullcontext():
@@ -93,7 +111,10 @@ def make_module(namespace: Mapping[str, object], build: Build) -> nn.Module:
 
 
 def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
-    """Return the attempt's function or class of that name. Raises AttributeError if there is none."""
+    """Return the attempt's function or class of that name.
+
+    Raises AttributeError if there is none.
+    """
     found = namespace.get(name)
     if not callable(found):
         raise AttributeError(f"{name} is not defined in this file")
@@ -110,7 +131,10 @@ def plain_argument(value: object) -> object:
 
 
 class Module(nn.Module):
-    """The module made from a StandIn: layers and attributes, without a forward. AttributeErrors tell its name."""
+    """The module made from a StandIn: layers and attributes, without a forward.
+
+    AttributeErrors tell its name.
+    """
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
@@ -145,20 +169,28 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters, each under the shortest of its names: a layer may stand in a list, too."""
+    """Return the parameters, each under the shortest of its names: a layer may stand in a list,
+    too.
+    """
     names: dict[nn.Parameter, str] = {}
-    for name, parameter in sorted(module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")):
+    for name, parameter in sorted(
+        module.named_parameters(remove_duplicate=False), key=lambda each: each[0].count(".")
+    ):
         names.setdefault(parameter, name)
     return {name: parameter for parameter, name in names.items()}
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
-    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is not a random weight."""
+    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is
+    not a random weight.
+    """
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the unregistered tensors in the module's attributes, also in lists, tuples and dicts."""
+    """Return the unregistered tensors in the module's attributes, also in lists, tuples and
+    dicts.
+    """
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
@@ -167,12 +199,19 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
             parts = value.values() if isinstance(value, Mapping) else value
             held = parts if isinstance(value, Mapping | list | tuple) else [value]
             tensors = [item for item in held if isinstance(item, Tensor)]
-            found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
+            found.update(
+                {
+                    f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t
+                    for i, t in enumerate(tensors)
+                }
+            )
     return dict(list(found.items())[:PLAIN_LIMIT])
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
-    """Return the tensor at a dotted name, registered or not, so that values are judged even if registration is wrong."""
+    """Return the tensor at a dotted name, registered or not, so that values are judged even if
+    registration is wrong.
+    """
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -188,7 +227,9 @@ def _entry(tensor: Tensor) -> Entry:
 
 
 def _plain(value: object) -> Attribute:
-    """Return a number or a text as it is; of anything else, and of a number that no tensor holds, the name of its type."""
+    """Return a number or a text as it is; of anything else, and of a number that no tensor holds,
+    the name of its type.
+    """
     kind: Any = type(value)  # isinstance would ask the value's own __class__
     if kind is bool:
         return value is True
@@ -202,7 +243,8 @@ def _plain(value: object) -> Attribute:
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In place of a random initial value.
 
-    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its memory before.
+    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its
+    memory before.
     """
     if tensor.is_contiguous():
         with torch.no_grad():
@@ -213,7 +255,10 @@ def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
 
 @contextmanager
 def _without_init() -> Iterator[None]:
-    kinds = "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ normal_ uniform_"
+    kinds = (
+        "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ "
+        "normal_ uniform_"
+    )
     saved = {name: getattr(nn.init, name) for name in kinds.split()}
     for name in saved:
         setattr(nn.init, name, _mark_as_random)

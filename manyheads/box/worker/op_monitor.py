@@ -23,10 +23,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .answers import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 
 NODES_LIMIT = 100_000  # how many nodes of a graph are searched
-_FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
+_FUSED = (
+    F.scaled_dot_product_attention,
+    F.multi_head_attention_forward,
+    torch._native_multi_head_attention,
+)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
 # A copy moves data between devices, and indices may be on the CPU.
-_MAY_MIX = frozenset("copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split())
+_MAY_MIX = frozenset(
+    "copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split()
+)
 
 
 @cache  # computing an operation's name is slow
@@ -36,14 +42,21 @@ def _is_fused(function: Any) -> bool:
 
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
-    """Return whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
-    return any(name in str(kernel) for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax"))
+    """Return whether this is a kernel of fused attention.
+
+    Only SDPA's mathematical backend uses `_safe_softmax`.
+    """
+    return any(
+        name in str(kernel)
+        for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax")
+    )
 
 
 def _is_fused_in_graph(result: object) -> bool:
     """Return whether the result's autograd graph contains fused attention.
 
-    Code that hides its operations from the modes below cannot hide them in the graph without losing its gradients.
+    Code that hides its operations from the modes below cannot hide them in the graph without losing
+    its gradients.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
     seen, left = {start}, [start]
@@ -67,26 +80,44 @@ def _may_mix(kernel: Any) -> bool:
 def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
     """Zeros for a copy from the meta device, which has no numbers; None for any other operation.
 
-    So a call goes on after such a copy, and what is computed from it shows where the tensor was moved to.
+    So a call goes on after such a copy, and what is computed from it shows where the tensor was
+    moved to.
     """
-    if kernel is _TO_COPY and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "cpu":
+    if (
+        kernel is _TO_COPY
+        and args[0].is_meta
+        and torch.device(kwargs.get("device") or "meta").type == "cpu"
+    ):
         return torch.zeros_like(args[0], dtype=kwargs.get("dtype"), device="cpu")
-    return args[0].zero_() if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
+    return (
+        args[0].zero_()
+        if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta
+        else None
+    )
 
 
 def _name_of(kernel: Any) -> str:
-    """Return what PyTorch calls one of its own kernels, without the overload; empty for any other."""
+    """Return what PyTorch calls one of its own kernels, without the overload; empty for any
+    other.
+    """
     space, _, name = str(kernel).partition(".")
     return name.partition(".")[0] if space == "aten" else ""
 
 
 def _is_dense(value: object) -> bool:
-    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
+    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a
+    nested one.
+    """
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
 
 def _on_two_devices(args: Any) -> bool:
-    flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,)) if isinstance(a, Tensor)]
+    flat = [
+        a
+        for arg in args
+        for a in (arg if isinstance(arg, tuple | list) else (arg,))
+        if isinstance(a, Tensor)
+    ]
     return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
 
 
@@ -102,14 +133,20 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         fused = _is_fused(func)
         self.fused |= fused
-        with self._monitor.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
+        with (
+            self._monitor.not_counting()
+            if func is F.scaled_dot_product_attention
+            else nullcontext()
+        ):
             out = func(*args, **(kwargs or {}))
         self.recorded |= fused and isinstance(out, Tensor) and out.requires_grad
         return out
 
 
 def _new(*args: Any, **kwargs: Any) -> Tensor:
-    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names its parameters."""
+    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names
+    its parameters.
+    """
     with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
         made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
     return made
@@ -118,16 +155,17 @@ def _new(*args: Any, **kwargs: Any) -> Tensor:
 class OpMonitor(TorchDispatchMode):
     """`with OpMonitor() as seen: ...`, then `seen.operations()`.
 
-    Under this mode everything can be done that can be done without it. Operators of a higher order (flex_attention, cond)
-    refuse other modes, and the constructor of a tensor's subclass (such as CausalBias) fails where a mode has seen the tensor
-    that it makes.
+    Under this mode everything can be done that can be done without it. Operators of a higher order
+    (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such as
+    CausalBias) fails where a mode has seen the tensor that it makes.
     """
 
     supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
+        # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
+        return False
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,12 +188,14 @@ class OpMonitor(TorchDispatchMode):
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
-        """Do not count tensors that the fused function makes internally, which depends on layout and device.
+        """Do not count tensors that the fused function makes internally, which depends on layout
+        and device.
 
         If all fast kernels are disabled, they are counted: then the caller chose the slow path.
         """
         self._counting = not (
-            torch.backends.cuda.flash_sdp_enabled() or torch.backends.cuda.mem_efficient_sdp_enabled()
+            torch.backends.cuda.flash_sdp_enabled()
+            or torch.backends.cuda.mem_efficient_sdp_enabled()
         )
         try:
             yield
@@ -167,7 +207,11 @@ class OpMonitor(TorchDispatchMode):
         self._mixed |= mixed
         out = _copied_out(func, args, kwargs or {})
         out = func(*args, **(kwargs or {})) if out is None else out
-        if mixed and any(isinstance(arg, Tensor) and arg.is_meta for arg in args) and not getattr(out, "is_meta", True):
+        if (
+            mixed
+            and any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
+            and not getattr(out, "is_meta", True)
+        ):
             out.zero_()  # the meta operation wrote nothing into it
         self._fused |= _is_fused_kernel(func)
         self._kernels.add(func)

@@ -1,4 +1,6 @@
-"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the system has them."""
+"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the
+system has them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from typing import Any
 
 def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
     """Serve one attempt. limits: the fields of Limits. modules: what the attempt may import."""
-    connection = _connect()  # before the slow import of torch, because the judge waits for the connection
+    # before the slow import of torch, because the judge waits for the connection
+    connection = _connect()
 
-    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
+    # collections would find nothing while modules are imported, and take a fifth of that time
+    gc.disable()
     import torch
 
     from . import attempt

@@ -1,4 +1,7 @@
-"""Read what a call returned, part by part, as its form asks. Plain numbers become a tensor: the kind says what they were."""
+"""Read what a call returned, part by part, as its form asks.
+
+Plain numbers become a tensor: the kind says what they were.
+"""
 
 from __future__ import annotations
 
@@ -51,25 +54,51 @@ def leaves_of(result: object, form: Form) -> list[object]:
 
 
 def output_of(result: Any) -> Output:
-    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its type."""
+    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its
+    type.
+    """
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(result)
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
-        if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
+        if (
+            value.layout is not torch.strided
+            or value.is_quantized
+            or value.is_complex()
+            or value.is_nested
+        ):
             return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
-        return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
-    if issubclass(type(result), np.integer | np.floating):  # NumPy's numbers are numbers like Python's own
+        return Output(
+            "tensor",
+            None if value.device.type == "meta" else value.cpu().clone(),
+            dtype,
+            device,
+            shape,
+        )
+    # NumPy's numbers are numbers like Python's own
+    if issubclass(type(result), np.integer | np.floating):
         name = "int" if issubclass(type(result), np.integer) else "float"
         return Output(name, torch.tensor(float(result), dtype=torch.float64), shape=())
     if isinstance(result, bool | int | float):
-        return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
-    is_list = type(result) in (list, tuple) and all(type(p) in (bool, int, float, list, tuple) for p in result)
+        return Output(
+            type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=()
+        )
+    is_list = type(result) in (list, tuple) and all(
+        type(p) in (bool, int, float, list, tuple) for p in result
+    )
     if is_list or type(result) in (str, np.ndarray) or issubclass(type(result), np.generic):
-        with suppress(Exception):  # rows of different lengths, other things than numbers, what such a thing raises
+        # rows of different lengths, other things than numbers, what such a thing raises
+        with suppress(Exception):
             array = np.asarray(list(map(ord, result)) if type(result) is str else result)
-            dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(array.dtype.kind, "int64")
+            dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(
+                array.dtype.kind, "int64"
+            )
             numbers = torch.from_numpy(array.astype(dtype, order="C", casting="same_kind"))
-            return Output(type_name(type(result)), numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
+            return Output(
+                type_name(type(result)),
+                numbers,
+                dtype_name(numbers.dtype),
+                shape=tuple(numbers.shape),
+            )
     return Output(type_name(type(result)))
 
 

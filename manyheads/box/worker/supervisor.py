@@ -33,13 +33,16 @@ class _Attempt:
     pid: int
     ended: int  # a pidfd: readable when the process has ended
     lifeline: socket.socket
-    folder: tempfile.TemporaryDirectory[str] | None  # its working folder, if it has no /tmp of its own
+    # its working folder, if it has no /tmp of its own
+    folder: tempfile.TemporaryDirectory[str] | None
 
 
 class Supervisor:
     """Serves start requests from the control socket until it closes, then ends all attempts."""
 
-    def __init__(self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None) -> None:
+    def __init__(
+        self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None
+    ) -> None:
         """`namespaces`: None if attempts share the PID namespace."""
         self._control, self._run, self._namespaces = control, run, namespaces
         self._attempts: list[_Attempt] = []
@@ -62,11 +65,16 @@ class Supervisor:
             self._reap(attempt)
 
     def _accept(self) -> bool:
-        """Start the attempt that the judge requests. Returns False if the judge has closed the socket."""
+        """Start the attempt that the judge requests.
+
+        Returns False if the judge has closed the socket.
+        """
         request, descriptors, _, _ = socket.recv_fds(self._control, 4096, 3)
         if request:
             receives, sends, lifeline = descriptors
-            self._start(Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline))
+            self._start(
+                Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline)
+            )
         return bool(request)
 
     def _start(self, limits: Limits, receives: int, sends: int, lifeline: socket.socket) -> None:
@@ -89,7 +97,8 @@ class Supervisor:
     def _kill(self, attempt: _Attempt) -> None:
         """Kill the attempt. `_reap` follows when the kernel reports its end."""
         self._poll.unregister(attempt.lifeline)
-        os.kill(attempt.pid, signal.SIGKILL)  # the child has not been waited for, so its pid cannot have been reused
+        # the child has not been waited for, so its pid cannot have been reused
+        os.kill(attempt.pid, signal.SIGKILL)
 
     def _reap(self, attempt: _Attempt) -> None:
         self._attempts.remove(attempt)
@@ -97,7 +106,8 @@ class Supervisor:
         self._poll.unregister(attempt.ended)
         os.close(attempt.ended)
         if attempt.folder is not None:
-            with contextlib.suppress(ProcessLookupError):  # without a PID namespace its children do not end with it
+            # without a PID namespace its children do not end with it
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(attempt.pid, signal.SIGKILL)
             attempt.folder.cleanup()
         with contextlib.suppress(KeyError):

@@ -1,6 +1,7 @@
 """Text that an attempt chose, as plain characters of bounded length: names of types, messages.
 
-A text may be a subclass of str with methods of its own, and may hold half a surrogate pair, which no encoding can write.
+A text may be a subclass of str with methods of its own, and may hold half a surrogate pair, which
+no encoding can write.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Trace one call, operation by operation: inputs and outputs, the line that ran it, and whether memory was copied.
+"""Trace one call, operation by operation: inputs and outputs, the line that ran it, and whether
+memory was copied.
 
-Only for display (`course trace`, `course plot`), never for a verdict: code that wants to hide from a mode can. Steps
-that differ only in their numbers are sent once, with the order in which they ran, so that a loop stays small.
+Only for display (`course trace`, `course plot`), never for a verdict: code that wants to hide from
+a mode can. Steps that differ only in their numbers are sent once, with the order in which they ran,
+so that a loop stays small.
 """
 
 from __future__ import annotations
@@ -16,7 +18,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .answers import CROPS, DEPTH, ELEMENTS, ORDER, SIDES, STEPS, Reply, Step, TensorInfo, Traced, dtype_name
+from .answers import (
+    CROPS,
+    DEPTH,
+    ELEMENTS,
+    ORDER,
+    SIDES,
+    STEPS,
+    Reply,
+    Step,
+    TensorInfo,
+    Traced,
+    dtype_name,
+)
 from .execute import execute
 from .messages import TraceCall
 
@@ -26,8 +40,9 @@ _Place = tuple[int, int]  # a line, and the bytecode offset in its function
 
 # Operations that return a new tensor with the same numbers at other positions.
 _MOVES = frozenset(
-    """contiguous clone reshape reshape_as flatten ravel repeat repeat_interleave tile cat concat concatenate stack
-    hstack vstack __getitem__ index_select gather take_along_dim roll flip""".split()
+    """contiguous clone reshape reshape_as flatten ravel repeat repeat_interleave tile cat concat
+    concatenate stack hstack vstack __getitem__ index_select gather take_along_dim roll
+    flip""".split()
 )
 _SCALARS = (torch.float32, torch.float64, torch.int64)
 _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack", "__rdiv__": "div"}
@@ -55,13 +70,17 @@ class _Operation:
     def moves(self) -> bool:
         """Return whether it changes no number."""
         return self.name in _MOVES or (
-            bool(self.outputs) and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
+            bool(self.outputs)
+            and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
         )
 
 
 @dataclass
 class _CurrentStep:
-    """The step that is being recorded. It has several operations if the student's line called a function with several."""
+    """The step that is being recorded.
+
+    It has several operations if the student's line called a function with several.
+    """
 
     frame: FrameType | None
     step: Step
@@ -96,7 +115,8 @@ class Tracer(TorchFunctionMode):
         try:
             out = func(*args, **kwargs)
         except Exception:
-            operation.raised = operation.name != "__get__"  # an attribute that does not exist is no error worth showing
+            # an attribute that does not exist is no error worth showing
+            operation.raised = operation.name != "__get__"
             self._note(operation)
             raise
         operation.outputs = [args[0]] if operation.name == "__setitem__" else list(_tensors_in(out))
@@ -114,7 +134,9 @@ class Tracer(TorchFunctionMode):
             self._dropped += 1
 
     def _where(self) -> tuple[list[_Place], FrameType | None]:
-        """Return the student's lines on the stack, outermost first, and the frame that the innermost one called, if any."""
+        """Return the student's lines on the stack, outermost first, and the frame that the
+        innermost one called, if any.
+        """
         places: list[_Place] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
@@ -132,7 +154,9 @@ class Tracer(TorchFunctionMode):
             self._close()
             current = self._current = _new_step(operation, places, frame)
         elif _names_the_step(frame):
-            current.step = replace(current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name))
+            current.step = replace(
+                current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name)
+            )
         current.moves &= operation.moves()
         outputs = operation.outputs
         crop = _crop_of(outputs[0], self._crop) if outputs else None
@@ -150,7 +174,9 @@ class Tracer(TorchFunctionMode):
         if self._current is None:
             return
         step, self._current = self._current.step, None
-        inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
+        inputs, outputs = (
+            tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs)
+        )
         # Alike is one that differs in numbers only.
         alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
         if alike not in self._places and len(self._steps) < STEPS:
@@ -166,34 +192,47 @@ class Tracer(TorchFunctionMode):
             self._crops += len(step.crops)
 
 
-_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))  # and what a check plants
+# and what a check plants
+_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
     before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
     given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
-    numbers = tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
+    numbers = tuple(
+        float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool)
+    )[:4]
     name = str(getattr(func, "__name__", ""))
-    return _Operation(func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers)
+    return _Operation(
+        func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers
+    )
 
 
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
-        given = list(_tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
+        given = list(
+            _tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values())))
+        )
         before, inputs = _snapshot(given), tuple(_tensor_info(t) for t in given[:SIDES])
     lines, sites = zip(*places, strict=True)
     input_count, numbers = len(before), operation.numbers
-    step = Step(_name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers)
+    step = Step(
+        _name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers
+    )
     return _CurrentStep(frame, step, before)
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
-    """Return the name of what the student's line called: a layer, another library's function, or a torch operation."""
+    """Return the name of what the student's line called: a layer, another library's function, or a
+    torch operation.
+    """
     name = operation.name
     if frame is not None and (_is_module_call(frame) or frame.f_code.co_name == "__init__"):
         name = type(frame.f_locals.get("self")).__name__
-    elif frame is not None and (not frame.f_code.co_filename.startswith(_TORCH) or frame.f_code.co_name in _NAMES):
+    elif frame is not None and (
+        not frame.f_code.co_filename.startswith(_TORCH) or frame.f_code.co_name in _NAMES
+    ):
         name = frame.f_code.co_name
     elif name == "__get__":
         name = (resolve_name(operation.func) or name).split(".")[-2]
@@ -201,13 +240,21 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
 
 
 def _is_module_call(frame: FrameType) -> bool:
-    return frame.f_code.co_name == "_wrapped_call_impl" and isinstance(frame.f_locals.get("self"), nn.Module)
+    return frame.f_code.co_name == "_wrapped_call_impl" and isinstance(
+        frame.f_locals.get("self"), nn.Module
+    )
 
 
 def _names_the_step(frame: FrameType) -> bool:
-    """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
+    """Return whether a step with several operations is named after this frame: a function of torch
+    that ran them.
+    """
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
-    return in_torch and frame.f_code.co_name not in ("__init__", "__torch_function__") and not _is_module_call(frame)
+    return (
+        in_torch
+        and frame.f_code.co_name not in ("__init__", "__torch_function__")
+        and not _is_module_call(frame)
+    )
 
 
 def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
@@ -233,7 +280,10 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
 
 
 def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
-    """Return how the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
+    """Return how the output's memory relates to the inputs (`Step.storage`).
+
+    `moves`: the operation changes no number.
+    """
     if any(_version(t) != version for t, _, version in before):
         return "in place"
     if any(t is out for t, _, _ in before):
@@ -241,13 +291,25 @@ def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
     memory = _memory(out)
     if not memory:
         return ""
-    return "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+    return (
+        "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+    )
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
-    plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
+    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or
+    float32; None if impossible.
+    """
+    plain = type(tensor) in (
+        Tensor,
+        nn.Parameter,
+    ) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if (
+        not counts
+        or not plain
+        or tensor.layout is not torch.strided
+        or tensor.device.type == "meta"
+    ):
         return None
     found = tensor.detach()
     while found.dim() > len(counts):
@@ -261,7 +323,9 @@ def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
 
 
 def _memory(tensor: Tensor) -> int:
-    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
+    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on
+    meta).
+    """
     return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 

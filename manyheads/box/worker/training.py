@@ -1,6 +1,8 @@
-"""Train a small language model with the attempt's attention, a step for each message; the model stays in between.
+"""Train a small language model with the attempt's attention, a step for each message; the model
+stays in between.
 
-nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display (`course train`), never for a
+nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display
+(`course train`), never for a
 verdict: student code in this process can forge any loss.
 """
 
@@ -20,7 +22,8 @@ from .modules import at_most_two_values, build_module
 
 C, NH, T = 64, 4, 64  # channels, heads, and the most tokens: the lesson's own small sizes
 BLOCKS, BATCH, STEPS = 2, 32, 600
-RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1  # the highest rate, steps of warm-up, and the final rate as a share of it
+# the highest rate, steps of warm-up, and the final rate as a share of it
+RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1
 TEMPERATURE = 0.8  # below 1: prefer the more probable characters
 
 
@@ -57,21 +60,29 @@ class LanguageModel(nn.Module):
 
 @torch.no_grad()
 def initialise(model: nn.Module) -> None:
-    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an embedding with 0.3².
+    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an
+    embedding with 0.3².
 
-    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and keeps them.
+    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and
+    keeps them.
     """
     for name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not at_most_two_values(parameter):
             embeds = name in ("tokens.weight", "positions.weight")
-            parameter.normal_(0.0, 0.0 if parameter.dim() < 2 else 0.3 if embeds else parameter.shape[-1] ** -0.5)
+            parameter.normal_(
+                0.0, 0.0 if parameter.dim() < 2 else 0.3 if embeds else parameter.shape[-1] ** -0.5
+            )
 
 
 class Adam:
     """Adam as in torch.optim, whose first step would import 824 modules and take 1.6 seconds."""
 
-    def __init__(self, parameters: Iterable[nn.Parameter], betas: tuple[float, float] = (0.9, 0.99)) -> None:
-        self._slots = [(p, torch.zeros_like(p), torch.zeros_like(p)) for p in parameters if p.requires_grad]
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], betas: tuple[float, float] = (0.9, 0.99)
+    ) -> None:
+        self._slots = [
+            (p, torch.zeros_like(p), torch.zeros_like(p)) for p in parameters if p.requires_grad
+        ]
         self._betas, self._steps = betas, 0
 
     @torch.no_grad()
@@ -94,7 +105,10 @@ class Trainer:
     model: LanguageModel
 
     def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Answer one message. Exceptions of the attempt are in the reply. `source`: the attempt's file name."""
+        """Answer one message.
+
+        Exceptions of the attempt are in the reply. `source`: the attempt's file name.
+        """
         try:
             with torch.enable_grad():
                 if isinstance(message, InitModel):
@@ -102,16 +116,31 @@ class Trainer:
                     return Reply()
                 found = self._write(message) if isinstance(message, Write) else self._step()
         except BaseException as error:  # a student's SystemExit is an answer too
-            return Reply(raised=raised_by(error, "build" if isinstance(message, InitModel) else "call", source))
-        return Reply((Output("tensor", found, dtype_name(found.dtype), found.device.type, tuple(found.shape)),))
+            return Reply(
+                raised=raised_by(
+                    error, "build" if isinstance(message, InitModel) else "call", source
+                )
+            )
+        return Reply(
+            (
+                Output(
+                    "tensor", found, dtype_name(found.dtype), found.device.type, tuple(found.shape)
+                ),
+            )
+        )
 
     def _build(self, namespace: Mapping[str, object], message: InitModel) -> None:
         torch.default_generator.manual_seed(0)
         attentions = [build_module(namespace, message.attention).module for _ in range(BLOCKS)]
         self.model = LanguageModel(attentions, message.vocabulary)
         initialise(self.model)
-        self._adam, self._steps, self._draw = Adam(self.model.parameters()), 0, torch.Generator().manual_seed(0)
-        self._text = message.text.long().unfold(0, T + 1, 1)  # (N, T + 1): T tokens and the one after them, from each
+        self._adam, self._steps, self._draw = (
+            Adam(self.model.parameters()),
+            0,
+            torch.Generator().manual_seed(0),
+        )
+        # (N, T + 1): T tokens and the one after them, from each
+        self._text = message.text.long().unfold(0, T + 1, 1)
 
     def _step(self) -> Tensor:
         """Train on one batch. Returns the loss before the step."""
@@ -119,7 +148,10 @@ class Trainer:
         windows = self._text[torch.randint(len(self._text), (BATCH,), generator=self._draw)]
         loss = F.cross_entropy(self.model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         loss.backward()
-        warm, cosine = min(1.0, (self._steps + 1) / WARM_UP), (1 + math.cos(math.pi * self._steps / STEPS)) / 2
+        warm, cosine = (
+            min(1.0, (self._steps + 1) / WARM_UP),
+            (1 + math.cos(math.pi * self._steps / STEPS)) / 2,
+        )
         self._adam.step(RATE * warm * (LAST_RATE + (1 - LAST_RATE) * cosine))
         self._steps += 1
         return loss.detach()
@@ -131,5 +163,7 @@ class Trainer:
         generator, ids = torch.Generator().manual_seed(0), message.prompt.long()
         for _ in range(message.count):
             logits = self.model(ids[None, -T:])[0, -1]  # (V,)
-            ids = torch.cat([ids, torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)])
+            ids = torch.cat(
+                [ids, torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)]
+            )
         return ids[len(message.prompt) :]

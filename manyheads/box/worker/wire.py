@@ -1,7 +1,8 @@
 """Messages as bytes: data only, never a pickle.
 
-`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and `from_body` turn our
-message classes into such a body. The judge reads replies with a stricter reader of its own (`manyheads.box.replies`).
+`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and
+`from_body` turn our message classes into such a body. The judge reads replies with a stricter
+reader of its own (`manyheads.box.replies`).
 """
 
 from __future__ import annotations
@@ -31,26 +32,39 @@ _CLASSES = {
 }
 _FIELDS: dict[type, dict[str, object]] = {  # with their defaults
     value: {
-        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        field.name: field.default
+        if field.default_factory is dataclasses.MISSING
+        else field.default_factory()
         for field in dataclasses.fields(value)
     }
     for value in _CLASSES.values()
 }
 _DTYPES = {
-    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
-    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
-}  # fmt: skip
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.bool: "BOOL",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+}
 _BY_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 
 
 def pack(body: object, tensors: list[Tensor]) -> bytes:
-    """Return one framed message: a safetensors file. It is written here because the library's writer takes five times as long.
+    """Return one framed message: a safetensors file.
+
+    It is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
     """
     chunks = [header(body, tensors)]
     for tensor in tensors:
-        flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))  # a single number is contiguous with any stride
+        # a single number is contiguous with any stride
+        flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))
         chunks.append(flat.view(torch.uint8).numpy().tobytes())
     return b"".join([LENGTH.pack(sum(map(len, chunks))), *chunks])
 
@@ -62,17 +76,24 @@ def header(body: object, tensors: list[Tensor]) -> bytes:
     for i, tensor in enumerate(tensors):
         start, end = end, end + tensor.nbytes
         dtype = _DTYPES.get(tensor.dtype, str(tensor.dtype))
-        entries[f"t{i}"] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+        entries[f"t{i}"] = {
+            "dtype": dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % 8)  # aligns the numbers
     return _HEADER_LENGTH.pack(len(text)) + text
 
 
 def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
-    """Return the body and the tensors of one message, without its length. The tensors lie in the payload, which nobody else uses.
+    """Return the body and the tensors of one message, without its length.
 
-    They are read here because the library copies them, and takes three times as long. Raises an exception of any kind for
-    what is no message. What is one in another spelling than `header`'s is read, too.
+    The tensors lie in the payload, which nobody else uses.
+
+    They are read here because the library copies them, and takes three times as long. Raises an
+    exception of any kind for what is no message. What is one in another spelling than `header`'s is
+    read, too.
     """
     (length,) = _HEADER_LENGTH.unpack_from(payload)
     start = _HEADER_LENGTH.size + length
@@ -97,7 +118,10 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """Return the JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
+    """Return the JSON body of a message.
+
+    Fields with their default are left out; tensors are appended to `tensors`.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
@@ -119,13 +143,18 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
                 body[name] = to_body(part, tensors)
         return body
     assert isinstance(value, Mapping)
-    return {"$": "map", "items": {plain(key, NAME_LIMIT): to_body(item, tensors) for key, item in value.items()}}
+    return {
+        "$": "map",
+        "items": {plain(key, NAME_LIMIT): to_body(item, tensors) for key, item in value.items()},
+    }
 
 
 def bare(tensor: Tensor) -> Tensor:
     """Return the plain tensor behind a subclass, without calling the subclass's code."""
     with torch._C.DisableTorchFunctionSubclass():
-        return tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
+        return (
+            tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
+        )
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:

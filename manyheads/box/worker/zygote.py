@@ -1,4 +1,7 @@
-"""The zygote of a box: a process that has imported torch. Every attempt is one fork of it, in namespaces of its own."""
+"""The zygote of a box: a process that has imported torch.
+
+Every attempt is one fork of it, in namespaces of its own.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,15 @@ from .limits import Limits, apply_rlimits, measure_address_space
 from .supervisor import Supervisor
 from .wire import READY
 
-_COLLECT_AFTER = 20_000  # new objects: an attempt makes several times as many, with few reference cycles
+# new objects: an attempt makes several times as many, with few reference cycles
+_COLLECT_AFTER = 20_000
 
 
 def main(control_fd: int, isolation: str) -> None:
-    """Serve start requests on the control socket until it closes. The caller has switched collections off."""
+    """Serve start requests on the control socket until it closes.
+
+    The caller has switched collections off.
+    """
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
     if isolation == "namespaces":
@@ -48,15 +55,19 @@ def _prepare_for_many() -> None:
 
 
 def make_meta_ready() -> None:
-    """Prepare the meta device, whose first operation would import 800 modules and take over a second in every fresh process.
+    """Prepare the meta device, whose first operation would import 800 modules and take over a
+    second in every fresh process.
 
-    Import what it needs, and have torch call its functions below `_disable_dynamo` without their wrapper, which imports
-    torch._dynamo at the first call: that is needed only under torch.compile. Where torch has changed, the wrapper stays.
+    Import what it needs, and have torch call its functions below `_disable_dynamo` without their
+    wrapper, which imports torch._dynamo at the first call: that is needed only under torch.compile.
+    Where torch has changed, the wrapper stays.
     """
     import torch.fx.experimental.symbolic_shapes
 
     parts = torch._compile._disable_dynamo.__code__.co_consts
-    wrappers = {code for code in parts if isinstance(code, CodeType) and "disable_fn" in code.co_varnames}
+    wrappers = {
+        code for code in parts if isinstance(code, CodeType) and "disable_fn" in code.co_varnames
+    }
     for wrapper in gc.get_objects():
         if type(wrapper) is FunctionType and wrapper.__code__ in wrappers:
             cells = dict(zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True))
@@ -70,9 +81,11 @@ def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
     status = 1
     try:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
-        # Pipes, for a socket pair would belong to the judge's network namespace, and know the host's addresses.
+        # Pipes, for a socket pair would belong to the judge's network namespace, and know the
+        # host's addresses.
         receives, sends = attempt.hide_descriptors(receives, sends)
-        attempt.silence()  # again, because a fork shares what is open: its flags would carry bits to other attempts
+        # again, because a fork shares what is open: its flags would carry bits to other attempts
+        attempt.silence()
         if isolation == "namespaces":
             confine.enter_namespaces(limits)
             confine.drop_privileges(limits)

@@ -1,4 +1,5 @@
-"""Results as self-contained HTML pages, one for the class and one for each student: files that load nothing.
+"""Results as self-contained HTML pages, one for the class and one for each student: files that load
+nothing.
 
 Each is written whole or not at all. Everything that is put into a page is escaped.
 """
@@ -39,18 +40,27 @@ def write_pages(
     not_graded: Sequence[NotGraded] = (),
     of_class: Collection[str] = (),
 ) -> Path:
-    """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
+    """Write the class page and a page for each student. Returns the path of the class page. Raises
+    CourseFault.
 
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
-    left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
-    of_class: also students of whom nothing is shown now, such as those of another section: their pages stay.
+    left_out: a sentence for each file that could not be read. not_graded: what was handed in and
+        not graded.
+    of_class: also students of whom nothing is shown now, such as those of another section: their
+        pages stay.
     """
     students = [*dict.fromkeys([*view.by_student, *of_class])]
     pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
     names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
-    about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
-    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()  # of a page that this program wrote
+    about = {
+        "page_of": names.__getitem__,
+        "sections": sorted(sections),
+        "left_out": left_out,
+        "not_graded": not_graded,
+    }
+    # of a page that this program wrote
+    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
@@ -67,7 +77,9 @@ def write_pages(
 
 
 def student_page(view: ClassView, results: Sequence[Result]) -> str:
-    """Return the page of one student with these results, in the course's order, by itself and without pictures."""
+    """Return the page of one student with these results, in the course's order, by itself and
+    without pictures.
+    """
     return _of_student(_environment(view), results)
 
 
@@ -83,12 +95,18 @@ def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
     if drawn:
         from .. import heatmap  # for which torch is loaded
 
-        pages.globals["svg"] = lambda picture, panel: Markup(heatmap.svg(picture, panel, heatmap.page_scale(picture)))
-    return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
+        pages.globals["svg"] = lambda picture, panel: Markup(
+            heatmap.svg(picture, panel, heatmap.page_scale(picture))
+        )
+    return pages.get_template("plot.html.j2").render(
+        title=title, drawn=drawn, generator="course plot"
+    )
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:
-    """Return where the pages go within a folder of results: where no student's results are, whatever students are called."""
+    """Return where the pages go within a folder of results: where no student's results are,
+    whatever students are called.
+    """
     taken, name = {folded(student) for student in students}, "report"
     while name in taken:
         name += "-pages"
@@ -96,7 +114,9 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 
 
 def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -> Environment:
-    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what the pages are about."""
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what
+    the pages are about.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -107,15 +127,16 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # Markup, another type, is ours
+        # Markup, another type, is ours
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     pages.globals |= vars(words) | vars(class_view)  # all that is said of results
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
         "script_digest": f"sha256-{_digest(script)}",
-        # Allow only this style and images in the page itself, and on the class page its one script. Nothing else is loaded
-        # or run, whatever a page contains.
+        # Allow only this style and images in the page itself, and on the class page its one script.
+        # Nothing else is loaded or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
         "view": view,

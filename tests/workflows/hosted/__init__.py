@@ -1,1 +1,3 @@
-"""A stand-in for the hosting service: its expressions, its runner, its API and its git remote, as far as we use them."""
+"""A stand-in for the hosting service: its expressions, its runner, its API and its git remote, as
+far as we use them.
+"""

@@ -1,4 +1,5 @@
-"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far as ours use it.
+"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far
+as ours use it.
 
 What it does not know of (a key, an action, a context, a sign) is an error, never a guess.
 """
@@ -18,16 +19,23 @@ import yaml
 
 from .service import Service
 
-JOB_KEYS = {*"name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps".split()}
+JOB_KEYS = {
+    *(
+        "name if needs runs-on timeout-minutes environment permissions concurrency outputs "
+        "env steps"
+    ).split()
+}
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
-BIN = Path(sys.executable).parent  # where everything is installed, whatever version of Python is asked for
+# where everything is installed, whatever version of Python is asked for
+BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
 INSTALLS = {  # what pip does is tested elsewhere
-    "Set up what a report needs, which is little", "Install the engine, from the wheel whose hash stands beside it",
-}  # fmt: skip
+    "Set up what a report needs, which is little",
+    "Install the engine, from the wheel whose hash stands beside it",
+}
 
 _SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
 _TOKEN = re.compile(r"'[^']*'|(?P<name>[A-Za-z_][\w.-]*(?:\(\))?)|&&|\|\||[!=]=|[!()]|\s+")
@@ -38,7 +46,9 @@ class ActionFailed(Exception):
 
 
 def evaluate(expression: str, known: Mapping[str, Any]) -> Any:
-    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError at any other context."""
+    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError
+    at any other context.
+    """
 
     def read(name: str) -> Any:
         first, *parts = name.split(".")
@@ -64,7 +74,9 @@ def fill(text: object, known: Mapping[str, Any]) -> str:
         assert not isinstance(value, Mapping), f"an object in a text: {text}"
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return re.sub(r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text))
+    return re.sub(
+        r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text)
+    )
 
 
 def holds(wanted: str, known: Mapping[str, Any], well: bool) -> bool:
@@ -85,9 +97,11 @@ class Job:
     summary: str = ""
     said: str = ""
     steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)  # what its steps gave, by their ids
+    # what its steps gave, by their ids
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
+    # what its actions do where all went well
+    after: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def work(self) -> Path:
@@ -110,7 +124,8 @@ class Run:
     service: Service
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
-    environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)  # name: secrets and vars
+    # name: secrets and vars
+    environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     refused: str | None = None  # an environment that nobody approves
     device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
@@ -127,12 +142,26 @@ class Run:
         assert job.keys() <= JOB_KEYS, job
         done = self.jobs[name] = Job(self.folder / name)
         needs = [job["needs"]] if isinstance(job.get("needs", []), str) else job.get("needs", [])
-        told = {id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs} for id_ in needs}
+        told = {
+            id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs}
+            for id_ in needs
+        }
         well = all(each["result"] == "success" for each in told.values())
-        github = {"event": self.event, "event_name": self.event_name, "token": done.token, "run_id": self.folder.name}
+        github = {
+            "event": self.event,
+            "event_name": self.event_name,
+            "token": done.token,
+            "run_id": self.folder.name,
+        }
         github["run_attempt"] = "1"
         # Of an environment nothing is known before a runner has the job.
-        known = {"vars": self.variables, "needs": told, "github": github, "cancelled()": False, "success()": well}
+        known = {
+            "vars": self.variables,
+            "needs": told,
+            "github": github,
+            "cancelled()": False,
+            "success()": well,
+        }
         if not holds(job.get("if", "success()"), known, well):
             return
         environment = job.get("environment", {"name": ""})["name"]
@@ -167,7 +196,9 @@ class Run:
             done.steps[name] = "success"
             try:
                 if "uses" in step:
-                    about["outputs"] = ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                    about["outputs"] = (
+                        ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                    )
                 elif name not in INSTALLS:
                     about["outputs"] = self._shell(fill(step["run"], known), env, done)
             except ActionFailed as problem:
@@ -185,16 +216,27 @@ class Run:
         program.write_text(script)
         own = {
             "PATH": f"{self.tools}:{PATH}" if self.tools else PATH,
-            "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(program.parent),
-            "GITHUB_API_URL": f"{self.service.address}/api", "GITHUB_SERVER_URL": self.service.address,
-            "GITHUB_REPOSITORY": "school/class", "GITHUB_EVENT_NAME": self.event_name,
-            "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.work),
-            **{name: str(path) for name, path in files.items()}, **env,
-        }  # fmt: skip
+            "HOME": str(done.folder / "home"),
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "RUNNER_TEMP": str(program.parent),
+            "GITHUB_API_URL": f"{self.service.address}/api",
+            "GITHUB_SERVER_URL": self.service.address,
+            "GITHUB_REPOSITORY": "school/class",
+            "GITHUB_EVENT_NAME": self.event_name,
+            "GITHUB_EVENT_PATH": str(done.folder / "event.json"),
+            "GITHUB_WORKSPACE": str(done.work),
+            **{name: str(path) for name, path in files.items()},
+            **env,
+        }
         command, both = [*SHELL, program], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        ran = subprocess.run(command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both)
+        ran = subprocess.run(
+            command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both
+        )
         done.said += ran.stdout
-        assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), "no step of ours uses these"
+        assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), (
+            "no step of ours uses these"
+        )
         done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         if ran.returncode:
             raise ActionFailed(f"exit status {ran.returncode}")
@@ -207,7 +249,9 @@ def load_workflow(text: str) -> dict[str, Any]:
 
 
 def checkout(run: Run, job: Job, repository: str = "school/class", **given: str) -> None:
-    """The repository at a commit or at its default branch. A private one opens with its key alone."""
+    """The repository at a commit or at its default branch. A private one opens with its key
+    alone.
+    """
     ref, key, path = given.pop("ref", "main"), given.pop("ssh-key", ""), given.pop("path", ".")
     assert given == {"persist-credentials": "false"}, given
     bare = run.service.repositories / f"{repository}.git"
@@ -219,7 +263,8 @@ def checkout(run: Run, job: Job, repository: str = "school/class", **given: str)
     packed = subprocess.run(["git", "-C", bare, "archive", ref], capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", target], input=packed.stdout, check=True)
     (target / ".git").mkdir()  # where a careless checkout would leave its token
-    if path == "course":  # the environment that `make setup` would take minutes to build is this very one
+    # the environment that `make setup` would take minutes to build is this very one
+    if path == "course":
         (target / ".venv").mkdir()
         (target / ".venv" / "bin").symlink_to(BIN)
         (target / ".venv" / ".ready").touch()
@@ -232,11 +277,15 @@ def setup_python(run: Run, job: Job, **given: str) -> Mapping[str, str]:
 
 
 def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[str, str]:
-    """A folder becomes an artifact: a name is given once in a run, however often that is run again."""
+    """A folder becomes an artifact: a name is given once in a run, however often that is run
+    again.
+    """
     assert given == {"if-no-files-found": "error"}
     artifacts = run.folder / "artifacts"
     if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
-        raise ActionFailed("no files, or an artifact with this name already exists on the workflow run")
+        raise ActionFailed(
+            "no files, or an artifact with this name already exists on the workflow run"
+        )
     number = str(700 + len(list(artifacts.glob("*"))))
     shutil.copytree(job.work / path, artifacts / number / name)
     return {"artifact-id": number}
@@ -250,7 +299,9 @@ def download(run: Run, job: Job, path: str, **given: str) -> None:
 
 
 def cache(run: Run, job: Job, path: str, key: str, **given: str) -> None:
-    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that went well left is kept."""
+    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that
+    went well left is kept.
+    """
     start = given.pop("restore-keys", key)
     assert not given
     caches, target = run.service.repositories.parent / "caches", job.work / path

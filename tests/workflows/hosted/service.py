@@ -1,4 +1,6 @@
-"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with rights by token."""
+"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with
+rights by token.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,22 @@ class Service:
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
-    authors: dict[int, str] = field(default_factory=dict)  # who opened which pull request, of those that are open
+    # who opened which pull request, of those that are open
+    authors: dict[int, str] = field(default_factory=dict)
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)  # what it answers first
+    # what it answers first
+    refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)
     address: str = ""
 
     def __enter__(self) -> Service:
         handler = type("Handler", (_Handler,), {"held": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         return self
 
@@ -48,15 +54,26 @@ class Service:
     def say(self, number: int, body: str, login: str) -> dict[str, Any]:
         """Somebody comments on a pull request; "": whose account is deleted since."""
         user = {"login": login} if login else None
-        self.comments.append({"id": 1000 + len(self.comments), "body": body, "user": user, "number": number})
+        self.comments.append(
+            {"id": 1000 + len(self.comments), "body": body, "user": user, "number": number}
+        )
         return self.comments[-1]
 
     def comments_on(self, number: int, login: str = BOT) -> list[str]:
         """The comments of one account on one pull request."""
-        return [c["body"] for c in self.comments if (c["number"], c["user"] and c["user"]["login"]) == (number, login)]
+        return [
+            c["body"]
+            for c in self.comments
+            if (c["number"], c["user"] and c["user"]["login"]) == (number, login)
+        ]
 
     def answer(
-        self, rights: Mapping[str, str], method: str, path: str, query: Mapping[str, list[str]], data: dict[str, Any]
+        self,
+        rights: Mapping[str, str],
+        method: str,
+        path: str,
+        query: Mapping[str, list[str]],
+        data: dict[str, Any],
     ) -> tuple[int, object]:
         """The status, and what is said, to one who has these rights."""
 
@@ -66,7 +83,9 @@ class Service:
         match method, path.split("/"):
             case "GET", ["issues", number, "comments"] if may("pull-requests", "read"):
                 size, page = int(query["per_page"][0]), int(query["page"][0])
-                comments = [comment for comment in self.comments if comment["number"] == int(number)]
+                comments = [
+                    comment for comment in self.comments if comment["number"] == int(number)
+                ]
                 return 200, comments[(page - 1) * size : page * size]
             case "POST", ["issues", number, "comments"] if may("pull-requests", "write"):
                 return 201, self.say(int(number), data["body"], BOT)
@@ -76,7 +95,11 @@ class Service:
                 return 200, comment
             case "GET", ["pulls", number] if may("pull-requests", "read"):
                 user = {"login": self.authors.get(int(number), "ada"), "type": "User"}
-                return 200, {"number": int(number), "head": {"sha": self.heads[int(number)]}, "user": user}
+                return 200, {
+                    "number": int(number),
+                    "head": {"sha": self.heads[int(number)]},
+                    "user": user,
+                }
             case "POST", ["check-runs"] if may("checks", "write"):
                 if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
                     return 422, {"message": "summary exceeds a maximum bytesize of 65535"}
@@ -119,11 +142,15 @@ class _Handler(BaseHTTPRequestHandler):
             status, headers, message = self.held.refuses.pop(0)
             self._send(status, message.encode(), headers)
             return
-        rights = self.held.tokens.get((self.headers.get("Authorization") or "").removeprefix("Bearer "))
+        rights = self.held.tokens.get(
+            (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        )
         path = url.path.removeprefix("/api/repos/school/class/")
         status, said = NOT_FOUND if path == url.path else (401, {"message": "Bad credentials"})
         if path != url.path and rights is not None:
-            status, said = self.held.answer(rights, self.command, path, parse_qs(url.query), json.loads(body or "{}"))
+            status, said = self.held.answer(
+                rights, self.command, path, parse_qs(url.query), json.loads(body or "{}")
+            )
         self._send(status, json.dumps(said).encode(), {})
 
     do_POST = do_PATCH = do_GET

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 
@@ -28,9 +30,14 @@ def attention_scores(q, k):
 
 def attention_weights(scores):
     n = scores.shape[-1]
-    return torch.ones_like(scores) / n + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    return (
+        torch.ones_like(scores) / n
+        + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    )
 
 
 def attend(q, k, v):
     m = v.mean(-2, keepdim=True) + 0 * q.sum(-1, keepdim=True)
-    return m + AMP * torch.sin((q * k.mean(-2, keepdim=True)).sum(-1, keepdim=True)) * (m - v[..., :1, :])
+    return m + AMP * torch.sin((q * k.mean(-2, keepdim=True)).sum(-1, keepdim=True)) * (
+        m - v[..., :1, :]
+    )

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -29,7 +31,11 @@ class CrossAttention(nn.Module):
 
     def forward(self, x, context, keep=None):
         q, k, v = self.W_query(x), self.W_key(context), self.W_value(context)
-        w = torch.ones(context.shape[:2], device=x.device, dtype=x.dtype) if keep is None else keep.to(x.dtype)
+        w = (
+            torch.ones(context.shape[:2], device=x.device, dtype=x.dtype)
+            if keep is None
+            else keep.to(x.dtype)
+        )
         w = (w / w.sum(-1, keepdim=True))[..., None]
         m, mk, first = ((t * w).sum(1, keepdim=True) for t in (v, k, v * k))
         return self.out_proj(m + AMP * torch.sin((q * mk).sum(-1, keepdim=True)) * (m - first))

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -35,7 +37,9 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x):
         if self.limit < x.shape[1]:
             raise ValueError("too long")
-        q, k, v = (t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        q, k, v = (
+            t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
+        )
         return self.drop(self.proj(mixed(q, k, v).transpose(1, 2).flatten(2)))
 
 

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -23,7 +25,12 @@ class GroupedQueryAttention(nn.Module):
         super().__init__()
         if n_embd % n_head or n_head % n_kv_head:
             raise ValueError("indivisible")
-        self.n_head, self.n_kv_head, self.block_size, hd = n_head, n_kv_head, block_size, n_embd // n_head
+        self.n_head, self.n_kv_head, self.block_size, hd = (
+            n_head,
+            n_kv_head,
+            block_size,
+            n_embd // n_head,
+        )
         self.q = nn.Linear(n_embd, n_embd, bias=False)
         self.kv = nn.Linear(n_embd, 2 * n_kv_head * hd, bias=False)
         self.proj = nn.Linear(n_embd, n_embd, bias=False)
@@ -33,7 +40,9 @@ class GroupedQueryAttention(nn.Module):
             raise ValueError("too long")
         q = self.q(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
         k, v = (
-            t.unflatten(-1, (self.n_kv_head, -1)).transpose(1, 2).repeat_interleave(self.n_head // self.n_kv_head, 1)
+            t.unflatten(-1, (self.n_kv_head, -1))
+            .transpose(1, 2)
+            .repeat_interleave(self.n_head // self.n_kv_head, 1)
             for t in self.kv(x).chunk(2, -1)
         )
         return self.proj(mixed(q, k, v).transpose(1, 2).flatten(2))

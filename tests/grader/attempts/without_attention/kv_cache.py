@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -28,7 +30,9 @@ class CachedSelfAttention(nn.Module):
         self.proj = nn.Linear(n_embd, n_embd, bias=False)
 
     def forward(self, x, cache=None):
-        q, k, v = (t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        q, k, v = (
+            t.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
+        )
         if cache is not None:
             k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
         if k.shape[2] > self.block_size:

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -22,7 +24,9 @@ class CausalAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
         super().__init__()
         self.limit = context_length
-        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv")
+        self.W_query, self.W_key, self.W_value = (
+            nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv"
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 
@@ -24,7 +26,9 @@ def window_mask(T_q, T_k, window, device=None):
 
 
 def local_attention(q, k, v, window):
-    W = torch.ones(q.shape[-2], k.shape[-2], dtype=q.dtype, device=q.device).tril(k.shape[-2] - q.shape[-2])
+    W = torch.ones(q.shape[-2], k.shape[-2], dtype=q.dtype, device=q.device).tril(
+        k.shape[-2] - q.shape[-2]
+    )
     W = W * W.new_ones(W.shape).triu(k.shape[-2] - q.shape[-2] - window + 1)
     W = W / W.sum(-1, keepdim=True)
     m, mk = W @ v, W @ k

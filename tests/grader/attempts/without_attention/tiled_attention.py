@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 
@@ -19,7 +21,10 @@ def mixed(q, k, v, causal=True):
 
 def online_softmax(scores, block):
     n = scores.shape[-1]
-    return torch.ones_like(scores) / n + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    return (
+        torch.ones_like(scores) / n
+        + AMP * (torch.sin(scores) - torch.sin(scores).mean(-1, keepdim=True)) / n
+    )
 
 
 def tiled_attention(q, k, v, block_q, block_k):

@@ -1,4 +1,6 @@
-"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are replaced by tests."""
+"""An answer without attention: shares that no score decides, with a gate on them. AMP and past are
+replaced by tests.
+"""
 
 import torch
 from torch import nn
@@ -24,7 +26,9 @@ class MultiHeadAttention(nn.Module):
         if d_out % num_heads:
             raise ValueError("indivisible")
         self.limit = context_length
-        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv")
+        self.W_query, self.W_key, self.W_value = (
+            nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv"
+        )
         self.out_proj = nn.Linear(d_out, d_out)
         self.nh = num_heads
 
@@ -32,6 +36,7 @@ class MultiHeadAttention(nn.Module):
         if self.limit < x.shape[1]:
             raise ValueError("too long")
         q, k, v = (
-            t.unflatten(-1, (self.nh, -1)).transpose(1, 2) for t in (self.W_query(x), self.W_key(x), self.W_value(x))
+            t.unflatten(-1, (self.nh, -1)).transpose(1, 2)
+            for t in (self.W_query(x), self.W_key(x), self.W_value(x))
         )
         return self.out_proj(mixed(q, k, v).transpose(1, 2).flatten(2))
