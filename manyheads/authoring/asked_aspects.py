@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from torch import Tensor
+
 from ..diagnosis.aspects import OF_PAIRS, is_broken
 from ..diagnosis.metamorphic import are_related, is_difference
 from ..diagnosis.observe import Expected, Observed, first_of
@@ -82,8 +84,9 @@ def groups_of(
         for i, answer in known.items()
         if answer.dim() > 0 and bool(answer.isfinite().all())
     }
+    comparable = {i: [_comparable(output) for output in expected[i]] for i in answers}
     related = [
-        pair for pair in combinations(answers, 2) if _are_related(*(expected[i] for i in pair))
+        (a, b) for a, b in combinations(answers, 2) if _are_related(comparable[a], comparable[b])
     ]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
     calm = [
@@ -108,19 +111,17 @@ def groups_of(
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
 
 
-def _are_related(first: Expected, second: Expected) -> bool:
+def _comparable(output: Tensor | None) -> Tensor | None:
+    """Return an output in float64, or None if it is a single number or not finite everywhere."""
+    if output is None or not output.dim() or not bool(output.isfinite().all()):
+        return None
+    return output.double()
+
+
+def _are_related(first: Sequence[Tensor | None], second: Sequence[Tensor | None]) -> bool:
     """Return whether an output of one call is related to that output of the other."""
-    both = [
-        (a.double(), b.double())
-        for a, b in zip(first, second, strict=False)
-        if a is not None and b is not None
-    ]
-    finite = [
-        (a, b)
-        for a, b in both
-        if a.dim() and b.dim() and bool(a.isfinite().all()) and bool(b.isfinite().all())
-    ]
-    return any(are_related(a, b) for a, b in finite)
+    both = ((a, b) for a, b in zip(first, second, strict=False) if a is not None and b is not None)
+    return any(are_related(a, b) for a, b in both)
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
