@@ -106,7 +106,7 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     return (
         *scales("missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"),
         ("scale_twice", {"scale": "hd"}),
-        *scales("times_sqrt_hd", *(PRECEDENCE if several else PRECEDENCE_OF_HD)),
+        *scales("times_sqrt_hd", "times_hd", *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD)),
         *each("scale_after_softmax", scaled=("weights", "scores+weights")),
         *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
         *scales(*(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"),

@@ -114,7 +114,7 @@ def _shares(id_, *ways):
 MUTANTS = (
     *_scales("scale_missing", "missing"),
     *_scales("scale_no_sqrt", "hd"),
-    *_scales("scale_multiplied", "times_sqrt_hd"),
+    *_scales("scale_multiplied", "times_sqrt_hd", "times_hd"),
     *each("scale_not_due", scale_simplified=("sqrt_hd", "hd", "sqrt_tokens", "times_sqrt_hd")),
     *_shares("softmax_query_axis", -2, "queries_by_hand", 1),
     *_shares("softmax_wrong_axis", 0),

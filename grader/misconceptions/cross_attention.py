@@ -204,7 +204,7 @@ MUTANTS = (
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", edit("if keep is not None:", "if ~keep is not None:")),
-    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_tokens", "sqrt_keys", "tokens"),
+    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_tokens", "sqrt_keys", "tokens"),
     *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
     *scales("rounded_down", "rounded_up"),
     *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),

@@ -58,7 +58,7 @@ MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     *Runs.LIKELY,
-    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block"),
+    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block"),
     *scales("sqrt_3c", "c", "heads", "tokens", "block", "three_times", "sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *edits.rounded(),

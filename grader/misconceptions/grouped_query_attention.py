@@ -150,7 +150,7 @@ MUTANTS = (
     ("wrong_view_values", {"pack": "straight"}),
     ("reshape_out_of_order", {"pack": "sets_before_tokens"}),
     ("qkv_mix_batch", {"pack": "pair_outermost"}),
-    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
+    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
     *scales("sqrt_block", "tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,

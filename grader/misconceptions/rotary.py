@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
-    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_tokens", "tokens"),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_tokens", "tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
     *scales("sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),

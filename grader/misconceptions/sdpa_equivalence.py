@@ -98,7 +98,7 @@ def peeks(id_, *edges):
 
 # On both paths, and on each.
 SCALED = (
-    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "c", "sqrt_3c", "heads", "tokens", "block",
+    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "times_c", "c", "sqrt_3c", "heads", "tokens", "block",
     "sqrt_block", "three_times", *PRECEDENCE[:2],
 )  # fmt: skip
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"

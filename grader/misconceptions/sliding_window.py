@@ -156,7 +156,7 @@ MUTANTS = (
     *each("mask_added", hide=("add_seen", "add_hidden")),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
-    *scales("times_sqrt_hd", *PRECEDENCE_OF_HD),
+    *scales("times_sqrt_hd", "times_hd", *PRECEDENCE_OF_HD),
     *of(
         "scale_after_softmax",
         edit(SCALE, "", {"return weights": f"return weights {SCALE}"}),

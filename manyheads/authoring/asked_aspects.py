@@ -284,7 +284,10 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
         # more verdicts become right than wrong
         is_needed = is_fair and len(broken & left) > len(mistakes)
-        if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
+        # A check of what an edit must not move also asks what the edit must move.
+        is_counterpart = aspect == "moves" and any(ask.aspect == "stays" for ask in asks)
+        is_free = (aspect in OF_EVERY_CHECK or is_counterpart) and not mistakes
+        if fair and (is_needed or is_free):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
             left, wrongly = left - broken, wrongly | mistakes
     return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
