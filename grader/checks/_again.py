@@ -8,38 +8,56 @@ from ._dropout import copies_of
 from ._functions import same
 
 P = 0.5
-KEPT, OTHERWISE = "state_kept", "is answered otherwise than by a fresh one: something of an earlier call is left"
-HINT = "Does forward write to self? Then what does the next call read, with another T, another batch or another mode?"
+KEPT, OTHERWISE = (
+    "state_kept",
+    "is answered otherwise than by a fresh one: something of an earlier call is left",
+)
+HINT = (
+    "Does forward write to self? Then what does the next call read, with another T, another batch"
+    " or another mode?"
+)
 
 
 def judge_again(module, first, alike, other):
-    """One instance answers calls in two orders, and in both modes by turns, each as a fresh one would.
+    """One instance answers calls in two orders, and in both modes by turns, each as a fresh one
+    would.
 
-    module: described, in eval mode, without dropout, for calls that return one tensor. first: the arguments of a call. alike:
-    of another with the same sizes and other numbers, and without what is optional. other: of one with other sizes.
+    module: described, in eval mode, without dropout, for calls that return one tensor. first: the
+    arguments of a call. alike: of another with the same sizes and other numbers, and without what
+    is optional. other: of one with other sizes.
     """
     found = {}
     for order in ((first, alike, other, first), (other, alike, first, other)):
         for n, (args, answer) in enumerate(zip(order, answers_of(module, order), strict=True), 1):
             assert_finite(answer)
             if not same(answer.output, found.setdefault(id(args), answer.output)):
-                expect(fresh_one(module, args) is not None, "two fresh instances answer the same call otherwise")
+                expect(
+                    fresh_one(module, args) is not None,
+                    "two fresh instances answer the same call otherwise",
+                )
                 raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
     one, another = found[id(first)], found[id(alike)]
     assert_shape(another, one.shape)
     expect(not torch.equal(one, another), "whatever is asked, the answer is the same")
     expect(not torch.equal(one, first[0]), "the answer is the input itself")
     awake, order = module.asking(random=True).training(), (first, alike, other, first, alike)
-    for n, (args, answer) in enumerate(zip(order, answers_of(awake, order, by_turns=True), strict=True), 1):
+    for n, (args, answer) in enumerate(
+        zip(order, answers_of(awake, order, by_turns=True), strict=True), 1
+    ):
         if not same(answer.output, found[id(args)]):
-            fresh = fresh_one(awake, args)  # what training mode alone changes, or chance, is another check's business
+            # what training mode alone changes, or chance, is another check's business
+            fresh = fresh_one(awake, args)
             kept = fresh is not None and not same(answer.output, fresh)
-            expect(not kept, f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}", KEPT)
+            expect(
+                not kept,
+                f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}",
+                KEPT,
+            )
 
 
 def answers_of(module, calls, by_turns=False):
-    """The answers of one instance, every second one in eval mode where modes take turns. Fails where it raises and fresh
-    instances do not."""
+    """The answers of one instance, every second one in eval mode where modes take turns. Fails
+    where it raises and fresh instances do not."""
     sequence = module.sequence()
     for n, args in enumerate(calls):
         if by_turns and n:
@@ -48,7 +66,10 @@ def answers_of(module, calls, by_turns=False):
     answers = sequence.ask()
     if answers[0].raised is not None:
         lengths = ", then ".join("{} × {}".format(*args[0].shape) for args in calls)
-        told = f"one instance, asked about {lengths} tokens, raises an exception; fresh ones answer all of these"
+        told = (
+            f"one instance, asked about {lengths} tokens, raises an exception; fresh ones answer"
+            " all of these"
+        )
         expect(any(module(*args).raised is not None for args in calls), told, KEPT)
         answers[0].must_return()
     return answers
@@ -61,9 +82,11 @@ def fresh_one(module, args):
 
 
 def judge_modes_again(subject, attempt, draw):
-    """Dropout comes back in training mode after eval mode, at the same rate, and eval mode stays calm after training.
+    """Dropout comes back in training mode after eval mode, at the same rate, and eval mode stays
+    calm after training.
 
-    The output projection passes everything on, so that a head of a single token is there or is 0, in each of the copies.
+    The output projection passes everything on, so that a head of a single token is there or is 0,
+    in each of the copies.
     """
     s = subject.sizes(draw)
     passing, copies = subject.passing_on(subject.weights(draw, s)), copies_of(draw(1, 1, s.C))
@@ -80,11 +103,20 @@ def judge_modes_again(subject, attempt, draw):
         assert_finite(asleep)
         if not same(asleep, asleep[:1].expand_as(asleep)):
             fresh = module.asking(random=True)(copies).output
-            told = "in eval mode, after training, copies of one token get different answers: dropout is still at work"
+            told = (
+                "in eval mode, after training, copies of one token get different answers: dropout"
+                " is still at work"
+            )
             expect(not same(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
-        before, after = (float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean()) for each in (awake, again))
+        before, after = (
+            float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean())
+            for each in (awake, again)
+        )
         told = (
-            f"in training mode {before:.0%} of a single token's answer is 0, and after a call in eval mode {after:.0%}"
+            f"in training mode {before:.0%} of a single token's answer is 0, and after a call in"
+            f" eval mode {after:.0%}"
         )
         # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
-        expect(abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5, told, KEPT)
+        expect(
+            abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * s.nh)) ** 0.5, told, KEPT
+        )

@@ -50,11 +50,14 @@ def fed(module, *chunks):
 
 
 def differs(a, b):
-    return (a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)).abs() > 1e-6 * a.nan_to_num().abs().max()
+    return (
+        a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)
+    ).abs() > 1e-6 * a.nan_to_num().abs().max()
 
 
 def keeps_in_default(attempt, s, weights, x):
-    """Whether a first call is another one without the argument than with None, which gives the same twice.
+    """Whether a first call is another one without the argument than with None, which gives the same
+    twice.
 
     Or it is refused, as one with too many tokens would be, and does not come so far with None.
     """
@@ -68,14 +71,18 @@ def keeps_in_default(attempt, s, weights, x):
 
 
 def hears_the_last(attempt, s, weights, a, b):
-    """Whether one instance answers b without a cache by what the sequence before it was. Both have the same batch."""
+    """Whether one instance answers b without a cache by what the sequence before it was. Both have
+    the same batch.
+    """
     found = []
     for first in (a, -a):
         calls = CACHED.module(attempt, s, weights).sequence()
         calls(first, None)  # what a default keeps is another question, and every call adds to it
         calls(b, None)
         found.append(calls.ask()[-1])
-    return not any(each.raised for each in found) and bool(differs(*(each["y"].output for each in found)).any())
+    return not any(each.raised for each in found) and bool(
+        differs(*(each["y"].output for each in found)).any()
+    )
 
 
 def refuses(answer):
@@ -83,11 +90,17 @@ def refuses(answer):
 
 
 def forgets(module, s, draw):
-    """Whether the tokens are accepted because the cache has lost some, and not because nobody counts."""
+    """Whether the tokens are accepted because the cache has lost some, and not because nobody
+    counts.
+    """
     if fed(module, draw(s.B, s.block, s.C), draw(s.B, 1, s.C))[-1].raised is not None:
         return True
     prompt, token = draw(s.B, s.block - 3, s.C), draw(s.B, 1, s.C)
     edited = prompt.clone()
     edited[:, 0] = draw(s.B, s.C)
     before, after = (fed(module, each, token)[-1] for each in (prompt, edited))
-    return before.raised is None and after.raised is None and not differs(before["y"].output, after["y"].output).any()
+    return (
+        before.raised is None
+        and after.raised is None
+        and not differs(before["y"].output, after["y"].output).any()
+    )

@@ -1,4 +1,6 @@
-"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path, or two."""
+"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path,
+or two.
+"""
 
 import math
 import re
@@ -23,7 +25,9 @@ LARGE = Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5), C=joined, **MORE)
 
 
 class Subject(_modules.Subject):
-    """The module of both exercises. paths: as every subject has them. others: of sizes, more shapes to try, (B, T, nh) each."""
+    """The module of both exercises. paths: as every subject has them. others: of sizes, more shapes
+    to try, (B, T, nh) each.
+    """
 
     name = "CausalSelfAttention"
     arguments = (("n_embd", "C"), ("n_head", "nh"), ("block_size", "block"))
@@ -47,7 +51,9 @@ def shape(subject, attempt, draw, s):
     for path, options in subject.paths.items():
         for B, T, nh in ((s.B, s.T, s.nh), *subject.others(s)):
             sizes = changed(s, nh=nh)
-            answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(draw(B, T, s.C))
+            answer = subject.module(attempt, sizes, subject.weights(draw, sizes), **options)(
+                draw(B, T, s.C)
+            )
             assert_shape(answer, (B, T, s.C), path or "the output")
 
 
@@ -55,7 +61,8 @@ def expect_unrounded(got, want, path=""):
     """The output is not the right one, rounded."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
         told = on(path, f"your output is the right one, rounded to {decimals} decimals")
-        is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9  # NaN is no rounded number
+        # NaN is no rounded number
+        is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9
         expect(not is_rounded, told, "output_rounded")
 
 
@@ -73,12 +80,29 @@ def independent(subject, attempt, draw, s, weights, x):
         base = subject.answered(attempt, s, weights, x, **options)
         assert_finite(base, on(path, "the output"))
         other = subject.module(attempt, s, weights, **options)(edited).output
-        assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
-        after = subject.module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
-        moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
-        should = f"another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of {s.C}"
+        assert_same(
+            base[:-1],
+            other[:-1],
+            on(path, "editing the last batch entry changes the output of another"),
+        )
+        after = subject.module(
+            attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options
+        )(x).output
+        moved = (
+            ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max())
+            .nonzero()
+            .flatten()
+            .tolist()
+        )
+        should = (
+            f"another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of"
+            f" {s.C}"
+        )
         does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
-        expect(moved == list(range(s.C))[mine], on(path, f"with the identity for proj, {should}; it moves {does}"))
+        expect(
+            moved == list(range(s.C))[mine],
+            on(path, f"with the identity for proj, {should}; it moves {does}"),
+        )
 
 
 @layer.gradients(0.25)
@@ -86,7 +110,9 @@ def gradients(subject, attempt, reference, draw, s):
     """lets gradients through to x and to both weights"""
     (weights, inputs), g = subject.deep(draw, s), draw(s.B, s.T, s.C)
     for path, options in subject.paths.items():
-        _modules.judge_gradients(subject, attempt, reference, s, weights, inputs, g, path, random=True, **options)
+        _modules.judge_gradients(
+            subject, attempt, reference, s, weights, inputs, g, path, random=True, **options
+        )
         awake = subject.module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options)
         expect_gradients_awake(awake, *inputs)
 
@@ -104,8 +130,12 @@ def eval_is_calm(subject, attempt, draw, s):
         first = output(1, **options, dropout=0.5)
         if not torch.equal(first, output(2, **options, dropout=0.5)):
             made = subject.module(asked, s, weights, **options)
-            alone = (made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2))
-            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(*alone, heads=s.nh)
+            alone = (
+                made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2)
+            )
+            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(
+                *alone, heads=s.nh
+            )
             deaf = not always_on and weights_without_effect(
                 lambda w, o=options: subject.module(asked, s, w, **o)(x), weights
             )
@@ -115,9 +145,17 @@ def eval_is_calm(subject, attempt, draw, s):
         awake = output(1, training=True, **options)
         if not torch.equal(awake, output(2, training=True, **options)):
             at_rate_0 = (output(seed, training=True, **options, dropout=0.0) for seed in (1, 2))
-            said = "made with dropout = 0" if not torch.equal(*at_rate_0) else "made without a word about dropout"
-            expect(False, on(path, f"{said} it drops in training all the same"), "dropout_rate_fixed")
-        differs = "eval mode with dropout differs from training without: eval should do nothing at all"
+            said = (
+                "made with dropout = 0"
+                if not torch.equal(*at_rate_0)
+                else "made without a word about dropout"
+            )
+            expect(
+                False, on(path, f"{said} it drops in training all the same"), "dropout_rate_fixed"
+            )
+        differs = (
+            "eval mode with dropout differs from training without: eval should do nothing at all"
+        )
         assert_same(awake, first, on(path, differs))
 
 
@@ -126,15 +164,19 @@ COPIES = 192
 
 
 def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options):
-    """The output in training over that in eval mode, the former for many copies of one sequence; position 0 sees one token.
+    """The output in training over that in eval mode, the former for many copies of one sequence;
+    position 0 sees one token.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval mode is asked of all
-    copies, too. What mixes up the sequences of a batch does so in both, and only what dropout does is left.
+    With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval
+    mode is asked of all copies, too. What mixes up the sequences of a batch does so in both, and
+    only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, one = subject.weights(draw, s), draw(1, T, s.C)
     one[..., 0] = 1.0
-    while T == 1:  # until its lowest score in any head is above 0, so that weights by scores are always judged alike
+    # until its lowest score in any head is above 0, so that weights by scores are always judged
+    # alike
+    while T == 1:
         q, k, _ = (one[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
         if float((q * k).sum(-1).min()) > 0:
             break
@@ -151,13 +193,18 @@ def dropped(subject, attempt, draw, *, same_values, T=12, whole=False, **options
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
     expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
-    nan = "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was dropped"
+    nan = (
+        "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was"
+        " dropped"
+    )
     expect(bool(drawn.isfinite().all()), nan, "dropout_before_softmax")
     return drawn / still
 
 
 def silenced(ratio):
-    """The share of zeros where at least four keys are seen in either direction: nothing but the output's dropout."""
+    """The share of zeros where at least four keys are seen in either direction: nothing but the
+    output's dropout.
+    """
     return float((ratio[:, 6:9] == 0).double().mean())
 
 
@@ -170,11 +217,21 @@ def varies(ratio):
 def expect_weights_dropped(subject, attempt, draw, ratio, path="", **options):
     """In training the weights are dropped: neither the scores, nor the output alone."""
     if not varies(ratio):
-        in_scores = varies(dropped(subject, attempt, draw, same_values=False, whole=True, **options))
+        in_scores = varies(
+            dropped(subject, attempt, draw, same_values=False, whole=True, **options)
+        )
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
-        expect(not silenced(ratio), on(path, "the output is dropped and the weights are not"), "dropout_on_output_only")
-        expect(False, on(path, "training and eval mode give the same: nothing is dropped"), "dropout_missing")
+        expect(
+            not silenced(ratio),
+            on(path, "the output is dropped and the weights are not"),
+            "dropout_on_output_only",
+        )
+        expect(
+            False,
+            on(path, "training and eval mode give the same: nothing is dropped"),
+            "dropout_missing",
+        )
 
 
 def expect_share_dropped(ratio, path=""):
@@ -188,27 +245,45 @@ def expect_scaled_up(subject, attempt, draw, dropouts, path="", **options):
     """A single token's output is scaled up by this number of dropouts."""
     answers = dropped(subject, attempt, draw, same_values=True, T=1, **options)
     alone, survivor = float(answers.max()), 1 / (1 - DROP) ** dropouts
-    acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5  # how many dropouts would scale it so
-    another = f"what a single token gives in training is not {survivor:.4g} times what it gives in eval mode"
+    # how many dropouts would scale it so
+    acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5
+    another = (
+        f"what a single token gives in training is not {survivor:.4g} times what it gives in eval"
+        " mode"
+    )
     expect(abs(acted - round(acted)) < 0.01, on(path, another))
-    scaled = f"what survives in a single token should be scaled by {survivor:.4g}; yours is scaled by {alone:.4g}"
+    scaled = (
+        f"what survives in a single token should be scaled by {survivor:.4g}; yours is scaled by"
+        f" {alone:.4g}"
+    )
     suspect = "dropout_extra" if abs(alone - survivor / (1 - DROP)) < 1e-4 * survivor else ""
-    expect(abs(alone - survivor) < 1e-4 * survivor, on(path, f"with dropout = {DROP}, {scaled}"), suspect)
-    parts = "in training a single token loses parts of a head: its one weight is dropped as a whole, or not at all"
+    expect(
+        abs(alone - survivor) < 1e-4 * survivor,
+        on(path, f"with dropout = {DROP}, {scaled}"),
+        suspect,
+    )
+    parts = (
+        "in training a single token loses parts of a head: its one weight is dropped as a whole, or"
+        " not at all"
+    )
     for numbers in answers[:, 0].T:  # of either head, and of both: what rounding parts is one
         expect((numbers[numbers != 0].sort().values.diff() > 1e-4).sum() < 3, on(path, parts))
 
 
 def judge_written_out(subject, attempt, draw, s, fused, unseen, **options):
-    """No fused function does the work. One that is not seen is known by its missing second derivative.
+    """No fused function does the work. One that is not seen is known by its missing second
+    derivative.
 
-    What is watched is what is answered otherwise, too: else an attempt could do other work while it is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
+    What is watched is what is answered otherwise, too: else an attempt could do other work while it
+    is watched. fused, unseen: the evidence where one does, and where no operation is seen at all.
     """
     weights, (x,) = subject.given(draw, s)
     asked = attempt.asking(watch=True, cotangent=draw(s.B, s.T, s.C), second=True, random=True)
     answer = subject.module(asked, s, weights, **options)(x)
     seen = answer.reply.operations
-    in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", answer.message)
+    in_kernel = answer.raised is not None and re.search(
+        "derivative for .*(attention|flash)", answer.message
+    )
     expect(not in_kernel and not (seen and seen.fused), fused, "delegated")
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()

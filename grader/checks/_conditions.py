@@ -1,13 +1,15 @@
-"""The conditions under which checks of form count for attention: which key a query prefers must decide what it gets.
+"""The conditions under which checks of form count for attention: which key a query prefers must
+decide what it gets.
 
-A check asks the same call several times. In some of them two keys change places, and in some the value of one of these two
-is raised. What the raised value moves shows the share of its key. In attention, the shares of the two keys change places with
-the keys, because each query weighs the keys by its scores. Where the scores decide nothing, as in a running mean, a decay by
-distance or a gate on either, the ratio of the two shares stays the same: such an attempt fails. A second condition says that
-the shares of all keys are parts of one unit. A sigmoid of each score fails it.
+A check asks the same call several times. In some of them two keys change places, and in some the
+value of one of these two is raised. What the raised value moves shows the share of its key. In
+attention, the shares of the two keys change places with the keys, because each query weighs the
+keys by its scores. Where the scores decide nothing, as in a running mean, a decay by distance or a
+gate on either, the ratio of the two shares stays the same: such an attempt fails. A second
+condition says that the shares of all keys are parts of one unit. A sigmoid of each score fails it.
 
-Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points of what is wrong, and not
-those of form.
+Wrong scales, masks, views and orders of q, k and v keep this interaction. So they lose the points
+of what is wrong, and not those of form.
 """
 
 import torch
@@ -16,42 +18,63 @@ from manyheads.checks import Condition
 from manyheads.checks.conditions import LEAST, LIMIT_FACTORS, LeftOut
 
 TOKENS = 7
-FIRST, SECOND = 2, 3  # the keys that change places, with queries on both sides, for a mask may be the wrong way round
+# the keys that change places, with queries on both sides, for a mask may be the wrong way round
+FIRST, SECOND = 2, 3
 TWO_TOKENS, TWO_HEADS = 0, 1  # the axis along which two keys change places
-# What is raised, and what changes places: first as the reference reads them, then in the roles that other orders give them.
-# In the last one the queries are negated instead: so an attempt whose keys are its values shows what it compares.
+# What is raised, and what changes places: first as the reference reads them, then in the roles that
+# other orders give them. In the last one the queries are negated instead: so an attempt whose keys
+# are its values shows what it compares.
 NEGATED = "negated q"
-ROLES = [("v", "k"), ("v", "q"), ("q", "k"), ("q", "v"), ("k", "q"), ("k", "v"), ("q", "q"), ("k", "k"), ("v", NEGATED)]
-MAGNITUDES = (1.0, 32.0)  # of the scores: with a scale that is far too small only large ones decide anything
+ROLES = [
+    ("v", "k"),
+    ("v", "q"),
+    ("q", "k"),
+    ("q", "v"),
+    ("k", "q"),
+    ("k", "v"),
+    ("q", "q"),
+    ("k", "k"),
+    ("v", NEGATED),
+]
+# of the scores: with a scale that is far too small only large ones decide anything
+MAGNITUDES = (1.0, 32.0)
 LOUD = 3.0  # the length of the first key, where that of the others is below 1.5 for most draws
-# Tried in other roles, too: a wrong view may make queries of the first tokens, and values of the last.
+# Tried in other roles, too: a wrong view may make queries of the first tokens, and values of the
+# last.
 OTHER_PAIR = (4, 5)
 SCORES = 2.0  # their standard deviation at magnitude 1
-# The least part of the reference's interaction, where the scores themselves are given: no scale makes that small.
+# The least part of the reference's interaction, where the scores themselves are given: no scale
+# makes that small.
 LEAST_OF_WEIGHTS = 0.03
 TEXTS = 8
 ALIKE = 0.5  # standard deviation of what makes the scores of tokens that are all the same
 
-NO_INTERACTION = "the scores decide nothing: which key a query prefers changes nothing in what the query gets"
+NO_INTERACTION = (
+    "the scores decide nothing: which key a query prefers changes nothing in what the query gets"
+)
 NO_SHARES = "equal keys get more than one unit together: a softmax shares one unit out among them"
 
 
 def opposed(part):
-    """The same with two keys that stand against each other, louder than the rest: any query prefers one of them."""
+    """The same with two keys that stand against each other, louder than the rest: any query prefers
+    one of them.
+    """
     part = 0.5 * part
     loud = part[FIRST, ..., :-1]  # the last channel is read by no query
     part[FIRST, ..., :-1] = LOUD * loud / loud.norm(dim=-1, keepdim=True)
-    part[SECOND] = 0.6 * part[SECOND] - 0.8 * part[FIRST]  # not its mirror image: an attempt may look at sizes alone
+    # not its mirror image: an attempt may look at sizes alone
+    part[SECOND] = 0.6 * part[SECOND] - 0.8 * part[FIRST]
     return part
 
 
 def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
     """The six variants of q, k and v for every role: (roles · 6, …), by name.
 
-    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what changes places.
-    raised_at: whose values are raised; empty: those of the pair. Of a head the value of token 0 alone is raised: if those of
-    all tokens were, the answer would move by the same whatever the weights are. Raised is the last channel, which no query
-    reads, so that a value that is a key, too, keeps its score.
+    parts: by name, with tokens on axis 0, and heads on axis 1 where these change places. pair: what
+    changes places. raised_at: whose values are raised; empty: those of the pair. Of a head the
+    value of token 0 alone is raised: if those of all tokens were, the answer would move by the same
+    whatever the weights are. Raised is the last channel, which no query reads, so that a value that
+    is a key, too, keeps its score.
     """
     stacked = {name: [] for name in parts}
     places = torch.tensor(pair)
@@ -60,7 +83,9 @@ def variants(parts, roles, axis=TWO_TOKENS, pair=(FIRST, SECOND), raised_at=()):
         if swapped == NEGATED:
             after["q"].neg_()
         else:
-            after[swapped].index_copy_(axis, places, parts[swapped].index_select(axis, places.flip(0)))
+            after[swapped].index_copy_(
+                axis, places, parts[swapped].index_select(axis, places.flip(0))
+            )
         for state in (parts, after):
             for place in (None, *(raised_at or pair)):
                 changed = {name: part.clone() for name, part in state.items()}
@@ -80,7 +105,8 @@ def unread(parts):
 
 
 def all_alike(key, value):
-    """Tokens that are all the same, for each text and each factor of its scores: (texts · 4, T, …), by name.
+    """Tokens that are all the same, for each text and each factor of its scores: (texts · 4, T, …),
+    by name.
 
     key: of each text; queries are the same, so that each score is above 0. value: of each text.
     """
@@ -88,18 +114,29 @@ def all_alike(key, value):
     factors = factors.view(-1, *[1 for _ in key.shape[1:]])
     repeated = [each.repeat_interleave(len(LIMIT_FACTORS), 0) for each in (key, value)]
     texts = {"q": factors * repeated[0], "k": factors * repeated[0], "v": repeated[1]}
-    return {name: each[:, None].expand(-1, TOKENS, *each.shape[1:]).contiguous() for name, each in texts.items()}
+    return {
+        name: each[:, None].expand(-1, TOKENS, *each.shape[1:]).contiguous()
+        for name, each in texts.items()
+    }
 
 
 def of_queries_keys_values(name, *rest, width=7, tokens=TOKENS):
-    """The conditions of a function of q, k and v. rest: more arguments. tokens: how many queries and keys there are."""
+    """The conditions of a function of q, k and v. rest: more arguments. tokens: how many queries
+    and keys there are.
+    """
 
     def conditions(attempt, draw):
         scale = SCORES  # a score is a sum of `width` products, divided by √width
-        parts = {"q": draw(tokens, width, scale=scale), "k": opposed(draw(tokens, width)), "v": draw(tokens, width)}
+        parts = {
+            "q": draw(tokens, width, scale=scale),
+            "k": opposed(draw(tokens, width)),
+            "v": draw(tokens, width),
+        }
         for magnitude, asked in in_all_roles(parts):
             answer = attempt.call(name, magnitude * asked["q"], asked["k"], asked["v"], *rest)
-            yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR)))
+            yield Condition(
+                "weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND, *OTHER_PAIR))
+            )
         asked = all_alike(draw(TEXTS, width, scale=ALIKE), draw(TEXTS, width))
         answer = attempt.call(name, asked["q"], asked["k"], asked["v"], *rest)
         yield Condition("limit", answer, NO_SHARES)
@@ -110,14 +147,18 @@ def of_queries_keys_values(name, *rest, width=7, tokens=TOKENS):
 def of_tokens(name, width=7):
     """The conditions of a function of one x, which is compared with itself.
 
-    The last channel is 0 in every token but the one that is raised, so no other query's score reads it: it is a value alone.
+    The last channel is 0 in every token but the one that is raised, so no other query's score reads
+    it: it is a value alone.
     """
 
     def conditions(attempt, draw):
         tokens = opposed(draw(TOKENS, width, scale=(SCORES / width**0.5) ** 0.5))
         tokens[:, -1] = 0.0
-        for magnitude in (0.1, *MAGNITUDES):  # every token prefers itself, all the more the larger the scores are
-            asked = variants({"k": magnitude**0.5 * tokens[:, :-1], "v": tokens[:, -1:]}, [("v", "k")])
+        # every token prefers itself, all the more the larger the scores are
+        for magnitude in (0.1, *MAGNITUDES):
+            asked = variants(
+                {"k": magnitude**0.5 * tokens[:, :-1], "v": tokens[:, -1:]}, [("v", "k")]
+            )
             answer = attempt.call(name, torch.cat([asked["k"], asked["v"]], dim=-1))
             yield Condition("weighing", answer, NO_INTERACTION, LeftOut(rows=(FIRST, SECOND)))
 
@@ -127,9 +168,9 @@ def of_tokens(name, width=7):
 def of_scores(name, *rest, queries=(TOKENS,)):
     """The conditions of a function that makes weights of scores.
 
-    A score of the last query is raised, in turn at two keys of its past; and one of the first query, at two keys that come
-    later, for a mask may be the wrong way round. rest: more arguments. queries: how many a text has; with none a text is a row
-    of scores.
+    A score of the last query is raised, in turn at two keys of its past; and one of the first
+    query, at two keys that come later, for a mask may be the wrong way round. rest: more arguments.
+    queries: how many a text has; with none a text is a row of scores.
     """
 
     def conditions(attempt, draw):
@@ -153,8 +194,8 @@ def of_scores(name, *rest, queries=(TOKENS,)):
 def in_all_roles(parts):
     """Yield the variants of one call after the other, with the magnitude of their scores.
 
-    The reference's own roles come first and apart, at each magnitude: who shares one unit out over all sequences of a call gives
-    each of them but little.
+    The reference's own roles come first and apart, at each magnitude: who shares one unit out over
+    all sequences of a call gives each of them but little.
     """
     for magnitude in MAGNITUDES:
         yield magnitude, variants(unread(parts), ROLES[:1])
@@ -169,10 +210,12 @@ def joined(several):
 
 
 def of_module(subject, least=LEAST, **options):
-    """The conditions of a module whose projections read q, k and v of each head from a part of the input of its own.
+    """The conditions of a module whose projections read q, k and v of each head from a part of the
+    input of its own.
 
-    So what one head reads can change places with what another reads, as two tokens can: an attempt that attends over the
-    heads goes by the scores, too. least: as a part of what the reference leaves. options: of the module, such as the path.
+    So what one head reads can change places with what another reads, as two tokens can: an attempt
+    that attends over the heads goes by the scores, too. least: as a part of what the reference
+    leaves. options: of the module, such as the path.
     """
 
     def conditions(attempt, draw):
@@ -183,24 +226,30 @@ def of_module(subject, least=LEAST, **options):
             answer = readers.asked(attempt, asked, magnitude)
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_tokens, least)
         if readers.heads["k"] > 2:
-            # The reference's heads answer for themselves: what it leaves of two tokens is the measure.
+            # The reference's heads answer for themselves: what it leaves of two tokens is the
+            # measure.
             over_heads = variants(unread(parts), ROLES[:1], TWO_HEADS, (0, 1))
-            answer = readers.asked(attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads]))
+            answer = readers.asked(
+                attempt, joined([variants(unread(tokens), ROLES[:1]), over_heads])
+            )
             yield Condition("weighing", answer, NO_INTERACTION, readers.two_heads, least)
         key, value = (draw(TEXTS, 1, readers.width, scale=scale) for scale in (ALIKE, 1.0))
         alike = all_alike(key, value)
-        of_heads = {name: part.expand(-1, -1, readers.heads[name], -1) for name, part in alike.items()}
+        of_heads = {
+            name: part.expand(-1, -1, readers.heads[name], -1) for name, part in alike.items()
+        }
         yield Condition("limit", readers.asked(attempt, of_heads), NO_SHARES)
 
     return conditions
 
 
 class Readers:
-    """Weights of a module: each head reads its q, k and v from a part of the input that nothing else reads.
+    """Weights of a module: each head reads its q, k and v from a part of the input that nothing
+    else reads.
 
-    The parts are planes in general position, not blocks of channels, so that a weight that is used untransposed still reads
-    something. All heads read alike, and queries as keys do. The context is as long as the text, for an attempt may know no
-    shorter one.
+    The parts are planes in general position, not blocks of channels, so that a weight that is used
+    untransposed still reads something. All heads read alike, and queries as keys do. The context is
+    as long as the text, for an attempt may know no shorter one.
 
     heads: how many there are of q, k and v. width: of each part.
     """
@@ -213,14 +262,17 @@ class Readers:
         s = subject.sizes.changed(s, draw, **lengths, **self._widths(s))
         self.subject, self.s, self.options = subject, s, options
         weights = subject.passing_on(subject.weights(draw, s, **options))
-        self.weights = {n: torch.zeros_like(w) if n.endswith(".bias") else w for n, w in weights.items()}
+        self.weights = {
+            n: torch.zeros_like(w) if n.endswith(".bias") else w for n, w in weights.items()
+        }
         rows = dict(zip("qkv", subject.rows(self.weights, s), strict=True))
         self.heads = {name: heads for name, (_, heads) in rows.items()}
         queries, keys = subject.sides(subject.given(draw, s)[1])
         self.is_crossed = queries is not keys
         self.planes = self._planes(draw, {name: each.shape[-1] for name, (each, _) in rows.items()})
         head_dim = len(rows["q"][0]) // self.heads["q"]
-        # A score adds up head_dim products of such readings, over √head_dim; a part has `width` numbers.
+        # A score adds up head_dim products of such readings, over √head_dim; a part has `width`
+        # numbers.
         loudness = (SCORES / (self.width * head_dim) ** 0.5) ** 0.5
         compared, mixed = draw(head_dim, self.width), draw(head_dim, self.width)
         # Channels of a part stay apart in a score: what no query reads changes none.
@@ -230,33 +282,48 @@ class Readers:
             planes = self.planes[name].unflatten(1, (heads, self.width))  # (channels, heads, width)
             each.copy_(torch.einsum("dw,chw->hdc", read, planes).flatten(0, 1))
         shared = self.heads["q"] // self.heads["k"]
-        of_two_heads = tuple(range(2 * shared * head_dim))  # the channels of the heads whose keys change places
+        # the channels of the heads whose keys change places
+        of_two_heads = tuple(range(2 * shared * head_dim))
         own_rows = () if self.is_crossed else (FIRST, SECOND, *OTHER_PAIR)
-        self.two_tokens, self.two_heads = LeftOut(rows=own_rows), LeftOut(rows=own_rows, columns=of_two_heads)
+        self.two_tokens, self.two_heads = (
+            LeftOut(rows=own_rows),
+            LeftOut(rows=own_rows, columns=of_two_heads),
+        )
 
     def _widths(self, s):
         """Inputs that are wide enough for all parts, where their width is not that of the heads."""
         room = 3 * self.width * s.nh + 1
         free = {"C": room} if hasattr(s, "d_out") and hasattr(s, "C") else {}
-        return free | {name: room + n for n, name in enumerate(("d_query", "d_context")) if hasattr(s, name)}
+        return free | {
+            name: room + n for n, name in enumerate(("d_query", "d_context")) if hasattr(s, name)
+        }
 
     def _planes(self, draw, widths):
-        """An orthonormal basis of what each of q, k and v reads: (channels, heads · width), by name."""
+        """An orthonormal basis of what each of q, k and v reads: (channels, heads · width), by
+        name.
+        """
         sizes = {name: heads * self.width for name, heads in self.heads.items()}
         whole = torch.linalg.qr(draw(widths["k"], widths["k"])).Q
         if self.is_crossed:
             query = torch.linalg.qr(draw(widths["q"], widths["q"])).Q[:, : sizes["q"]]
-            return {"q": query, "k": whole[:, : sizes["k"]], "v": whole[:, sizes["k"] :][:, : sizes["v"]]}
+            return {
+                "q": query,
+                "k": whole[:, : sizes["k"]],
+                "v": whole[:, sizes["k"] :][:, : sizes["v"]],
+            }
         parts = whole[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
         return dict(zip(sizes, parts, strict=True))
 
     def asked(self, attempt, parts, magnitude=1.0):
         """The module's answer to these parts: (n, T, heads, width), by name.
 
-        magnitude: of the scores. It stands in the weights: in the input, rounding to float32 would move the other parts.
+        magnitude: of the scores. It stands in the weights: in the input, rounding to float32 would
+        move the other parts.
         """
         weights = {name: weight.clone() for name, weight in self.weights.items()}
         self.subject.rows(weights, self.s)[0][0].mul_(magnitude)
         read = {name: part.flatten(-2) @ self.planes[name].T for name, part in parts.items()}
         inputs = (read["q"], read["k"] + read["v"]) if self.is_crossed else (sum(read.values()),)
-        return self.subject.output(self.subject.module(attempt, self.s, weights, **self.options)(*inputs))
+        return self.subject.output(
+            self.subject.module(attempt, self.s, weights, **self.options)(*inputs)
+        )

@@ -5,7 +5,8 @@ import torch
 from manyheads.checks import expect
 
 COPIES = 512
-LONE_COPIES = 192  # of one token: only there does a mask of the batch's size fit the scores, and it costs copies³
+# of one token: only there does a mask of the batch's size fit the scores, and it costs copies³
+LONE_COPIES = 192
 
 
 def copies_of(x):
@@ -14,23 +15,38 @@ def copies_of(x):
 
 
 def is_dropped(output, again, heads):
-    """Whether dropout alone can have made these differ: outputs of `copies_of` one token, (copies, 1, C), at two seeds.
+    """Whether dropout alone can have made these differ: outputs of `copies_of` one token, (copies,
+    1, C), at two seeds.
 
-    A token alone has one weight a head, so each head is there or not; or each channel is there or 0. Noise would give
-    every copy numbers of its own. Weights made anew in every call would give all copies the same, and another seed others.
+    A token alone has one weight a head, so each head is there or not; or each channel is there or
+    0. Noise would give every copy numbers of its own. Weights made anew in every call would give
+    all copies the same, and another seed others.
     """
     if output.shape != again.shape:
         return False
-    rows, others = ((each[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round() for each in (output, again))
+    rows, others = (
+        (each[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round()
+        for each in (output, again)
+    )
     kinds, channels = len(rows.unique(dim=0)), [column.unique() for column in rows.T]
     dropped = kinds <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels)
-    return kinds > 1 and dropped and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))
+    return (
+        kinds > 1
+        and dropped
+        and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))
+    )
 
 
-RARE = 1e-12  # a rate at which dropout acts, and no number is ever dropped: what it gives can be recorded
+# a rate at which dropout acts, and no number is ever dropped: what it gives can be recorded
+RARE = 1e-12
 
 
 def expect_gradients_awake(module, x):
-    """In training with dropout gradients can be computed. module: with a cotangent, and with this rate of dropout."""
-    told = "in training with dropout no gradient can be computed: what backward needs was changed in place"
+    """In training with dropout gradients can be computed. module: with a cotangent, and with this
+    rate of dropout.
+    """
+    told = (
+        "in training with dropout no gradient can be computed: what backward needs was changed in"
+        " place"
+    )
     expect("inplace operation" not in module.training()(x).message, told, "dropout_in_place")

@@ -1,4 +1,5 @@
-"""What checks of functions share: types, dtypes, devices, refusals and gradients, asked of one function after the other.
+"""What checks of functions share: types, dtypes, devices, refusals and gradients, asked of one
+function after the other.
 
 `calls_of(draw)` gives the functions of an exercise by name, each with its arguments by name.
 """
@@ -10,7 +11,14 @@ from functools import partial
 import torch
 
 from manyheads.box.worker.messages import DeviceArgument, StandIn
-from manyheads.checks import CheckFailed, assert_matches, assert_refused, assert_shape, assert_unmutated, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_matches,
+    assert_refused,
+    assert_shape,
+    assert_unmutated,
+    expect,
+)
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _layers as layer
@@ -22,7 +30,9 @@ TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA"
 
 def some(calls_of, *names):
     """The same calls, of these functions alone."""
-    return lambda draw, *sizes: {name: kwargs for name, kwargs in calls_of(draw, *sizes).items() if name in names}
+    return lambda draw, *sizes: {
+        name: kwargs for name, kwargs in calls_of(draw, *sizes).items() if name in names
+    }
 
 
 def same(got, want):
@@ -33,7 +43,10 @@ def same(got, want):
 def is_refused(answer, what, numbers):
     """The call is refused with a ValueError, and not by an error further down."""
     if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
-        told = f"{what} ends in an error further down: check first, and raise a ValueError that names the {numbers}"
+        told = (
+            f"{what} ends in an error further down: check first, and raise a ValueError that names"
+            f" the {numbers}"
+        )
         raise CheckFailed(told, "argument_unchecked")
     assert_refused(answer, what, suspect="argument_unchecked")
 
@@ -41,7 +54,8 @@ def is_refused(answer, what, numbers):
 def is_cut_in_part(attempt, got, want, g):
     """Whether a function gives the right values, and a gradient that is not that of these values.
 
-    In wrong values a detached part, such as a maximum that would cancel in right ones, follows from them.
+    In wrong values a detached part, such as a maximum that would cancel in right ones, follows from
+    them.
     """
     if got.reply.mutated or not same(got.output, want.output):
         return False
@@ -51,12 +65,17 @@ def is_cut_in_part(attempt, got, want, g):
         args = [given.get(f"args.{i}", arg) for i, arg in enumerate(got.call.args)]
         return attempt.call(got.call.subject, *args).output
 
-    held = {f"args.{i}": arg for i, arg in enumerate(got.call.args) if i and f"args.{i}" in want.reply.gradients}
+    held = {
+        f"args.{i}": arg
+        for i, arg in enumerate(got.call.args)
+        if i and f"args.{i}" in want.reply.gradients
+    }
     return is_cut(answer_to, held, got.call.args[0], g, got, want)
 
 
 def agree(attempt, reference, name, calls, guesses=None):
-    """The function gives what the reference gives. calls: its arguments, by what the evidence calls the output.
+    """The function gives what the reference gives. calls: its arguments, by what the evidence calls
+    the output.
 
     guesses: by what the evidence says, the values that prove it.
     """
@@ -77,7 +96,8 @@ def are_scaled(got, want):
 
 
 def seen_in(mask, like=None):
-    """Where a query may look: the dtype is a check of its own, so here a mask that is added to scores is read as it is meant.
+    """Where a query may look: the dtype is a check of its own, so here a mask that is added to
+    scores is read as it is meant.
 
     like: a mask of the same function that hides something, where this one may not.
     """
@@ -91,7 +111,11 @@ def shapes(calls_of, attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
     for name, kwargs in calls_of(draw).items():
         answer, due = attempt.call(name, **kwargs), reference.call(name, **kwargs)
-        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+        expect(
+            answer.kind == "tensor",
+            f"{name} should return one tensor; yours is {answer.returned}",
+            "interface",
+        )
         assert_shape(answer, due.output.shape, f"the output of {name}")
 
 
@@ -100,15 +124,24 @@ def gradients(calls_of, attempt, reference, draw):
     """lets the right gradients through to every argument"""
     for name, kwargs in calls_of(draw).items():
         args = [*kwargs.values()]
-        tensors = [name for name, x in kwargs.items() if isinstance(x, torch.Tensor) and x.is_floating_point()]
+        tensors = [
+            name
+            for name, x in kwargs.items()
+            if isinstance(x, torch.Tensor) and x.is_floating_point()
+        ]
         g = draw(*reference.call(name, *args).output.shape)
         got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
         assert_shape(got, g.shape, f"the output of {name}")
         for i, argument in enumerate(tensors):  # the first ones
             if got.gradient(f"args.{i}") is None:
-                moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :])
+                moved = attempt.call(
+                    name, *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :]
+                )
                 cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
-                evidence = f"{name}: no gradient reaches {argument}" + ", though the output depends on it" * cut
+                evidence = (
+                    f"{name}: no gradient reaches {argument}"
+                    + ", though the output depends on it" * cut
+                )
                 raise CheckFailed(evidence, "gradient_cut" if cut else "")
         of_each = [f"args.{i}" for i in range(len(tensors))]
         expect_gradients(got, want, of_each, partial(is_cut_in_part, attempt, got, want, g))
@@ -119,8 +152,16 @@ def mask_is_boolean(calls_of, attempt, draw):
     """makes a boolean mask"""
     for name, kwargs in calls_of(draw).items():
         answer = attempt.call(name, *kwargs.values())
-        expect(answer.kind == "tensor", f"{name} should return a tensor; yours is {answer.returned}", "interface")
-        expect(answer.dtype == "bool", f"the mask should be of dtype bool; yours is {answer.dtype}", "mask_not_bool")
+        expect(
+            answer.kind == "tensor",
+            f"{name} should return a tensor; yours is {answer.returned}",
+            "interface",
+        )
+        expect(
+            answer.dtype == "bool",
+            f"the mask should be of dtype bool; yours is {answer.dtype}",
+            "mask_not_bool",
+        )
 
 
 @layer.hygiene(0.25)
@@ -134,7 +175,10 @@ def leaves_its_arguments(calls_of, attempt, draw):
 def dtype(calls_of, attempt, draw):
     """answers in the dtype that it was given"""
     for name, kwargs in calls_of(draw).items():
-        answers = {dtype: attempt.asking(dtype=dtype).call(name, *kwargs.values()) for dtype in ("float32", "float64")}
+        answers = {
+            dtype: attempt.asking(dtype=dtype).call(name, *kwargs.values())
+            for dtype in ("float32", "float64")
+        }
         works = [dtype for dtype, answer in answers.items() if answer.raised is None]
         if not works:
             answers["float64"].must_return()
@@ -150,19 +194,34 @@ def dtype(calls_of, attempt, draw):
 def device(calls_of, attempt, draw):
     """works on the device of its arguments"""
     for name, kwargs in calls_of(draw).items():
-        args, follows = kwargs.values(), any(isinstance(each, torch.Tensor) for each in kwargs.values())
+        args, follows = (
+            kwargs.values(),
+            any(isinstance(each, torch.Tensor) for each in kwargs.values()),
+        )
         # Without a tensor among them, where it is asked to by device=.
-        there, here = ({} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device))
+        there, here = (
+            {} if follows else {"device": DeviceArgument(each)} for each in ("meta", attempt.device)
+        )
         answer = attempt.asking(watch=True).call(name, *on_meta(args), **there)
         seen = answer.reply.operations
-        mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)  # not every operation raises at that
-        met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        # not every operation raises at that
+        mixed = TWO_DEVICES.search(answer.message) or (seen and seen.mixed)
+        met = (
+            f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken"
+            " to one"
+        )
         expect(not mixed, met, "hard_coded_device")
         if answer.raised is not None:
-            attempt.call(name, *args, **here).must_return()  # meta has no numbers: who looks at them may raise
+            # meta has no numbers: who looks at them may raise
+            attempt.call(name, *args, **here).must_return()
         else:
-            on, asked = answer.device or "meta", "the arguments are" if follows else "it is asked for"
-            expect(on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device")
+            on, asked = (
+                answer.device or "meta",
+                "the arguments are" if follows else "it is asked for",
+            )
+            expect(
+                on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device"
+            )
 
 
 @layer.hygiene(0.25)
@@ -173,17 +232,30 @@ def stays_on_the_device(calls_of, attempt, draw):
         answer = attempt.asking(watch=True).call(name, *on_meta(kwargs.values()))
         for each, there in ((plain, attempt.device), (next(answer.leaves()), "meta")):
             if each is plain or answer.raised is None:
-                expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.returned}", "interface")
-                told = f"{name} gives a tensor on {each.device}, whatever the device of its arguments"
+                expect(
+                    each.kind == "tensor",
+                    f"a tensor was expected; yours returned {each.returned}",
+                    "interface",
+                )
+                told = (
+                    f"{name} gives a tensor on {each.device}, whatever the device of its arguments"
+                )
                 expect(each.device == there, told, "hard_coded_device")
         seen = answer.reply.operations
-        mixed = re.search(r"same device|expected device", answer.message) or (seen is not None and seen.mixed)
-        told = f"{name}: something stays on another device than its arguments: a tensor made without device=, perhaps"
+        mixed = re.search(r"same device|expected device", answer.message) or (
+            seen is not None and seen.mixed
+        )
+        told = (
+            f"{name}: something stays on another device than its arguments: a tensor made without"
+            " device=, perhaps"
+        )
         expect(not mixed, told, "hard_coded_device")
 
 
 def is_written_in(fault, lesson, others):
-    """What is said where a lesson's sizes (B, T, n_head, head_dim) work and others do not, and which of these, each alone."""
+    """What is said where a lesson's sizes (B, T, n_head, head_dim) work and others do not, and
+    which of these, each alone.
+    """
     single = [(*lesson[:i], others[i], *lesson[i + 1 :]) for i in range(4)]
     names = zip(("B", "T", "n_head", "head_dim"), others, single, strict=True)
     which = [f"{name} = {size}" for name, size, each in names if fault(each)]
@@ -195,7 +267,9 @@ def is_written_in(fault, lesson, others):
 def on_meta(args):
     def there(a):
         if isinstance(a, StandIn):
-            return replace(a, linears={name: weight.to("meta") for name, weight in a.linears.items()})
+            return replace(
+                a, linears={name: weight.to("meta") for name, weight in a.linears.items()}
+            )
         return a.to("meta") if isinstance(a, torch.Tensor) else a
 
     return list(map(there, args))
@@ -204,14 +278,19 @@ def on_meta(args):
 def treats_leading_alone(attempt, name, args, others, shape, at=(-1, -1), which="last"):
     """What stands last of the leading dimensions gives the same as when it stands alone.
 
-    Both are asked before either is looked at, and with as many queries as keys: an attempt that raises whatever it is
-    asked has fixed no shape, and a mutant that raises at some calls must not stand for it.
+    Both are asked before either is looked at, and with as many queries as keys: an attempt that
+    raises whatever it is asked has fixed no shape, and a mutant that raises at some calls must not
+    stand for it.
 
-    args: those with leading dimensions. others: those without. at: the place that is looked at, as the evidence calls it.
+    args: those with leading dimensions. others: those without. at: the place that is looked at, as
+    the evidence calls it.
     """
     whole = attempt.call(name, *args, *others)
     alone = attempt.call(name, *(t[at].clone() for t in args), *others)
     assert_shape(whole, shape, f"the output of {name}")
     assert_shape(alone, shape[len(at) :], f"the output of {name}, without leading dimensions,")
-    what = f"{name}: what stands {which} of the leading dimensions gives something else when it stands alone"
+    what = (
+        f"{name}: what stands {which} of the leading dimensions gives something else when it stands"
+        " alone"
+    )
     expect(same(alone.output, whole.output[at]), what)

@@ -1,7 +1,8 @@
 """Compare an attempt's gradients with finite differences of its own outputs.
 
-If the values are wrong too, the reference's gradients say nothing about the attempt's graph. Finite differences do: a
-wrong value with an intact graph has the gradient of that value, a cut graph does not.
+If the values are wrong too, the reference's gradients say nothing about the attempt's graph. Finite
+differences do: a wrong value with an intact graph has the gradient of that value, a cut graph does
+not.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,17 +18,29 @@ _NEAR, _FAR = 0.01, 0.02  # along a direction through all tensors, large enough 
 
 
 def is_cut(
-    output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer, want: Answer
+    output: Callable[[Tensors, Tensor], Tensor],
+    weights: Tensors,
+    x: Tensor,
+    g: Tensor,
+    got: Answer,
+    want: Answer,
 ) -> bool:
-    """Return whether the gradients contradict the attempt's own output: a step along the missing part of the gradient shows it.
+    """Return whether the gradients contradict the attempt's own output: a step along the missing
+    part of the gradient shows it.
 
-    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` and `want` answer.
+    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` and `want`
+    answer.
     """
     tensors = {**weights, "args.0": x}
     names = [name for name in tensors if name in got.reply.gradients]
     found = ({name: each.gradient(name) for name in names} for each in (got, want))
-    mine, target = ({n: torch.zeros_like(tensors[n]) if g is None else g for n, g in each.items()} for each in found)
-    if any(mine[name].shape != target[name].shape or not mine[name].isfinite().all() for name in names):
+    mine, target = (
+        {n: torch.zeros_like(tensors[n]) if g is None else g for n, g in each.items()}
+        for each in found
+    )
+    if any(
+        mine[name].shape != target[name].shape or not mine[name].isfinite().all() for name in names
+    ):
         return False
     lacking = {name: target[name] - mine[name] for name in names}
     size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
@@ -35,8 +48,13 @@ def is_cut(
         return False
 
     def derivative(step: float) -> float:
-        moved = ({n: t + sign * step * lacking.get(n, 0.0) / size for n, t in tensors.items()} for sign in (1, -1))
-        ahead, behind = (output({name: each[name] for name in weights}, each["args.0"]) for each in moved)
+        moved = (
+            {n: t + sign * step * lacking.get(n, 0.0) / size for n, t in tensors.items()}
+            for sign in (1, -1)
+        )
+        ahead, behind = (
+            output({name: each[name] for name in weights}, each["args.0"]) for each in moved
+        )
         return float(((ahead - behind) * g).sum() / (2 * step))
 
     near = derivative(_NEAR)
@@ -48,11 +66,18 @@ def is_cut(
 
 
 def expect_gradients(
-    got: Answer, want: Answer, names: Iterable[str], cut: Callable[[], bool], path: str = "", missing: str = ""
+    got: Answer,
+    want: Answer,
+    names: Iterable[str],
+    cut: Callable[[], bool],
+    path: str = "",
+    missing: str = "",
 ) -> None:
-    """Fail unless the gradients of these names are the reference's. cut: whether the graph is to blame where they are not.
+    """Fail unless the gradients of these names are the reference's. cut: whether the graph is to
+    blame where they are not.
 
-    path: as the evidence names it. missing: the misconception that a gradient which is not there proves by itself.
+    path: as the evidence names it. missing: the misconception that a gradient which is not there
+    proves by itself.
     """
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut=missing)
@@ -64,7 +89,17 @@ def expect_gradients(
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
-    """Return the names of the matrices that do not affect the output: reversing their columns changes nothing, at the same seed."""
+    """Return the names of the matrices that do not affect the output: reversing their columns
+    changes nothing, at the same seed.
+    """
     before = ask(weights).output.nan_to_num()
-    changed = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
-    return [name for name, others in changed.items() if torch.equal(ask(others).output.nan_to_num(), before)]
+    changed = {
+        name: {**weights, name: tensor.flip(-1)}
+        for name, tensor in weights.items()
+        if tensor.dim() > 1
+    }
+    return [
+        name
+        for name, others in changed.items()
+        if torch.equal(ask(others).output.nan_to_num(), before)
+    ]

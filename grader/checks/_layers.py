@@ -1,7 +1,11 @@
-"""A decorator for the checks of each layer: `@layer.values(0.5, "A hint?")` is a check of the values, for half a point."""
+"""A decorator for the checks of each layer: `@layer.values(0.5, "A hint?")` is a check of the
+values, for half a point.
+"""
 
 from functools import partial
 
 from manyheads.checks import Layer, check
 
-shape, finite, causality, values, gradients, hygiene = (partial(check, layer=each) for each in Layer)
+shape, finite, causality, values, gradients, hygiene = (
+    partial(check, layer=each) for each in Layer
+)

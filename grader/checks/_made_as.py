@@ -12,9 +12,14 @@ def around(made, build):
     twin = build(*ASKED).to("meta")
     kind, base = type(made), type(twin)
     own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
-    mine = {{name: value for name, value in vars(made).items() if name in vars(twin) or hasattr(kind, name)}}
+    mine = {{
+        name: value
+        for name, value in vars(made).items()
+        if name in vars(twin) or hasattr(kind, name)
+    }}
     same = is_same(mine | {{"training": twin.training}}, vars(twin))
-    alike = same and not any(vars(each).keys() & {{*dir(twin)}} - vars(Empty).keys() for each in own)
+    due = {{*dir(twin)}} - vars(Empty).keys()
+    alike = same and not any(vars(each).keys() & due for each in own)
     vars(made)[{WHAT!r}] = DUE if alike else "something else"
     return nullcontext()
 """
@@ -37,10 +42,12 @@ def around(made, build):
 
 
 def made_as(cls: str, *args: int) -> tuple[str, str]:
-    """Return what is to be reported of `WHAT`, and what to put around a call that only builds on the meta device.
+    """Return what is to be reported of `WHAT`, and what to put around a call that only builds on
+    the meta device.
 
-    It is due where all that a module computes with, but for its weights, is as in what the class makes. The module may have
-    further attributes, and be of a class below that replaces no more than `__init__` and what is printed. What cannot be compared is not different.
+    It is due where all that a module computes with, but for its weights, is as in what the class
+    makes. The module may have further attributes, and be of a class below that replaces no more
+    than `__init__` and what is printed. What cannot be compared is not different.
     """
     due = f"{cls}{args}"
     return due, f"ASKED, DUE = {(cls, *args)!r}, {due!r}\n{_AS}"

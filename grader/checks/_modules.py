@@ -1,4 +1,6 @@
-"""The module that an exercise asks for, and what every module is asked, whatever its inputs and layers are called."""
+"""The module that an exercise asks for, and what every module is asked, whatever its inputs and
+layers are called.
+"""
 
 import re
 from functools import partial
@@ -7,7 +9,14 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import assert_finite, assert_matches, assert_refused, assert_shape, assert_unmutated, expect
+from manyheads.checks import (
+    assert_finite,
+    assert_matches,
+    assert_refused,
+    assert_shape,
+    assert_unmutated,
+    expect,
+)
 from manyheads.checks.asserts import HALF_PRECISION, assert_near
 
 from . import _again
@@ -23,8 +32,9 @@ ONE_PATH = {"": {}}
 class Sizes:
     """Draws sizes that differ pairwise, so that no two axes can be mixed up unseen.
 
-    None is usual in lessons: whoever hard-codes one is found in every check. Large ones are more than anybody tries by hand.
-    choices: as `draw.sizes` takes them, or a function of the sizes before it, and of draw.
+    None is usual in lessons: whoever hard-codes one is found in every check. Large ones are more
+    than anybody tries by hand. choices: as `draw.sizes` takes them, or a function of the sizes
+    before it, and of draw.
     """
 
     def __init__(self, **choices):
@@ -32,7 +42,9 @@ class Sizes:
         self.following = {name: each for name, each in choices.items() if callable(each)}
 
     def __call__(self, draw, **fixed):
-        """The sizes by name. fixed: those that are no choice; what follows from them is another, too."""
+        """The sizes by name. fixed: those that are no choice; what follows from them is another,
+        too.
+        """
         while True:
             s = self.changed(draw.sizes(**self.choices), draw)
             if len({*vars(s).values()}) == len(vars(s)):
@@ -52,13 +64,14 @@ def joined(s, _=None):
 
 
 class Subject:
-    """The module that an exercise asks for. Each exercise says in a class of its own how it is made.
+    """The module that an exercise asks for. Each exercise says in a class of its own how it is
+    made.
 
-    arguments: the constructor's: the name of each, and of its size. sizes: those that it is tried with.
-    projections: the weights that make queries, keys and values, in this order: the name of each, how many of the three it
-    holds, and the name of their number of heads.
-    paths: by name, as the evidence writes it, the options that choose a path. A single path has no name.
-    room: what the evidence calls the longest sequence.
+    arguments: the constructor's: the name of each, and of its size. sizes: those that it is tried
+    with. projections: the weights that make queries, keys and values, in this order: the name of
+    each, how many of the three it holds, and the name of their number of heads.
+    paths: by name, as the evidence writes it, the options that choose a path. A single path has no
+    name. room: what the evidence calls the longest sequence.
     calm: what is left of the weights of queries and keys where scores should lie close together.
     """
 
@@ -71,7 +84,9 @@ class Subject:
     calm = 0.125
 
     def shapes(self, s, **options):
-        """The shapes of its parameters, by name, by sizes. options: more arguments of the constructor."""
+        """The shapes of its parameters, by name, by sizes. options: more arguments of the
+        constructor.
+        """
         raise NotImplementedError
 
     def given_arguments(self, s, **others):
@@ -79,15 +94,23 @@ class Subject:
         return {name: getattr(s, size) for name, size in self.arguments} | others
 
     def rows(self, weights, s):
-        """The rows that make queries, keys and values, each with its number of heads: (heads · hd, C), views of the weights."""
-        return [(rows, getattr(s, nh)) for name, n, nh in self.projections for rows in weights[name].chunk(n)]
+        """The rows that make queries, keys and values, each with its number of heads: (heads · hd,
+        C), views of the weights.
+        """
+        return [
+            (rows, getattr(s, nh))
+            for name, n, nh in self.projections
+            for rows in weights[name].chunk(n)
+        ]
 
     def inputs(self, draw, s, scale=1.0):
         """What forward is given, by sizes."""
         return (draw(s.B, s.T, s.C, scale=scale),)
 
     def sides(self, inputs):
-        """What queries are made of, and what keys and values: the first input, and the second where there is one."""
+        """What queries are made of, and what keys and values: the first input, and the second where
+        there is one.
+        """
         return inputs[0], inputs[1 if len(inputs) > 1 else 0]
 
     def output(self, answer):
@@ -105,7 +128,11 @@ class Subject:
     def weights(self, draw, s, **options):
         """Weights by name, every bias non-zero."""
         return {
-            name: draw.weights(*shape) if len(shape) > 1 else draw(*shape, scale=0.5 if "W_" in name else 1.0)
+            name: (
+                draw.weights(*shape)
+                if len(shape) > 1
+                else draw(*shape, scale=0.5 if "W_" in name else 1.0)
+            )
             for name, shape in self.shapes(s, **options).items()
         }
 
@@ -114,20 +141,27 @@ class Subject:
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
     def deep(self, draw, s, **options):
-        """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in every token."""
+        """Weights and inputs with which all scores of all heads are near −DEEP: channel 0 is 1 in
+        every token.
+        """
         weights, inputs = self.given(draw, s, **options)
         (q, heads), (k, of_keys), _ = self.rows(weights, s)
         read = draw(of_keys, len(k) // of_keys)  # by each head's query; keys read the opposite
         read = held(read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True)))
         for rows in (q, k):
             rows *= self.calm
-        q[:, 0], k[:, 0] = read.repeat_interleave(heads // of_keys, dim=0).flatten(), -read.flatten()
+        q[:, 0], k[:, 0] = (
+            read.repeat_interleave(heads // of_keys, dim=0).flatten(),
+            -read.flatten(),
+        )
         for x in self.sides(inputs):
             x[..., 0] = 1.0
         return weights, inputs
 
     def steep(self, draw, s):
-        """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in every head."""
+        """Weights and inputs whose scores climb from -44.5 to 44.5 with the key's position, in
+        every head.
+        """
         weights, inputs = self.given(draw, s)
         (q, _), (k, _), _ = self.rows(weights, s)
         q.zero_()[:: s.hd, 0] = held(torch.tensor(44.5 * s.hd**0.5))
@@ -135,7 +169,10 @@ class Subject:
         x, context = self.sides(inputs)
         last = context.shape[1] - 1
         # From −1 to 1: its middle is 0 on every processor.
-        x[..., 0], context[..., 1] = 1.0, held((2 * torch.arange(last + 1, dtype=torch.float64) - last) / last)
+        x[..., 0], context[..., 1] = (
+            1.0,
+            held((2 * torch.arange(last + 1, dtype=torch.float64) - last) / last),
+        )
         return weights, inputs
 
     def passing_on(self, weights):
@@ -152,7 +189,9 @@ class Subject:
         return made.loaded(weights)
 
     def answered(self, implementation, s, weights, *inputs, **options):
-        """The output, of the shape that is due: as wide as the input unless the sizes have a width of their own."""
+        """The output, of the shape that is due: as wide as the input unless the sizes have a width
+        of their own.
+        """
         answer = self.module(implementation, s, weights, **options)(*inputs)
         *rows, width = inputs[0].shape
         assert_shape(answer, (*rows, getattr(s, "d_out", width)))
@@ -167,8 +206,8 @@ class Subject:
         assert_matches(*self.both(attempt, reference, s, weights, inputs, **options), what)
 
     def is_registered(self, answer, s):
-        """Whether all weights are parameters, and were when they were loaded: a layer that is made anew in every call
-        is not. One that is not cannot follow the module, which is another fault.
+        """Whether all weights are parameters, and were when they were loaded: a layer that is made
+        anew in every call is not. One that is not cannot follow the module, which is another fault.
         """
         if not answer.reply.modules:
             return True
@@ -176,17 +215,27 @@ class Subject:
 
 
 def asked_of(subject, judge, title="", hint=None, **mark):
-    """A check that exercises share, asked of this subject: with the title, hint and points that it has there, or with these.
+    """A check that exercises share, asked of this subject: with the title, hint and points that it
+    has there, or with these.
 
-    judge: is given what it names: the subject, or as calls_of what gives functions with arguments; attempt, reference and
-    draw; sizes (s) of the subject; weights and inputs of these sizes, and the first input (x); agree, which fails where the
-    attempt does not give what the reference gives.
+    judge: is given what it names: the subject, or as calls_of what gives functions with arguments;
+    attempt, reference and draw; sizes (s) of the subject; weights and inputs of these sizes, and
+    the first input (x); agree, which fails where the attempt does not give what the reference
+    gives.
     """
     names = signature(judge).parameters
 
-    @layer.check(**{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})})
+    @layer.check(
+        **{**vars(judge.pytestmark[0].args[0]), **mark, **({} if hint is None else {"hint": hint})}
+    )
     def asked(attempt, reference, draw):
-        given = {"subject": subject, "calls_of": subject, "attempt": attempt, "reference": reference, "draw": draw}
+        given = {
+            "subject": subject,
+            "calls_of": subject,
+            "attempt": attempt,
+            "reference": reference,
+            "draw": draw,
+        }
         if "agree" in names:
             ask = subject.assert_matches if isinstance(subject, Subject) else agree
             given["agree"] = partial(ask, attempt, reference)
@@ -202,7 +251,8 @@ def asked_of(subject, judge, title="", hint=None, **mark):
 
 
 class Layers:
-    """The decorators of `_layers` for the checks of one exercise, which are given what they name, as by `asked_of`.
+    """The decorators of `_layers` for the checks of one exercise, which are given what they name,
+    as by `asked_of`.
 
     subject: the module, or the sizes that functions are tried with.
     """
@@ -211,7 +261,9 @@ class Layers:
         self.subject = subject
 
     def __getattr__(self, name):
-        return lambda *mark, **more: lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **more)(judge))
+        return lambda *mark, **more: (
+            lambda judge: asked_of(self.subject, getattr(layer, name)(*mark, **more)(judge))
+        )
 
 
 def changed(s, **sizes):
@@ -225,7 +277,9 @@ def on(path, evidence):
 
 
 def held(tensor):
-    """The numbers as float32, and so a recording, holds them: what is recorded need not be asked again."""
+    """The numbers as float32, and so a recording, holds them: what is recorded need not be asked
+    again.
+    """
     return tensor.float().double()
 
 
@@ -251,30 +305,47 @@ def causal(subject, attempt, draw, s, weights, inputs):
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
         for path, options in subject.paths.items():
-            before, after = (subject.answered(attempt, s, weights, each, **options) for each in (x, edited))
+            before, after = (
+                subject.answered(attempt, s, weights, each, **options) for each in (x, edited)
+            )
             assert_finite(before, on(path, "the output"))
             moved = (before - after).abs().amax(dim=(0, 2)) > 1e-5 * before.abs().max()
             first = int(moved.nonzero()[0]) if moved.any() else s.T
-            change = f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}"
+            change = (
+                f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}"
+            )
             expect(first >= start, on(path, change))
             assert_finite(after, on(path, "the output"))
 
 
-def judge_gradients(subject, attempt, reference, s, weights, inputs, g, path="", random=False, **options):
-    """They reach the inputs and every weight, and are the reference's. The first input is what an edit is tried with.
+def judge_gradients(
+    subject, attempt, reference, s, weights, inputs, g, path="", random=False, **options
+):
+    """They reach the inputs and every weight, and are the reference's. The first input is what an
+    edit is tried with.
 
     g: the cotangents of the output. random: whether chance may decide about them.
     """
     x, others = inputs[0], inputs[1:]
     asked = (each.asking(cotangent=g, random=random) for each in (attempt, reference))
     got, want = (subject.module(each, s, weights, **options)(*inputs) for each in asked)
-    names = [f"args.{i}" for i, each in enumerate(inputs) if each is not None and each.is_floating_point()]
+    names = [
+        f"args.{i}"
+        for i, each in enumerate(inputs)
+        if each is not None and each.is_floating_point()
+    ]
 
     def output(weights, x):
         return subject.output(subject.module(attempt, s, weights, **options)(x, *others)).output
 
     cotangent = g[0] if isinstance(g, tuple) else g
-    expect_gradients(got, want, (*names, *weights), lambda: is_cut(output, weights, x, cotangent, got, want), path)
+    expect_gradients(
+        got,
+        want,
+        (*names, *weights),
+        lambda: is_cut(output, weights, x, cotangent, got, want),
+        path,
+    )
 
 
 @layer.hygiene(0.25)
@@ -285,16 +356,31 @@ def parameters(subject, attempt, draw, s):
     extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
     block = getattr(s, "block", None)
     masks = [name for name in extra if found[name].shape[-2:] == (block, block)]
-    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
+    expect(
+        not masks,
+        "the mask is among the parameters: an optimiser would change it",
+        "mask_is_parameter",
+    )
     layers = {name.rpartition(".")[0] for name in wanted}
-    biases = sorted(name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers)
+    biases = sorted(
+        name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers
+    )
     expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
-    unbiased = sorted(name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in found)
+    unbiased = sorted(
+        name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in found
+    )
     expect(not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias")
-    lost = f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it"
+    lost = (
+        f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would"
+        " not train it"
+    )
     expect(not missing or extra, lost, "params_not_registered")
     told = f"there are {sorted(found)}; {sorted(wanted)} are asked for"
-    expect(not extra, told if len(told) < 300 else f"there are {len(extra)} parameters too many", "params_extra")
+    expect(
+        not extra,
+        told if len(told) < 300 else f"there are {len(extra)} parameters too many",
+        "params_extra",
+    )
     for name, shape in wanted.items():
         told = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}"
         expect(tuple(found[name].shape) == shape, told, "layer_widths")
@@ -315,7 +401,8 @@ def judge_refused(subject, attempt, draw, s, *cases):
     """The constructor refuses these arguments, by name each, and no others."""
     for options in subject.paths.values():
         weights, inputs = subject.given(draw, s)
-        subject.module(attempt, s, weights, **options)(*inputs).must_return()  # who refuses everything?
+        # who refuses everything?
+        subject.module(attempt, s, weights, **options)(*inputs).must_return()
     for case in cases:
         made = attempt.module(subject.name, *subject.given_arguments(s, **case).values()).built()
         what = " with ".join(f"{name} = {value}" for name, value in case.items())
@@ -350,27 +437,37 @@ def moves(subject, attempt, draw, s):
         on_meta = [torch.empty_like(each, device="meta") for each in inputs]
         answers = [("meta", False, subject.answers(module.on("meta"), on_meta)[-1])]
         if attempt.device not in ("cpu", "meta"):
-            answers.append((attempt.device, False, subject.answers(module.on(attempt.device), inputs)[-1]))
+            answers.append(
+                (attempt.device, False, subject.answers(module.on(attempt.device), inputs)[-1])
+            )
         moved_later = module.asking(around=moved_after_a_call(subject.of_first_call(inputs)))
         answers.append(("meta", True, subject.answers(moved_later, on_meta)[-1]))
         for device, is_moved_later, answer in answers:
             judge_moved(subject, s, answer, device, is_moved_later)
         if any(answer.raised is not None for *_, answer in answers):
             # The device is not to blame for what fails on the CPU too.
-            subject.answers(subject.module(attempt, s, weights, **options), inputs)[-1].must_return()
+            subject.answers(subject.module(attempt, s, weights, **options), inputs)[
+                -1
+            ].must_return()
 
 
 def judge_moved(subject, s, answer, device, is_moved_later):
-    """Expect that everything that a moved module needed was on its new device. is_moved_later: after a call, not before."""
-    registered = subject.is_registered(answer, s)  # else it cannot follow the module, which is another fault
+    """Expect that everything that a moved module needed was on its new device. is_moved_later:
+    after a call, not before.
+    """
+    # else it cannot follow the module, which is another fault
+    registered = subject.is_registered(answer, s)
     no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
     expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
     where = answer.reply.outputs[0].device if answer.reply.outputs else None
     seen = answer.reply.operations
     stays = (seen is not None and seen.mixed) or where not in (None, device)
     stays = stays or re.search("on the expected device|the same device", answer.message)
-    shapes = [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
-    # A mask has rows and columns, and one of each for all sequences and heads. A kept input or cache has more.
+    shapes = (
+        [t.shape for t in answer.module.plain.values()] if stays and answer.reply.modules else []
+    )
+    # A mask has rows and columns, and one of each for all sequences and heads. A kept input or
+    # cache has more.
     held = any(len(shape) > 1 and all(length == 1 for length in shape[:-2]) for shape in shapes)
     behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
     expect(not held, behind, "mask_not_moved" if registered else "")
@@ -384,12 +481,19 @@ def judge_moved(subject, s, answer, device, is_moved_later):
 def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
     for options in subject.paths.values():
-        modules = {n: subject.module(attempt.asking(dtype=n), s, weights, **options) for n in ("float32", "float64")}
+        modules = {
+            n: subject.module(attempt.asking(dtype=n), s, weights, **options)
+            for n in ("float32", "float64")
+        }
         answers = {dtype: subject.answers(module, inputs) for dtype, module in modules.items()}
         works = [dtype for dtype, (first, *_) in answers.items() if first.raised is None]
         for dtype, several in answers.items():
             suspect = "hard_coded_dtype" if subject.is_registered(several[0], s) else ""
-            expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
+            expect(
+                not works or dtype in works,
+                f"it works in {' '.join(works)} only: {dtype} fails",
+                suspect,
+            )
             for answer in map(subject.output, several):
                 follows = answer.dtype in (dtype, answer.kind)
                 expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
@@ -427,17 +531,25 @@ def steady(subject, attempt, s, weights, inputs):
         found = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
         # A layer of another width takes no given weights, so that its own stay: that is not why.
         narrow = found is not None and tuple(found.shape) != tuple(subject.shapes(s)[deaf[0]])
-        expect(False, told, "" if narrow else "params_not_registered" if deaf else "dropout_always_on")
+        expect(
+            False, told, "" if narrow else "params_not_registered" if deaf else "dropout_always_on"
+        )
     awake = "training mode gives another output than eval mode: no dropout is asked for here"
     expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
     expect(same(output(1, training=True), first), awake)
 
 
-@layer.hygiene(0, "A large negative number that fits float32 may not fit float16. What fits all?", device="cuda")
+@layer.hygiene(
+    0,
+    "A large negative number that fits float32 may not fit float16. What fits all?",
+    device="cuda",
+)
 def half_precision(subject, attempt, reference, s, weights, inputs):
     """stays finite and near under autocast, in float16 and in bfloat16"""
     for path, options in subject.paths.items():
         exact = subject.module(reference, s, weights, **options)(*inputs)
         for dtype in HALF_PRECISION:
             asked = attempt.asking(dtype="float32", autocast=dtype)
-            assert_near(subject.module(asked, s, weights, **options)(*inputs), exact, on(path, "the output"))
+            assert_near(
+                subject.module(asked, s, weights, **options)(*inputs), exact, on(path, "the output")
+            )

@@ -1,4 +1,6 @@
-"""Move a module to another device after it has answered once: what it keeps from that call has to move, too."""
+"""Move a module to another device after it has answered once: what it keeps from that call has to
+move, too.
+"""
 
 _SOURCE = """
 from contextlib import nullcontext
@@ -15,6 +17,10 @@ def around(subject, build):
 
 
 def moved_after_a_call(inputs):
-    """What to put around a call: before it, the module answers inputs of these shapes, and is moved to the meta device."""
-    asked = [(tuple(each.shape), "float" if each.is_floating_point() else "bool") for each in inputs]
+    """What to put around a call: before it, the module answers inputs of these shapes, and is moved
+    to the meta device.
+    """
+    asked = [
+        (tuple(each.shape), "float" if each.is_floating_point() else "bool") for each in inputs
+    ]
     return f"INPUTS = {asked!r}\n{_SOURCE}"

@@ -1,7 +1,9 @@
-"""A known difference in the result of PyTorch's fused attention: another at every position, and dependent on it.
+"""A known difference in the result of PyTorch's fused attention: another at every position, and
+dependent on it.
 
-An attempt that compares fused attention with a written-out path must report exactly this difference. An attempt that
-guesses a rounding error, looks at one sequence only, or computes with another input reports another number.
+An attempt that compares fused attention with a written-out path must report exactly this
+difference. An attempt that guesses a rounding error, looks at one sequence only, or computes with
+another input reports another number.
 """
 
 _SOURCE = """
@@ -11,7 +13,8 @@ from torch import Tensor
 from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
 
-STEP = 0.6180339887498949  # of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
+# of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
+STEP = 0.6180339887498949
 BESIDE = 0.05  # the share of the amount that all other positions get
 
 def planted(out):
@@ -27,13 +30,20 @@ class InFused(TorchFunctionMode):
         return planted(out) if func is F.scaled_dot_product_attention else out
 
 def in_forward():
-    return register_module_forward_hook(lambda made, args, out: planted(out) if getattr(made, "flash", False) else out)
+    return register_module_forward_hook(
+        lambda made, args, out: planted(out) if getattr(made, "flash", False) else out
+    )
 """
 
 
 def planting(amount: float, place: float, where: str = "InFused") -> str:
-    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the amount times 1 to 3 is added.
+    """Return what to put around a call: at a place, from 0 (the first number) to below 1, the
+    amount times 1 to 3 is added.
 
-    where: "in_forward" adds to what a module gives while its flash is true, for one that does without fused attention.
+    where: "in_forward" adds to what a module gives while its flash is true, for one that does
+    without fused attention.
     """
-    return f"AMOUNT, PLACE = {amount!r}, {place!r}\n{_SOURCE}\naround = lambda subject, build: {where}()\n"
+    return (
+        f"AMOUNT, PLACE = {amount!r}, {place!r}\n{_SOURCE}\naround = lambda subject, build:"
+        f" {where}()\n"
+    )

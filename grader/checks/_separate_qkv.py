@@ -1,4 +1,6 @@
-"""What the checks of causal attention with W_query, W_key and W_value share: with one head and with several."""
+"""What the checks of causal attention with W_query, W_key and W_value share: with one head and with
+several.
+"""
 
 import re
 from functools import partial
@@ -15,7 +17,9 @@ from ._modules import changed
 from ._moved_later import moved_after_a_call
 
 LAYERS = ("W_query", "W_key", "W_value")
-MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
+MISFIT = re.compile(
+    r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor"
+)
 STRIDES = re.compile("view size is not compatible")
 STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 
@@ -23,8 +27,9 @@ STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 class Subject(_modules.Subject):
     """The module that an exercise asks for, and the sizes that it is tried with.
 
-    sizes: T is shorter than the context, block. C: of the input. nh: 1 of an only head. square_sizes: for one width.
-    familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in. several: heads, with an output projection.
+    sizes: T is shorter than the context, block. C: of the input. nh: 1 of an only head.
+    square_sizes: for one width. familiar: rows of B, T, d_in, d_out and perhaps nh that are often
+    written in. several: heads, with an output projection.
     """
 
     room = "a context of"
@@ -45,14 +50,22 @@ class Subject(_modules.Subject):
     def shapes(self, s, bias=True, **options):
         shapes = {f"{name}.weight": (s.d_out, s.C) for name in LAYERS}
         shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
-        return shapes | ({"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)} if self.several else {})
+        return shapes | (
+            {"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)}
+            if self.several
+            else {}
+        )
 
     def module(self, implementation, s, state, *, bias=True, **options):
         return super().module(implementation, s, state, qkv_bias=bias, **options)
 
     def deep(self, draw, s, **options):
         state, inputs = super().deep(draw, s, **options)
-        small = {name: self.calm * state[name] for name in ("W_query.bias", "W_key.bias") if name in state}
+        small = {
+            name: self.calm * state[name]
+            for name in ("W_query.bias", "W_key.bias")
+            if name in state
+        }
         return state | small, inputs
 
 
@@ -66,11 +79,19 @@ def works(answer, shape):
 def shape(subject, attempt, draw, s):
     """gives (B, T, d_out), for any batch and down to a single token"""
     state = subject.weights(draw, s, bias=False)
-    for B, T, *nh in ((s.B, s.block, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.block), (1, 1)):
+    for B, T, *nh in (
+        ((s.B, s.block, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.block), (1, 1))
+    ):
         answer = attempt.module(subject.name, s.C, s.d_out, T, *nh).loaded(state)(draw(B, T, s.C))
         refused = answer.raised is not None and answer.raised.stage == "build"
-        wrong = not works(answer, (B, T, s.d_out)) and not STRIDES.search(answer.message) and not refused
-        found = []  # familiar sizes for which it works, perhaps for one batch alone, or for one number of tokens
+        wrong = (
+            not works(answer, (B, T, s.d_out))
+            and not STRIDES.search(answer.message)
+            and not refused
+        )
+        # familiar sizes for which it works, perhaps for one batch alone, or for one number of
+        # tokens
+        found = []
         for b, t, d_in, d_out, *heads in subject.familiar if wrong else ():
             module = attempt.asking(random=True).module(subject.name, d_in, d_out, t, *heads)
             if works(module(draw(b, t, d_in)), (b, t, d_out)):
@@ -81,7 +102,9 @@ def shape(subject, attempt, draw, s):
         assert_shape(answer, (B, T, s.d_out))
 
 
-@layer.shape(0.25, "The mask is made for the longest sequence. Which corner of it do T tokens need?")
+@layer.shape(
+    0.25, "The mask is made for the longest sequence. Which corner of it do T tokens need?"
+)
 def shorter(subject, attempt, draw, s):
     """takes fewer tokens than the context holds"""
     state, (x,) = subject.given(draw, changed(s, T=s.block))
@@ -94,7 +117,10 @@ def shorter(subject, attempt, draw, s):
     assert_shape(answer, (s.B, s.T, s.d_out))
 
 
-@layer.causality(0.25, "Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?")
+@layer.causality(
+    0.25,
+    "Print the mask for T = 4. Which entries are hidden, and are they hidden before the softmax?",
+)
 def future(subject, attempt, draw, s):
     """keeps the past as it was when the future is edited"""
     state, (x,) = subject.deep(draw, s)
@@ -103,7 +129,11 @@ def future(subject, attempt, draw, s):
         edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.C - 1)
         before, after = (subject.answered(attempt, s, state, each) for each in (x, edited))
         early = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
-        expect(not early, f"the tokens from position {cut} on were edited, and the answers at positions {early} moved")
+        expect(
+            not early,
+            f"the tokens from position {cut} on were edited, and the answers at positions {early}"
+            " moved",
+        )
 
 
 @layer.causality(0.25, "The diagonal is visible too. And does any step mix the first axis?")
@@ -114,13 +144,20 @@ def sees_past(subject, attempt, draw, s, weights, x):
     before, after = (subject.answered(attempt, s, weights, each) for each in (x, edited))
     moves = moved(before, after)
     others = (moves[1:] > 1e-5).any(1).nonzero().flatten().tolist()
-    expect(not others, "one sequence of the batch was edited, and the answers for another one moved")
+    expect(
+        not others, "one sequence of the batch was edited, and the answers for another one moved"
+    )
     blind = (moves[0, 1:] < 1e-9).nonzero().flatten().tolist()
-    told = f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]} stayed"
+    told = (
+        f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]}"
+        " stayed"
+    )
     expect(not blind, told)
 
 
-@layer.causality(0.25, "A hidden score must lose against every visible one, however low. What is e to its power?")
+@layer.causality(
+    0.25, "A hidden score must lose against every visible one, however low. What is e to its power?"
+)
 def hidden_for_good(subject, attempt, draw, s):
     """hides the future even where all scores are low"""
     state, (x,) = subject.deep(draw, s)
@@ -130,15 +167,18 @@ def hidden_for_good(subject, attempt, draw, s):
     expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
-@layer.values(0.75, "Do the second token of a short sentence by hand, and print scores and weights beside it.")
+@layer.values(
+    0.75, "Do the second token of a short sentence by hand, and print scores and weights beside it."
+)
 def values(subject, attempt, reference, draw):
     """mixes the values by the softmax of the scaled scores"""
     alone = "sees only itself and should become its own value row"
     if subject.several:
         alone = "should be out_proj of its own value row and is not"
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
-    # As many tokens as channels of a head: there a product without the transpose fits, too. At two sizes, so that an attempt
-    # which needs these to be equal is not taken for one with a size written in. And a single sequence.
+    # As many tokens as channels of a head: there a product without the transpose fits, too. At two
+    # sizes, so that an attempt which needs these to be equal is not taken for one with a size
+    # written in. And a single sequence.
     tied = [changed(ordinary, T=ordinary.d_out // ordinary.nh), subject.tied_sizes(ordinary)]
     for s in (ordinary, low, *tied, changed(ordinary, B=1), large):
         given = (subject.deep if s is low else subject.given)(draw, s)
@@ -153,7 +193,9 @@ def square(subject, attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
     s = subject.square_sizes(draw)
     s.C = s.d_out = getattr(s, "d_out", s.C)
-    subject.assert_matches(attempt, reference, s, *subject.deep(draw, changed(s, T=s.block), bias=False), bias=False)
+    subject.assert_matches(
+        attempt, reference, s, *subject.deep(draw, changed(s, T=s.block), bias=False), bias=False
+    )
 
 
 @layer.gradients(0.25, "Is there a detach, a .data or a no_grad between x and the output?")
@@ -167,16 +209,25 @@ def gradients(subject, attempt, reference, draw, s):
         assert_gradients_match(got, want, *names)
     except AssertionError as failure:
         again = subject.module(attempt.asking(seed=1), s, state)(x)
-        # Weights made anew in forward have no gradients to compare; of two that are one tensor only one can be moved.
-        steady = torch.equal(again.output, got.output) and got.module.parameters.keys() >= state.keys()
-        if steady and is_cut(lambda w, y: subject.module(attempt, s, w)(y).output, state, x, g, got, want):
-            expect(False, f"{failure}; your gradients are not those of your own output", "gradient_cut")
+        # Weights made anew in forward have no gradients to compare; of two that are one tensor only
+        # one can be moved.
+        steady = (
+            torch.equal(again.output, got.output) and got.module.parameters.keys() >= state.keys()
+        )
+        if steady and is_cut(
+            lambda w, y: subject.module(attempt, s, w)(y).output, state, x, g, got, want
+        ):
+            expect(
+                False, f"{failure}; your gradients are not those of your own output", "gradient_cut"
+            )
         raise
     expect_gradients_awake(subject.module(attempt.asking(cotangent=g), s, state, dropout=RARE), x)
 
 
 def parameters_of(subject, attempt, draw, s, bias):
-    """The parameters of the module as it is made, or after one call. Without a bias nothing is said of one."""
+    """The parameters of the module as it is made, or after one call. Without a bias nothing is said
+    of one.
+    """
     given = subject.given_arguments(s) | ({"dropout": 0.0, "qkv_bias": True} if bias else {})
     module = attempt.module(subject.name, **given)
     facts = module.built().module
@@ -186,10 +237,16 @@ def parameters_of(subject, attempt, draw, s, bias):
         expect("W_query.bias" in asked.module.parameters, told, "interface")
     if not facts.parameters:
         module(draw(s.B, s.block, s.C)).must_return()  # perhaps nothing is written yet
-    by_position = attempt.module(subject.name, *subject.given_arguments(s).values(), 0.0, True).built()
+    by_position = attempt.module(
+        subject.name, *subject.given_arguments(s).values(), 0.0, True
+    ).built()
     if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
         found = "W_query.bias" in by_position.module.parameters
-        expect(found, "given by position, the last two arguments are not dropout and qkv_bias", "interface")
+        expect(
+            found,
+            "given by position, the last two arguments are not dropout and qkv_bias",
+            "interface",
+        )
     return facts.parameters
 
 
@@ -197,18 +254,27 @@ def judge_names(found, wanted, ctx, asked):
     """Names exactly as wanted; what differs says which fault it is."""
     missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
     masks = [n for n in extra if found[n].shape[-2:] == (ctx, ctx)]
-    expect(not masks, "a tensor of the mask's shape is among the parameters: it would be trained", "mask_is_parameter")
+    expect(
+        not masks,
+        "a tensor of the mask's shape is among the parameters: it would be trained",
+        "mask_is_parameter",
+    )
     strays = [n for n in extra if n.rpartition(".")[0] in LAYERS and n.endswith(".bias")]
     expect(not strays, f"{asked}, and {', '.join(strays)} is there all the same", "proj_bias")
     silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in found]
     expect(not silent, f"{asked}, and there is no {', '.join(silent)}", "proj_bias")
     lost = f"{', '.join(missing)} cannot be found among the parameters"
-    absent = all(n.startswith("out_proj") for n in missing)  # hidden, or never made? The values tell
+    # hidden, or never made? The values tell
+    absent = all(n.startswith("out_proj") for n in missing)
     suspect = "" if absent else "params_not_registered"
     expect(not missing or extra, f"{lost}: no optimiser will see them by that name", suspect)
     expect(not missing, f"{lost}, though {len(extra)} of other names can", "params_extra")
     layers = "four" if "out_proj.weight" in wanted else "three"
-    expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
+    expect(
+        not extra,
+        f"there are {len(extra)} parameters beyond those of the {layers} layers",
+        "params_extra",
+    )
 
 
 @layer.hygiene(0.25)
@@ -218,36 +284,61 @@ def parameters(subject, attempt, draw, s):
         found, wanted = parameters_of(subject, attempt, draw, s, bias), subject.shapes(s, bias)
         if subject.several and "out_proj.weight" not in found:
             x, state = draw(s.B, s.block, s.C), subject.weights(draw, s)
-            first, second = (subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1))
-            differ = first.raised is None and second.raised is None and not torch.equal(first.output, second.output)
-            expect(not differ, "out_proj is made anew in every call: nothing is learnt", "params_not_registered")
-            hidden = found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
-            told = "out_proj has a weight, and no optimiser will ever see it: it is not among the parameters"
+            first, second = (
+                subject.module(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1)
+            )
+            differ = (
+                first.raised is None
+                and second.raised is None
+                and not torch.equal(first.output, second.output)
+            )
+            expect(
+                not differ,
+                "out_proj is made anew in every call: nothing is learnt",
+                "params_not_registered",
+            )
+            hidden = (
+                found.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
+            )
+            told = (
+                "out_proj has a weight, and no optimiser will ever see it: it is not among the"
+                " parameters"
+            )
             expect(not hidden, told, "params_not_registered")
         judge_names(found, wanted, s.block, f"qkv_bias is {bias}")
         for name, shape in wanted.items():
             strange = set(found[name].shape) - {size for other in wanted.values() for size in other}
-            said = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}, whatever is asked for"
+            said = (
+                f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}, whatever"
+                " is asked for"
+            )
             expect(subject.several or not strange, said, "hard_coded_shape")
             assert_shape(torch.empty(found[name].shape, device="meta"), shape, name)
         state, x = subject.weights(draw, s, bias=bias), draw(s.B, s.block, s.C)
         subject.module(attempt, s, state, bias=bias)(x).must_return()
 
 
-@layer.hygiene(0.25, "Compare T with context_length before anything else, and raise a ValueError that names both.")
+@layer.hygiene(
+    0.25,
+    "Compare T with context_length before anything else, and raise a ValueError that names both.",
+)
 def refuses_beyond_context(subject, attempt, draw, s):
     """refuses more tokens than the context holds"""
     _modules.refuses_too_long(subject, attempt, draw, s)
 
 
-@layer.hygiene(0.25, "F.dropout is on unless you turn it off; nn.Dropout follows the module's mode.")
+@layer.hygiene(
+    0.25, "F.dropout is on unless you turn it off; nn.Dropout follows the module's mode."
+)
 def dropout_sleeps(subject, attempt, s, weights, x):
     """leaves dropout out in eval mode"""
     answer = subject.module(attempt.asking(runs=2), s, weights)(x)
     plain, again = answer.outputs
     steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
     if not steady:
-        deaf = weights_without_effect(lambda w: subject.module(attempt.asking(random=True), s, w)(x), weights)
+        deaf = weights_without_effect(
+            lambda w: subject.module(attempt.asking(random=True), s, w)(x), weights
+        )
         told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
         module = subject.module(attempt.asking(random=True), s, weights)
         alone = (module.asking(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
@@ -269,40 +360,64 @@ def dropout_on_weights(subject, attempt, draw):
     s = subject.sizes(draw, nh=2) if subject.several else subject.sizes(draw)
 
     def asking(s):
-        return partial(subject.module, attempt.asking(random=True), s, subject.passing_on(subject.weights(draw, s)))
+        return partial(
+            subject.module,
+            attempt.asking(random=True),
+            s,
+            subject.passing_on(subject.weights(draw, s)),
+        )
 
     ask = asking(s)
     awake, asleep = dropped(ask, draw(1, 1, s.C))  # one token: one weight a head, 1 or struck out
     x = draw(1, 2, s.C)
     two = dropped(ask, x)
-    # A few copies in eval mode. `course check` holds what dropout leaves of many against them: x has two tokens, so few that
-    # a recording holds all that can be left, and who mixes up the sequences of a batch answers wrongly here.
+    # A few copies in eval mode. `course check` holds what dropout leaves of many against them: x
+    # has two tokens, so few that a recording holds all that can be left, and who mixes up the
+    # sequences of a batch answers wrongly here.
     ask(dropout=0.0)(x.expand(3, *x.shape[1:]).contiguous()).must_return()
-    if subject.several:  # of an only head a part is left where single channels are dropped: `course check` sees that
+    # of an only head a part is left where single channels are dropped: `course check` sees that
+    if subject.several:
         dropped(asking(changed(s, nh=1, hd=s.d_out)), draw(1, 1, s.C))
     struck, kept = (near(awake, answer) for answer in (0 * asleep, asleep / (1 - P)))
     whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
     if not whole:
         judge_rate(ask, x, s.nh)
         twice = near(awake, asleep / (1 - P) ** 2)
-        told = "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is asked for"
+        told = (
+            "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is"
+            " asked for"
+        )
         expect(not twice.any() or not (struck | twice).all(), told, "dropout_extra")
         judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=s.nh)
     of_head = "every head" if subject.several else "the head"
-    expect(whole, f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)")
+    expect(
+        whole,
+        f"with one token {of_head} should give all 0 or all of its value scaled up by 1 / (1 − p)",
+    )
     share = float(struck.double().mean())
-    # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the share shows in the mean below.
-    expect(abs(share - P) <= (0.154 if subject.several else 0.21), f"with dropout = {P}, {share:.0%} is dropped")
+    # 192 coins a head: a right attempt is so far away once in 8e9 runs. A smaller fault of the
+    # share shows in the mean below.
+    expect(
+        abs(share - P) <= (0.154 if subject.several else 0.21),
+        f"with dropout = {P}, {share:.0%} is dropped",
+    )
     awake, asleep = two
     error = 8 * awake.std(0) / len(awake) ** 0.5 + 1e-5 * asleep.abs().max()
-    expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
-    awake, asleep = (made(x.expand(LONE_COPIES, -1, -1).contiguous()).output for made in (ask().training(), ask()))
+    expect(
+        ((awake.mean(0) - asleep[0]).abs() <= error).all(),
+        "on average training does not give what eval mode gives",
+    )
+    awake, asleep = (
+        made(x.expand(LONE_COPIES, -1, -1).contiguous()).output
+        for made in (ask().training(), ask())
+    )
     told = "made without a word about dropout it drops in training all the same"
     expect(near(awake, asleep).all(), told, "dropout_rate_fixed")
 
 
 def dropped(ask, x):
-    """Copies of one sequence in training, and what eval mode makes of it: (copies, T, d), (1, T, d).
+    """Copies of one sequence in training, and what eval mode makes of it: (copies, T, d), (1, T,
+    d).
 
     ask: gives the module for a dropout.
     """
@@ -320,10 +435,11 @@ def near(a, b):
 
 
 def judge_rate(ask, x, heads):
-    """Without dropout nothing is dropped: a rate of its own drops in training, or in eval mode as well.
+    """Without dropout nothing is dropped: a rate of its own drops in training, or in eval mode as
+    well.
 
-    What differs from copy to copy need not be dropout: sequences that are mixed up differ, too. Chance shows at another
-    seed.
+    What differs from copy to copy need not be dropout: sequences that are mixed up differ, too.
+    Chance shows at another seed.
     """
 
     def at_two_seeds(made):
@@ -341,10 +457,20 @@ def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
     """Name where dropout acts, if not on the weights; x has two tokens, and these answers."""
     if unmoved and near(awake, asleep).all():
         eval_too = ask(dropout=0.9)(x.expand(64, *x.shape[1:]).contiguous()).output
-        expect(False, "in training nothing is ever dropped", "dropout_missing" if near(eval_too, asleep).all() else "")
-    outcomes = len((awake.nan_to_num(1e3)[:, -1] / asleep.abs().max()).mul(1e4).round().unique(dim=0))
+        expect(
+            False,
+            "in training nothing is ever dropped",
+            "dropout_missing" if near(eval_too, asleep).all() else "",
+        )
+    outcomes = len(
+        (awake.nan_to_num(1e3)[:, -1] / asleep.abs().max()).mul(1e4).round().unique(dim=0)
+    )
     scores = unmoved and outcomes <= 4**heads
-    expect(not scores, "scores are dropped, not weights: what is left sums to 1", "dropout_before_softmax")
+    expect(
+        not scores,
+        "scores are dropped, not weights: what is left sums to 1",
+        "dropout_before_softmax",
+    )
     scattered = (near(awake, 0 * asleep) | near(awake, asleep / (1 - P))).all()
     told = "single channels of the answer are dropped, not whole weights"
     expect(unmoved or not scattered, told, "dropout_on_output_only")
@@ -362,30 +488,49 @@ def moves(subject, attempt, draw, s):
     """moves to another device as a whole"""
     state, (x,) = subject.given(draw, changed(s, T=s.block))
     subject.module(attempt, s, state)(x).must_return()  # what does not run at home cannot move
-    module, on_meta = subject.module(attempt.asking(watch=True), s, state), torch.empty_like(x, device="meta")
-    judge_moved(subject, s, module.on("meta")(on_meta), "and some tensor is made on, or stays on, another device")
+    module, on_meta = (
+        subject.module(attempt.asking(watch=True), s, state),
+        torch.empty_like(x, device="meta"),
+    )
+    judge_moved(
+        subject,
+        s,
+        module.on("meta")(on_meta),
+        "and some tensor is made on, or stays on, another device",
+    )
     judge_moved(subject, s, module.asking(around=moved_after_a_call([x]))(on_meta), "")
 
 
 def judge_moved(subject, s, answer, of_fixed_device):
     """Expect that everything that a moved module needed was on its new device.
 
-    of_fixed_device: what a device that is written into the code does; "" if the module moved after a call, which that
-    does not need.
+    of_fixed_device: what a device that is written into the code does; "" if the module moved after
+    a call, which that does not need.
     """
     seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
     if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
-    plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.block in t.shape[-2:]]
-    expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
+    plain = facts and [
+        t.shape for t in facts.plain.values() if t.device != "meta" and s.block in t.shape[-2:]
+    ]
+    expect(
+        not plain,
+        f"the module moved, and a plain tensor {plain and plain[0]} stayed behind",
+        "mask_not_moved",
+    )
     if not of_fixed_device:
-        expect(False, "the module moved after a call, and a tensor that was made in that call stayed behind")
+        expect(
+            False,
+            "the module moved after a call, and a tensor that was made in that call stayed behind",
+        )
     registered = subject.is_registered(answer, s)
     expect(False, f"the module moved, {of_fixed_device}", "hard_coded_device" if registered else "")
 
 
-@layer.hygiene(0.25, "Name no dtype in forward, or take x.dtype; and make new tensors in place of x.mul_.")
+@layer.hygiene(
+    0.25, "Name no dtype in forward, or take x.dtype; and make new tensors in place of x.mul_."
+)
 def dtype_and_argument(subject, attempt, s, weights, inputs):
     """follows the dtype of its input, and leaves the input as it was"""
     for answer in _modules.dtype_and_argument(subject, attempt, s, weights, inputs):

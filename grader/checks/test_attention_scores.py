@@ -1,4 +1,6 @@
-"""Hidden checks of the attention scores: compare, share out, mix, with any number of leading dimensions."""
+"""Hidden checks of the attention scores: compare, share out, mix, with any number of leading
+dimensions.
+"""
 
 import torch
 
@@ -6,7 +8,16 @@ from manyheads.checks import assert_matches, assert_shape, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from ._conditions import of_queries_keys_values, of_scores, of_tokens
-from ._functions import are_scaled, device, dtype, gradients, leaves_its_arguments, same, shapes, treats_leading_alone
+from ._functions import (
+    are_scaled,
+    device,
+    dtype,
+    gradients,
+    leaves_its_arguments,
+    same,
+    shapes,
+    treats_leading_alone,
+)
 from ._modules import Layers, Sizes, asked_of
 
 SIZES = Sizes(B=[5], H=[3], Tq=(9, 12), Tk=(9, 12), hd=[7], hv=(13, 15))
@@ -27,7 +38,11 @@ def calls_of(draw, s=None):
         "simplified_attention": {"x": draw(s.B, s.Tq, s.hd, scale=0.7)},
         "attention_scores": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd)},
         "attention_weights": {"scores": draw(s.B, s.Tq, s.Tk)},
-        "attend": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd), "v": draw(s.B, s.Tk, s.hv)},
+        "attend": {
+            "q": draw(s.B, s.Tq, s.hd),
+            "k": draw(s.B, s.Tk, s.hd),
+            "v": draw(s.B, s.Tk, s.hv),
+        },
     }
 
 
@@ -57,8 +72,12 @@ def test_simplified_attention(agree, draw, s):
     table = x @ x.mT
     later = torch.ones_like(table).triu(1).bool()
     guesses = {
-        "the scores are scaled: this bare form asks for no scale": torch.softmax(table / s.hd**0.5, -1) @ x,
-        "later tokens are masked: nothing is masked here": torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x,
+        "the scores are scaled: this bare form asks for no scale": (
+            torch.softmax(table / s.hd**0.5, -1) @ x
+        ),
+        "later tokens are masked: nothing is masked here": (
+            torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x
+        ),
         "the shares of each key sum to 1, not those of each query": torch.softmax(table, -1).mT @ x,
     }
     agree("simplified_attention", {"": (x,)}, guesses)
@@ -69,10 +88,14 @@ def test_simplified_attention(agree, draw, s):
 def test_attention_scores(attempt, reference, agree, draw, s):
     """divides q kᵀ by √head_dim"""
     q, k = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)
-    got, want = attempt.call("attention_scores", q, k).output, reference.call("attention_scores", q, k).output
+    got, want = (
+        attempt.call("attention_scores", q, k).output,
+        reference.call("attention_scores", q, k).output,
+    )
     are_scaled(got, want)
     assert_matches(got, want, "the scores")
-    q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)  # where a product without the transpose fits, and one with .T
+    # where a product without the transpose fits, and one with .T
+    q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)
     agree("attention_scores", {"with as many keys and tables as channels, the scores": (q, k)})
     agree_when_large(agree, draw, "attention_scores")
 
@@ -81,11 +104,21 @@ def test_attention_scores(attempt, reference, agree, draw, s):
 def test_attention_weights(attempt, reference, agree, draw, s):
     """shares out each query's attention over the keys"""
     scores = draw(s.B, s.Tq, s.Tk, scale=2.0)
-    got, want = attempt.call("attention_weights", scores), reference.call("attention_weights", scores)
+    got, want = (
+        attempt.call("attention_weights", scores),
+        reference.call("attention_weights", scores),
+    )
     w = got.output
     assert_shape(w, want.output.shape, "the weights")
-    expect(not (w < -TOLERANCE).any(), f"{int((w < -TOLERANCE).sum())} of {w.numel()} weights are negative")
-    sums = {"each key's weights": w.sum(-2), "the weights of a whole table": w.sum((-2, -1)), "all weights": w.sum()}
+    expect(
+        not (w < -TOLERANCE).any(),
+        f"{int((w < -TOLERANCE).sum())} of {w.numel()} weights are negative",
+    )
+    sums = {
+        "each key's weights": w.sum(-2),
+        "the weights of a whole table": w.sum((-2, -1)),
+        "all weights": w.sum(),
+    }
     for whose, total in sums.items():
         expect(not same(total, torch.ones_like(total)), f"{whose} sum to 1: each query's should")
     expect(same(w.sum(-1), torch.ones_like(w[..., 0])), "the weights of one query do not sum to 1")

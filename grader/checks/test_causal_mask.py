@@ -4,15 +4,33 @@ from functools import partial
 
 import torch
 
-from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_same, assert_shape, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_finite,
+    assert_matches,
+    assert_same,
+    assert_shape,
+    expect,
+)
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from ._conditions import of_scores
-from ._functions import device, dtype, is_cut_in_part, leaves_its_arguments, mask_is_boolean, seen_in, shapes, some
+from ._functions import (
+    device,
+    dtype,
+    is_cut_in_part,
+    leaves_its_arguments,
+    mask_is_boolean,
+    seen_in,
+    shapes,
+    some,
+)
 from ._modules import Layers, Sizes, asked_of
 
-DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
-FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
+# scores reach down to −50: a finite fill must lie so far below that nothing of it is left
+DEEP = -45.0
+# how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
+FAR = 45.0
 LARGE = 40, 64  # more tokens than anybody tries by hand
 SIZES = Sizes(B=[5], H=[3], T=[9], U=[11])
 layer = Layers(SIZES)
@@ -23,11 +41,16 @@ def calls_of(draw, mask=None):
     s = SIZES(draw)
     scores = draw(s.B, s.T, s.U if mask is None else mask.shape[1])
     mask = random_mask(draw, s.T, s.U) if mask is None else mask
-    return {"mask_scores": {"scores": scores, "mask": mask}, "causal_weights": {"scores": draw(s.B, s.T, s.T)}}
+    return {
+        "mask_scores": {"scores": scores, "mask": mask},
+        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
+    }
 
 
 def all_of(draw, square=False):
-    """All functions with arguments for them by name. square: as many keys as queries, and nothing is hidden."""
+    """All functions with arguments for them by name. square: as many keys as queries, and nothing
+    is hidden.
+    """
     s = SIZES(draw)
     mask = torch.ones(s.T, s.T, dtype=torch.bool) if square else random_mask(draw, s.T, s.U)
     return {"causal_mask": {"T": s.T}, **calls_of(draw, mask)}
@@ -54,22 +77,30 @@ def after_softmax(scores):
 
 def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest):
     """The gradient of the scores arrives, and is right where a query may look."""
-    got, want = (c.asking(cotangent=cotangent).call(name, scores, *rest) for c in (attempt, reference))
+    got, want = (
+        c.asking(cotangent=cotangent).call(name, scores, *rest) for c in (attempt, reference)
+    )
     assert_shape(got, cotangent.shape, f"the output of {name}")
     found = got.gradient("args.0")
     if found is None:
         moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *rest).output)
         before = after_softmax(got.output)
         cut = bool(before.isfinite().all()) and difference(moved, before) > TOLERANCE
-        evidence = f"{name}: no gradient reaches the scores" + ", though the output depends on them" * cut
+        evidence = (
+            f"{name}: no gradient reaches the scores" + ", though the output depends on them" * cut
+        )
         raise CheckFailed(evidence, "gradient_cut" if cut else "")
     assert_shape(found, scores.shape, f"the gradient of {name}")
     zero = torch.zeros(())
     right = torch.where(visible, want.gradient("args.0"), zero)
     try:
-        assert_matches(torch.where(visible, found, zero), right, f"{name}: the gradient of the scores")
+        assert_matches(
+            torch.where(visible, found, zero), right, f"{name}: the gradient of the scores"
+        )
     except CheckFailed as fault:
-        raise CheckFailed(str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, cotangent) else "") from None
+        raise CheckFailed(
+            str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, cotangent) else ""
+        ) from None
 
 
 test_shapes = asked_of(all_of, shapes)
@@ -86,8 +117,14 @@ def test_causal_mask(attempt, draw, s):
         seen, right = seen_in(mask, masks[0]), may_look(size, size)
         own, past = bool(seen.diagonal().all()), bool(seen[right].all())
         at = [f"for T = {size}, row {i}, column {j}" for i, j in (seen != right).nonzero().tolist()]
-        expect(not at or size == 1 or not torch.equal(seen, right.mT), "past and future are swapped: rows look")
-        expect(not at or not torch.equal(seen, ~right), "True and False are swapped: True means may look")
+        expect(
+            not at or size == 1 or not torch.equal(seen, right.mT),
+            "past and future are swapped: rows look",
+        )
+        expect(
+            not at or not torch.equal(seen, ~right),
+            "True and False are swapped: True means may look",
+        )
         expect(own, f"for T = {size}, a token may not see itself")
         expect(past, f"{at[0] if at else ''}: a token of the past is hidden")
         expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
@@ -107,7 +144,11 @@ def test_rows_sum_to_one(attempt, draw, s):
         assert_shape(weights, (s.B, size, size), "the weights")
         off = (weights.sum(-1) - 1).abs().amax(0)
         bad = [i for i, worst in enumerate(off.tolist()) if not worst <= TOLERANCE]
-        expect(not bad, f"with T = {size}, {len(bad)} of {size} rows do not sum to 1, row {bad[0] if bad else 0} first")
+        expect(
+            not bad,
+            f"with T = {size}, {len(bad)} of {size} rows do not sum to 1, row"
+            f" {bad[0] if bad else 0} first",
+        )
 
 
 @layer.causality(0.25, "Change a hidden score: may any weight move?")
@@ -115,11 +156,16 @@ def test_causality(attempt, draw, s):
     """gives no weight to the future, and does not depend on it"""
     scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
     weights = attempt.call("causal_weights", scores)
-    edited = attempt.call("causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0)))
+    edited = attempt.call(
+        "causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0))
+    )
     assert_shape(weights, scores.shape, "the weights")
     ahead = (weights.output.abs() * hidden).amax(0)
     i, j = divmod(int(ahead.argmax()), s.T)
-    expect(float(ahead.max()) <= TOLERANCE, f"query {i} gives a weight to key {j}, which lies in its future")
+    expect(
+        float(ahead.max()) <= TOLERANCE,
+        f"query {i} gives a weight to key {j}, which lies in its future",
+    )
     assert_same(weights, edited, "scores above the diagonal were edited, and weights moved")
 
 
@@ -127,19 +173,39 @@ def test_causality(attempt, draw, s):
 def test_mask_scores(attempt, reference, draw, s):
     """writes −inf where the mask is False and keeps the rest"""
     ordinary, many = (s.T, s.U), (draw.integer(*LARGE), draw.integer(*LARGE))
-    for offset, lift, sizes in ((0.0, 0.0, ordinary), (DEEP, 0.0, ordinary), (DEEP, FAR, ordinary), (0.0, 0.0, many)):
+    for offset, lift, sizes in (
+        (0.0, 0.0, ordinary),
+        (DEEP, 0.0, ordinary),
+        (DEEP, FAR, ordinary),
+        (0.0, 0.0, many),
+    ):
         mask = random_mask(draw, *sizes)
         scores = draw(s.B, *sizes) + offset + lift * ~mask
         got = attempt.call("mask_scores", scores, mask).output
         assert_shape(got, scores.shape, "the masked scores")
-        expect(not got.isnan().any(), f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN")
+        expect(
+            not got.isnan().any(),
+            f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN",
+        )
         seen, hidden = torch.where(mask, got, 0.0), after_softmax(got) * ~mask
-        inverted = difference(torch.where(mask, 0.0, got), torch.where(mask, 0.0, scores)) <= TOLERANCE
+        inverted = (
+            difference(torch.where(mask, 0.0, got), torch.where(mask, 0.0, scores)) <= TOLERANCE
+        )
         expect(not inverted or mask.all(), "scores whose mask is False are still there")
         assert_matches(seen, torch.where(mask, scores, 0.0), "what the mask lets through")
         enough = bool((hidden <= TOLERANCE).all())
-        where = "ordinary scores" if not offset else "scores far below its own" if lift else "low scores"
-        expect(enough, f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among {where}")
+        where = (
+            "ordinary scores"
+            if not offset
+            else "scores far below its own"
+            if lift
+            else "low scores"
+        )
+        expect(
+            enough,
+            f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among"
+            f" {where}",
+        )
         want = reference.call("mask_scores", scores, mask).output
         assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")
 
@@ -147,7 +213,11 @@ def test_mask_scores(attempt, reference, draw, s):
 @layer.causality(0.25, "Let broadcasting do it, and count axes from the end.")
 def test_leading_dimensions(attempt, draw, s):
     """serves any leading dimensions, and masks that are broadcast over them"""
-    scores, mask, keys = draw(s.B, s.H, s.T, s.U), random_mask(draw, s.B, 1, s.T, s.U), random_mask(draw, s.U)
+    scores, mask, keys = (
+        draw(s.B, s.H, s.T, s.U),
+        random_mask(draw, s.B, 1, s.T, s.U),
+        random_mask(draw, s.U),
+    )
     calls = (
         ("mask_scores", (scores, mask), (scores[-1, -1].clone(), mask[-1, 0].clone())),
         ("mask_scores", (scores, keys), (scores[-1, -1].clone(), keys.expand(s.T, -1).clone())),
@@ -156,14 +226,21 @@ def test_leading_dimensions(attempt, draw, s):
     for name, args, alone in (*calls, ("causal_weights", (square,), (square[-1, -1].clone(),))):
         whole = attempt.call(name, *args)
         assert_shape(whole, args[0].shape, f"the output of {name}")
-        what = f"{name}: what stands last of the leading dimensions gives something else when it stands alone"
+        what = (
+            f"{name}: what stands last of the leading dimensions gives something else when it"
+            " stands alone"
+        )
         assert_same(whole.output[-1, -1], attempt.call(name, *alone), what)
 
 
 @layer.values(0.5, "First hide, then share out.")
 def test_causal_weights(attempt, reference, agree, draw, s):
     """shares out attention over itself and the past"""
-    ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (draw.integer(*LARGE),))
+    ordinary, low, many = (
+        draw(s.B, s.T, s.T),
+        draw(s.B, s.T, s.T) + DEEP,
+        draw(s.B, *2 * (draw.integer(*LARGE),)),
+    )
     with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
     told = ("", " of low scores", " of scores of which some are 0", "")
     for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
@@ -182,7 +259,15 @@ def test_causal_weights(attempt, reference, agree, draw, s):
 def test_gradients(attempt, reference, draw, s):
     """lets the right gradients through to the scores"""
     mask = random_mask(draw, s.T, s.U)
-    assert_gradient(attempt, reference, "mask_scores", draw(s.B, s.T, s.U) * mask, mask, draw(s.B, s.T, s.U), mask)
+    assert_gradient(
+        attempt,
+        reference,
+        "mask_scores",
+        draw(s.B, s.T, s.U) * mask,
+        mask,
+        draw(s.B, s.T, s.U),
+        mask,
+    )
     g, visible = draw(s.B, s.T, s.T), may_look(s.T, s.T)
     assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
 
@@ -190,7 +275,10 @@ def test_gradients(attempt, reference, draw, s):
 test_leaves_its_arguments = asked_of(calls_of, leaves_its_arguments)
 test_dtype = asked_of(calls_of, dtype)
 test_device = asked_of(
-    on_device, device, "makes the mask on the device that is asked for", "The mask belongs where the scores are."
+    on_device,
+    device,
+    "makes the mask on the device that is asked for",
+    "The mask belongs where the scores are.",
 )
 
 COUNTS_IF = {"causal_weights": of_scores("causal_weights")}

@@ -10,18 +10,25 @@ from . import _again, _modules
 from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
-SIZES = Sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19], d_out=joined)
+SIZES = Sizes(
+    B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19], d_out=joined
+)
 # As many queries as keys, and one width: where sides and axes can be mixed up and still fit.
 SQUARE = partial(SIZES, T_k=11, T_q=11, d_query=30, d_context=30)
 # A context that is shorter than x.
-LARGE = Sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17], d_out=joined)
+LARGE = Sizes(
+    B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17], d_out=joined
+)
 
 
 class Cross(_modules.Subject):
     """The module of this exercise."""
 
     name = "CrossAttention"
-    arguments = (*((width, width) for width in ("d_query", "d_context", "d_out")), ("num_heads", "nh"))
+    arguments = (
+        *((width, width) for width in ("d_query", "d_context", "d_out")),
+        ("num_heads", "nh"),
+    )
     projections = tuple((f"W_{name}.weight", 1, "nh") for name in ("query", "key", "value"))
     sizes = SIZES
 
@@ -35,7 +42,10 @@ class Cross(_modules.Subject):
 
     def given(self, draw, s, scale=1.0, **options):
         """Weights, and x, context and keep, which an unmasked one goes without."""
-        x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
+        x, context = (
+            draw(s.B, s.T_q, s.d_query, scale=scale),
+            draw(s.B, s.T_k, s.d_context, scale=scale),
+        )
         weights, keep, every = self.weights(draw, s), draw(s.B, s.T_k) > -0.3, torch.arange(s.B)
         # In every sequence some tokens are real and some are padding, wherever they stand.
         keep[every, every % s.T_k], keep[every, (every + 3) % s.T_k] = True, False
@@ -53,7 +63,10 @@ layer = Layers(CROSS)
 def test_shape(attempt, draw, s):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
     # nh divides 20: who looks there for the heads takes it, and who needs d_out channels does not.
-    widths, lengths = ({"d_query": 20}, {}), ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q})
+    widths, lengths = (
+        ({"d_query": 20}, {}),
+        ({"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q}),
+    )
     for change in (*widths, *lengths, {"d_query": 30, "d_context": 30}, {"nh": 1}):
         each = changed(s, **change)
         weights, (x, context, keep) = CROSS.given(draw, each)
@@ -69,18 +82,26 @@ def test_finite(attempt, draw):
         assert_finite(CROSS.module(attempt, s, weights)(*inputs))
 
 
-@layer.causality(0.5, "A column of scores is a context token's. Which axes does keep need to reach the columns?")
+@layer.causality(
+    0.5, "A column of scores is a context token's. Which axes does keep need to reach the columns?"
+)
 def test_padding_unheard(attempt, draw):
     """gives the same whatever stands in the padding"""
     for s in (SIZES(draw), SQUARE(draw)):
         weights, (x, context, keep) = CROSS.given(draw, s)
         other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
-        before, after = (CROSS.answered(attempt, s, weights, x, each, keep) for each in (context, other))
+        before, after = (
+            CROSS.answered(attempt, s, weights, x, each, keep) for each in (context, other)
+        )
         assert_finite(before)
-        assert_same(after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output")
+        assert_same(
+            after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output"
+        )
 
 
-@layer.causality(0.5, "Only tokens whose keep is False are hidden: the whole context is there from the start.")
+@layer.causality(
+    0.5, "Only tokens whose keep is False are hidden: the whole context is there from the start."
+)
 def test_hears_all(attempt, draw):
     """lets every query see every real token of the context"""
     for s in (SIZES(draw), SQUARE(draw)):
@@ -92,9 +113,17 @@ def test_hears_all(attempt, draw):
             for place, which in ((first, "first"), (last, "last")):
                 other = context.clone()
                 other[torch.arange(s.B), place] = draw(s.B, s.d_context)
-                deaf = moved(before, CROSS.module(attempt, s, weights)(x, other, given).output) < 1e-9
-                queries, how = deaf.any(0).nonzero().flatten().tolist()[:8], "without" if given is None else "with"
-                told = f"{how} keep, the {which} real context token is edited, and the outputs of queries {queries}"
+                deaf = (
+                    moved(before, CROSS.module(attempt, s, weights)(x, other, given).output) < 1e-9
+                )
+                queries, how = (
+                    deaf.any(0).nonzero().flatten().tolist()[:8],
+                    "without" if given is None else "with",
+                )
+                told = (
+                    f"{how} keep, the {which} real context token is edited, and the outputs of"
+                    f" queries {queries}"
+                )
                 expect(not queries, f"{told} stay as they were")
 
 
@@ -105,13 +134,23 @@ def test_independent(attempt, draw, s):
     before = CROSS.answered(attempt, s, weights, x, context, keep)
     assert_finite(before)
     other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
-    other_x[-1], other_context[-1], other_keep[-1] = draw(s.T_q, s.d_query), draw(s.T_k, s.d_context), ~keep[-1]
+    other_x[-1], other_context[-1], other_keep[-1] = (
+        draw(s.T_q, s.d_query),
+        draw(s.T_k, s.d_context),
+        ~keep[-1],
+    )
     after = CROSS.module(attempt, s, weights)(other_x, other_context, other_keep).output
-    assert_same(after[:-1], before[:-1], "editing the last sequence of the batch changes the output of another")
+    assert_same(
+        after[:-1],
+        before[:-1],
+        "editing the last sequence of the batch changes the output of another",
+    )
     other_x = x.clone()
     other_x[:, -1] = draw(s.B, s.d_query)
     after = CROSS.module(attempt, s, weights)(other_x, context, keep).output
-    assert_same(after[:, :-1], before[:, :-1], "editing the last query changes the output of another")
+    assert_same(
+        after[:, :-1], before[:, :-1], "editing the last query changes the output of another"
+    )
 
 
 @layer.causality(0.25, "Which rows of W_query belong to head 0? Follow them into the output.")
@@ -125,9 +164,19 @@ def test_heads_apart(attempt, draw, s, weights, inputs):
     for rows, _ in CROSS.rows(edited, s):
         rows[own] = draw.weights(s.hd, rows.shape[-1])
     after = CROSS.module(attempt, s, edited)(*inputs).output
-    moves = ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max()).nonzero().flatten().tolist()
-    told = f"rows {own[0]}…{own[-1]} of W_query, W_key and W_value were edited, out_proj passes everything on, and "
-    expect(moves == own, told + f"channels {moves[:8]} moved: head {s.nh - 1} owns those from {own[0]}")
+    moves = (
+        ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max())
+        .nonzero()
+        .flatten()
+        .tolist()
+    )
+    told = (
+        f"rows {own[0]}…{own[-1]} of W_query, W_key and W_value were edited, out_proj passes"
+        " everything on, and "
+    )
+    expect(
+        moves == own, told + f"channels {moves[:8]} moved: head {s.nh - 1} owns those from {own[0]}"
+    )
 
 
 @layer.values(0.75, "Take one head and one query, and do it by hand.")
@@ -138,7 +187,11 @@ def test_values(agree, draw, s):
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     agree(s, weights, (x, context, everyone), "with a keep that is True throughout, the output")
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
-    for tied in (SIZES(draw, T_q=6, T_k=6), SIZES(draw, T_q=5, T_k=5), SIZES(draw, T_q=10, T_k=10, nh=3, hd=10)):
+    for tied in (
+        SIZES(draw, T_q=6, T_k=6),
+        SIZES(draw, T_q=5, T_k=5),
+        SIZES(draw, T_q=10, T_k=10, nh=3, hd=10),
+    ):
         T = tied.T_q
         weights, (x, context, _) = CROSS.given(draw, tied, 1.5)
         agree(tied, weights, (x, context), f"with {T} tokens on both sides, the output")
@@ -154,7 +207,10 @@ def test_values_with_padding(agree, draw, s):
     agree(s, *CROSS.given(draw, s, 1.5), f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
 
 
-@layer.values(0.5, "A hidden score must lose against every real one, however low. What is e to the power of it?")
+@layer.values(
+    0.5,
+    "A hidden score must lose against every real one, however low. What is e to the power of it?",
+)
 def test_low_scores(agree, draw, s):
     """hides padding for good, where all scores are low"""
     agree(s, *CROSS.deep(draw, s), "with low scores, the output")
@@ -171,7 +227,8 @@ def test_square(agree, draw):
 def test_gradients(attempt, reference, draw, s):
     """lets gradients through to x, to the context and to every weight"""
     (weights, inputs), g = CROSS.deep(draw, s), draw(s.B, s.T_q, s.d_out)
-    # Without keep first: a finite number added to a whole column swallows its scores, and no difference shows a slope.
+    # Without keep first: a finite number added to a whole column swallows its scores, and no
+    # difference shows a slope.
     for given in (inputs[:2], inputs):
         _modules.judge_gradients(CROSS, attempt, reference, s, weights, given, g)
 
@@ -184,10 +241,15 @@ test_parameters = asked_of(
 )
 test_refuses_uneven_heads = asked_of(CROSS, _modules.refuses_uneven_heads)
 test_moves = asked_of(
-    CROSS, _modules.moves, "moves to another device as a whole", "Make new tensors on the device of x."
+    CROSS,
+    _modules.moves,
+    "moves to another device as a whole",
+    "Make new tensors on the device of x.",
 )
 test_dtype_and_argument = asked_of(
-    CROSS, _modules.dtype_and_argument, "follows the dtype of its input, and leaves its arguments as they were"
+    CROSS,
+    _modules.dtype_and_argument,
+    "follows the dtype of its input, and leaves its arguments as they were",
 )
 
 
@@ -203,5 +265,6 @@ def test_again(attempt, draw, s):
 test_steady = asked_of(CROSS, _modules.steady)
 test_half_precision = asked_of(CROSS, _modules.half_precision)
 
-# No query stands among the keys, so that a gate on keys alone leaves a little: more than that is asked.
+# No query stands among the keys, so that a gate on keys alone leaves a little: more than that is
+# asked.
 COUNTS_IF = {"CrossAttention": of_module(UNMASKED, least=1e-3)}

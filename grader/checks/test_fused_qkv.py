@@ -14,7 +14,9 @@ from ._functions import same
 from ._made_as import STILL_AT_WORK, WHAT, made_as
 from ._modules import asked_of, changed
 
-FUSED = shared.Subject(lambda s: ((1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)))
+FUSED = shared.Subject(
+    lambda s: ((1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1))
+)
 layer = _modules.Layers(FUSED)
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 GPT2_BLOCK = 1024
@@ -34,8 +36,13 @@ def test_single_token(attempt, reference, draw, s):
     if difference(answer.output, want.output) > TOLERANCE:
         q, k, v = (x @ w.mT for w in weights["qkv.weight"].chunk(3))
         proj = weights["proj.weight"]
-        others = {f"{name}, projected": each @ proj.mT for name, each in (("q", q), ("k", k), ("x", x))}
-        others |= {"v as it is, not projected": v, "v, projected with proj's weight untransposed": v @ proj}
+        others = {
+            f"{name}, projected": each @ proj.mT for name, each in (("q", q), ("k", k), ("x", x))
+        }
+        others |= {
+            "v as it is, not projected": v,
+            "v, projected with proj's weight untransposed": v @ proj,
+        }
         for what, other in others.items():
             same = torch.allclose(answer.output, other, atol=1e-4)
             expect(not same, f"a token alone should get v, projected; yours gets {what}")
@@ -56,16 +63,26 @@ def test_values(attempt, reference, agree, draw, s):
     weights, inputs = FUSED.given(draw, s, 1.5)
     got, want = (answer.output for answer in FUSED.both(attempt, reference, s, weights, inputs))
     assert_shape(got, want.shape)
-    if difference(got, want) > TOLERANCE:  # to undo proj makes rounding errors larger: only where there is a real one
+    # to undo proj makes rounding errors larger: only where there is a real one
+    if difference(got, want) > TOLERANCE:
         shared.expect_unrounded(got, want)
-        heads = (torch.linalg.solve(weights["proj.weight"], y.mT).mT.unflatten(-1, (s.nh, s.hd)) for y in (got, want))
-        mine, right = (y.transpose(1, 2).transpose(0, 1) for y in heads)  # (nh, B, T, hd), before proj
+        heads = (
+            torch.linalg.solve(weights["proj.weight"], y.mT).mT.unflatten(-1, (s.nh, s.hd))
+            for y in (got, want)
+        )
+        # (nh, B, T, hd), before proj
+        mine, right = (y.transpose(1, 2).transpose(0, 1) for y in heads)
         close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in right] for a in mine]
         for h, row in enumerate(close):
             found = row.index(True) if any(row) else h
-            expect(found == h, f"before proj, the channels of head {h} hold what head {found} has worked out")
+            expect(
+                found == h,
+                f"before proj, the channels of head {h} hold what head {found} has worked out",
+            )
         right_heads = sum(row[h] for h, row in enumerate(close))
-        expect(right_heads in (0, s.nh), f"{right_heads} of {s.nh} heads are right, the others are not")
+        expect(
+            right_heads in (0, s.nh), f"{right_heads} of {s.nh} heads are right, the others are not"
+        )
         assert_matches(got, want)
     weights, inputs = FUSED.deep(draw, s)
     got, want = FUSED.both(attempt, reference, s, weights, inputs)
@@ -74,13 +91,20 @@ def test_values(attempt, reference, agree, draw, s):
     # Where a product of q and k without the transpose fits, too.
     for tied in (changed(s, T=s.hd), changed(s, T=s.C // 3, nh=3)):
         inputs = FUSED.inputs(draw, tied, 1.5)
-        agree(tied, weights, inputs, f"with {tied.T} tokens, as many as channels of a head, the output")
+        agree(
+            tied,
+            weights,
+            inputs,
+            f"with {tied.T} tokens, as many as channels of a head, the output",
+        )
     s = shared.LARGE(draw)
     agree(s, *FUSED.given(draw, s, 1.5), f"with {s.nh} heads and {s.T} tokens, the output")
 
 
 test_gradients = asked_of(FUSED, shared.gradients)
-test_parameters = asked_of(FUSED, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_parameters = asked_of(
+    FUSED, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others"
+)
 test_refuses_indivisible = asked_of(FUSED, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(FUSED, _modules.refuses_too_long, hint="")
 test_moves = asked_of(FUSED, _modules.moves)
@@ -101,24 +125,37 @@ def test_drops_weights(attempt, draw):
 @layer.hygiene(0.25, "There are two dropouts: the second comes last of all.")
 def test_drops_output(attempt, draw):
     """drops channels of the output in training"""
-    ratio, alone = (shared.dropped(FUSED, attempt, draw, same_values=True, **options) for options in ({}, {"T": 1}))
+    ratio, alone = (
+        shared.dropped(FUSED, attempt, draw, same_values=True, **options)
+        for options in ({}, {"T": 1})
+    )
     # Of a token alone all channels go with its weights, and no channel goes alone.
-    if shared.silenced(ratio) <= shared.DROP / 4 or not bool(((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()):
+    if shared.silenced(ratio) <= shared.DROP / 4 or not bool(
+        ((alone == 0) & (alone != 0).any(-1, keepdim=True)).any()
+    ):
         some = shared.varies(ratio)
-        some = some or shared.varies(shared.dropped(FUSED, attempt, draw, same_values=False, whole=True))
+        some = some or shared.varies(
+            shared.dropped(FUSED, attempt, draw, same_values=False, whole=True)
+        )
         expect(some, "training and eval mode give the same: nothing is dropped", "dropout_missing")
         expect(False, "in training no channel of the output is ever 0", "dropout_output_missing")
     shared.expect_share_dropped(ratio)
     means = ratio.mean(dim=(1, 2))
     bias = abs(float(means.mean()) - 1)
-    away = f"averaged over many runs, training is {bias:.0%} away from eval mode: what survives is to be scaled up"
+    away = (
+        f"averaged over many runs, training is {bias:.0%} away from eval mode: what survives is to"
+        " be scaled up"
+    )
     expect(bias <= 8 * float(means.std()) / shared.COPIES**0.5 + 1e-9, away)
 
 
 @layer.hygiene(0.25)
 def test_written_out(attempt, draw, s):
     """writes the attention out"""
-    fused = "PyTorch's fused attention does the work: here the scores, the mask, the softmax and the sum are yours"
+    fused = (
+        "PyTorch's fused attention does the work: here the scores, the mask, the softmax and the"
+        " sum are yours"
+    )
     shared.judge_written_out(FUSED, attempt, draw, s, fused, "nothing of what it does can be seen")
 
 
@@ -128,10 +165,13 @@ def test_gpt2_sizes(attempt):
     single = attempt.asking(dtype="float32")
     for size, (C, nh) in GPT2.items():
         block = "CausalSelfAttention", C, nh, GPT2_BLOCK
-        made, twin = (single.module(*each).without_init() for each in (("gpt2_attention", size), block))
+        made, twin = (
+            single.module(*each).without_init() for each in (("gpt2_attention", size), block)
+        )
         due, beside = made_as(*block)
         built = made.asking(around=beside).on("meta").reporting(WHAT).built()
-        alike = built.raised is None and built.module.attributes[WHAT] == due  # so it answers as other checks judge
+        # so it answers as other checks judge
+        alike = built.raised is None and built.module.attributes[WHAT] == due
         if not alike or size == "small":  # large weights cost time
             expect_heads(made, twin, size, C, nh)
         if not alike:
@@ -145,9 +185,16 @@ def expect_heads(made, twin, size, C, nh):
     answer = made.loaded(weights)(x)
     if answer.raised is not None and "NotImplementedError" in answer.raised.bases:
         answer.must_return()  # it is not written yet: that says nothing about sizes
-    if answer.raised is not None and twin.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None:
+    if (
+        answer.raised is not None
+        and twin.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
+    ):
         refused = {"ValueError", "AssertionError"} & set(answer.raised.bases)
-        expect(not refused, f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2', "gpt2_sizes")
+        expect(
+            not refused,
+            f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2',
+            "gpt2_sizes",
+        )
         wide = "RuntimeError" not in answer.raised.bases
         fits = wide or made.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
         expect(fits, f"{size} should take tokens of {C} channels; yours does not", "gpt2_sizes")
@@ -156,7 +203,11 @@ def expect_heads(made, twin, size, C, nh):
     expect(width is None or width.shape[-1] == C, told, "gpt2_sizes")
     mine = channels_of_one_head(answer.output, x)
     right = mine == C // nh or mine == channels_of_one_head(twin.loaded(weights)(x).output, x)
-    expect(right, f"a head of {size} should be {C // nh} channels wide; yours is {mine} wide", "gpt2_sizes")
+    expect(
+        right,
+        f"a head of {size} should be {C // nh} channels wide; yours is {mine} wide",
+        "gpt2_sizes",
+    )
 
 
 def head_probe(C):
@@ -165,12 +216,17 @@ def head_probe(C):
     read = torch.cat([torch.tensor([[0, 0], [C, 0]]), diagonal + torch.tensor([2 * C, 0])])
     x = torch.stack([-one, one])[None]
     x[..., 0] *= 4.0
-    qkv, proj = Entries((3 * C, C), read, torch.ones(C + 2)), Entries((C, C), diagonal.contiguous(), one)
+    qkv, proj = (
+        Entries((3 * C, C), read, torch.ones(C + 2)),
+        Entries((C, C), diagonal.contiguous(), one),
+    )
     return {"qkv.weight": qkv, "proj.weight": proj}, x
 
 
 def channels_of_one_head(output, x):
-    """How many channels of token 1 are not the plain mean of both tokens: they share a head with channel 0."""
+    """How many channels of token 1 are not the plain mean of both tokens: they share a head with
+    channel 0.
+    """
     assert_shape(output, x.shape)
     return int((output[0, 1].abs() > 0.1).sum())
 
@@ -178,21 +234,34 @@ def channels_of_one_head(output, x):
 def expect_no_dropout(made, twin, size, C):
     """Training mode answers as eval mode, unless the class itself is to blame."""
     weights, x = head_probe(C)
-    modes = ((each.training(), each) for each in (made.asking(random=True).loaded(weights), twin.loaded(weights)))
+    modes = (
+        (each.training(), each)
+        for each in (made.asking(random=True).loaded(weights), twin.loaded(weights))
+    )
     mine, right = (same(*(mode(x).output for mode in both)) for both in modes)
-    expect(mine or not right, f"{size} should be made without dropout; yours drops in training mode", "gpt2_sizes")
+    expect(
+        mine or not right,
+        f"{size} should be made without dropout; yours drops in training mode",
+        "gpt2_sizes",
+    )
 
 
 def expect_block(made, twin, size, C):
-    """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class itself is to blame."""
+    """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class
+    itself is to blame.
+    """
 
     def takes(module, T):
         asked = module.asking(watch=True, around=STILL_AT_WORK).on("meta")
         answer = asked(torch.empty(1, T, C, device="meta"))
-        return answer.raised is None or answer.raised.type == "GeneratorExit"  # nobody is asked to be fast
+        # nobody is asked to be fast
+        return answer.raised is None or answer.raised.type == "GeneratorExit"
 
     for T, right in ((GPT2_BLOCK, True), (GPT2_BLOCK + 1, False)):
-        told = f"{size} should take {GPT2_BLOCK} tokens and no more; yours {'refuses' if right else 'takes'} {T}"
+        told = (
+            f"{size} should take {GPT2_BLOCK} tokens and no more; yours"
+            f" {'refuses' if right else 'takes'} {T}"
+        )
         expect(takes(made, T) is right or takes(twin, T) is not right, told, "gpt2_sizes")
 
 
@@ -204,7 +273,10 @@ def test_gpt2_refuses(attempt):
         answer = single.module("gpt2_attention", size).without_init().built()
         assert_refused(answer, f'gpt2_attention("{size}")', suspect="argument_unchecked")
         missing = [name for name in GPT2 if name not in answer.message]
-        expect(not missing, f"the message does not list {' and '.join(missing)}: say which names there are")
+        expect(
+            not missing,
+            f"the message does not list {' and '.join(missing)}: say which names there are",
+        )
     small = single.module("gpt2_attention", "small").without_init()
     width = small.built().module.parameters.get("qkv.weight")  # which is another check's business
     weights, x = head_probe(GPT2["small"][0] if width is None else width.shape[-1])

@@ -9,8 +9,10 @@ from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, changed, joined
 
 WIDTHS = {"C": joined, "of_kv": lambda s, _: 2 * s.nkv * s.hd}
-SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)  # and the group is 5
-LARGE = Sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64), **WIDTHS)  # and the group is another
+# and the group is 5
+SIZES = Sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17], **WIDTHS)
+# and the group is another
+LARGE = Sizes(B=[2], T=(40, 60), nh=[12], nkv=[3], hd=[5], block=(61, 64), **WIDTHS)
 
 
 class Grouped(_modules.Subject):
@@ -32,7 +34,16 @@ layer = Layers(GQA)
 @layer.shape(0.25, "Take B and T from x.shape; the head's width is C / n_head for all three.")
 def test_shape(attempt, draw, s):
     """keeps (B, T, C) for any batch, any length up to block_size and any number of groups"""
-    for change in ({}, {"B": 1}, {"T": 1}, {"T": s.block}, {"nkv": 5}, {"nkv": s.nh}, {"nkv": 1}, {"nh": 1, "nkv": 1}):
+    for change in (
+        {},
+        {"B": 1},
+        {"T": 1},
+        {"T": s.block},
+        {"nkv": 5},
+        {"nkv": s.nh},
+        {"nkv": 1},
+        {"nh": 1, "nkv": 1},
+    ):
         weights, (x,) = GQA.given(draw, each := SIZES.changed(s, **change))
         assert_shape(GQA.module(attempt, each, weights)(x), x.shape)
 
@@ -48,10 +59,15 @@ def test_independent(attempt, draw, s, weights, x):
     edited[-1] = draw(s.T, s.C)
     before, after = (GQA.answered(attempt, s, weights, each) for each in (x, edited))
     assert_finite(before)
-    assert_same(before[:-1], after[:-1], "editing the last batch entry changes the output of another")
+    assert_same(
+        before[:-1], after[:-1], "editing the last batch entry changes the output of another"
+    )
 
 
-@layer.causality(0.5, "Write 0, 0, 1, 1 beside the query heads. Which function repeats entries, and which the row?")
+@layer.causality(
+    0.5,
+    "Write 0, 0, 1, 1 beside the query heads. Which function repeats entries, and which the row?",
+)
 def test_groups(attempt, draw, s, weights, x):
     """lets query heads h · group … read head h of keys and values, and no other"""
     weights = GQA.passing_on(weights)
@@ -63,9 +79,17 @@ def test_groups(attempt, draw, s, weights, x):
         for start in (h * s.hd, (s.nkv + h) * s.hd):
             edited[start : start + s.hd] = draw.weights(s.hd, s.C)
         after = GQA.module(attempt, s, {**weights, "kv.weight": edited})(x).output
-        moves = ((before - after).abs().amax(dim=(0, 1)) > 1e-5 * before.abs().max()).unflatten(0, (s.nh, s.hd))
-        heads, due = moves.any(-1).nonzero().flatten().tolist(), list(range(h * group, (h + 1) * group))
-        told = f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for {s.nh} heads it "
+        moves = ((before - after).abs().amax(dim=(0, 1)) > 1e-5 * before.abs().max()).unflatten(
+            0, (s.nh, s.hd)
+        )
+        heads, due = (
+            moves.any(-1).nonzero().flatten().tolist(),
+            list(range(h * group, (h + 1) * group)),
+        )
+        told = (
+            f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for"
+            f" {s.nh} heads it "
+        )
         expect(heads == due, told + f"should move {due[0]}…{due[-1]} (proj passes everything on)")
 
 
@@ -76,10 +100,15 @@ def test_single_token(agree, draw):
     agree(s, *GQA.given(draw, s))
 
 
-@layer.values(0.5, "Without groups this is the fused QKV; with one head of keys and values all queries read the same.")
+@layer.values(
+    0.5,
+    "Without groups this is the fused QKV; with one head of keys and values all queries read the"
+    " same.",
+)
 def test_both_ends(agree, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
-    # Two widths of a head: some wrong scales are right for 4 channels. Of the wide one few sequences can be recorded.
+    # Two widths of a head: some wrong scales are right for 4 channels. Of the wide one few
+    # sequences can be recorded.
     for nkv, hd, B in ((15, 4, 7), (1, 6, 2)):
         s = SIZES(draw, nkv=nkv, hd=hd, B=B)
         agree(s, *GQA.given(draw, s, 1.5), f"with n_kv_head = {nkv} of {s.nh}, the output")
@@ -93,8 +122,17 @@ def test_values(agree, draw):
     # As many tokens as channels of a head, or as heads: there these axes can be mixed up.
     tied = [changed(s, T=T, block=17) for T in (s.hd, s.nh)] + [SIZES(draw, T=6, hd=6, block=17)]
     others = [(n, GQA.given(draw, n, 1.5), f"with {n.T} tokens, the output") for n in tied]
-    more = large, GQA.given(draw, large, 1.5), f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
-    for n, given, what in ((s, ordinary, ""), (s, low, "with low scores, the output"), *others, more):
+    more = (
+        large,
+        GQA.given(draw, large, 1.5),
+        f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output",
+    )
+    for n, given, what in (
+        (s, ordinary, ""),
+        (s, low, "with low scores, the output"),
+        *others,
+        more,
+    ):
         agree(n, *given, what)
 
 
@@ -121,11 +159,17 @@ def test_refuses_uneven_heads(attempt, draw, s):
 @layer.hygiene(0.25, "Which remainder says that some query head has no head to read?")
 def test_refuses_uneven_groups(attempt, draw, s):
     """refuses, when it is made, an n_head that n_kv_head does not divide"""
-    _modules.judge_refused(GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh)))
+    _modules.judge_refused(
+        GQA, attempt, draw, s, *({"n_head": s.nh, "n_kv_head": nkv} for nkv in (4, 2 * s.nh))
+    )
 
 
 test_refuses_too_long = asked_of(GQA, _modules.refuses_too_long)
-test_moves = asked_of(GQA, _modules.moves, hint="A tensor that must move with the module and is not learned: a buffer.")
+test_moves = asked_of(
+    GQA,
+    _modules.moves,
+    hint="A tensor that must move with the module and is not learned: a buffer.",
+)
 test_dtype_and_argument = asked_of(GQA, _modules.dtype_and_argument)
 test_again = asked_of(GQA, _modules.again)
 test_steady = asked_of(GQA, _modules.steady)
@@ -148,7 +192,10 @@ def test_cache_bytes(attempt, draw):
         answer = attempt.call("kv_cache_bytes", *args, **options)
         expect(answer.output.numel() == 1, "one number is expected")
         times = float(answer.output) / (each * 2 * n_layer * prod(others))
-        told = f"with {asked} for a number it gives {times:.4g} times the bytes of keys and values in {n_layer} layers"
+        told = (
+            f"with {asked} for a number it gives {times:.4g} times the bytes of keys and values in"
+            f" {n_layer} layers"
+        )
         expect(times == 1, told, "cache_bytes")  # any other count is one, whatever it counts
         told = f"kv_cache_bytes should give an int; yours gives {answer.returned}"
         expect(answer.kind in ("int", "int64"), told, "interface")

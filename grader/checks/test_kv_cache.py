@@ -5,7 +5,14 @@ from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_refused, assert_shape, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_finite,
+    assert_matches,
+    assert_refused,
+    assert_shape,
+    expect,
+)
 
 from . import _cached as shared
 from . import _modules
@@ -43,7 +50,9 @@ def test_finite(attempt, draw, s, weights, inputs):
         assert_finite(answer["y"])
 
 
-@Layers(Fed(6, 5)).causality(0.25, "Query i of a chunk stands at position past + i: which keys come later?")
+@Layers(Fed(6, 5)).causality(
+    0.25, "Query i of a chunk stands at position past + i: which keys come later?"
+)
 def test_causal(attempt, draw, s, weights, inputs):
     """lets no token see the future, in the first chunk or a later one"""
     before = fed(CACHED.module(attempt, s, weights), *inputs)
@@ -54,9 +63,15 @@ def test_causal(attempt, draw, s, weights, inputs):
         for a, chunk in zip((*before, *after), (*inputs, *inputs), strict=True):
             assert_shape(a["y"], chunk.shape, "y")
         changed = differs(before[n]["y"].output, after[n]["y"].output).amax((0, 2))
-        told = f"a change of the tokens from {t} on, in chunk {n + 1}, reaches the token {int(changed.nonzero()[:1].sum())} of it"
+        told = (
+            f"a change of the tokens from {t} on, in chunk {n + 1}, reaches the token"
+            f" {int(changed.nonzero()[:1].sum())} of it"
+        )
         expect(not changed[:t].any(), told)
-        expect(changed[t:].all(), f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these")
+        expect(
+            changed[t:].all(),
+            f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these",
+        )
 
 
 @Layers(Fed(4, 3)).causality(0.25)
@@ -71,14 +86,26 @@ def test_independent(attempt, draw, s, weights, inputs):
         assert_shape(after["y"], chunk.shape, "y")
         changed = differs(before["y"].output, after["y"].output).amax((1, 2)).tolist()
         others = changed[:2] + changed[3:]
-        expect(not any(others), "a change of sequence 2 of the batch also changes what another one gives")
+        expect(
+            not any(others),
+            "a change of sequence 2 of the batch also changes what another one gives",
+        )
 
 
 @layer.values(0.75, "A first call without a cache is plain causal attention: begin there.")
 def test_one_call(attempt, agree, draw, s):
     """attends right in a single call"""
-    # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
-    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh), (10, 3)):
+    # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer
+    # stopped by the sizes.
+    for T, nh in (
+        (11, s.nh),
+        (1, s.nh),
+        (s.block, s.nh),
+        (9, 1),
+        (s.hd, s.nh),
+        (s.nh, s.nh),
+        (10, 3),
+    ):
         weights, x = CACHED.weights(draw, s), draw(s.B, T, s.C)
         agree(changed(s, nh=nh), weights, (x,), f"with {T} tokens and {nh} heads, y")
     module = CACHED.module(attempt, s, weights)
@@ -95,31 +122,52 @@ def test_token_by_token(attempt, reference, draw, s):
     compare(attempt, reference, draw, s, (9, 1, 1), "after a prompt of 9 tokens")
 
 
-@Layers(Fed(9, 4)).values(0.25, "How many rows have your scores in a second call? How many new tokens are there?")
+@Layers(Fed(9, 4)).values(
+    0.25, "How many rows have your scores in a second call? How many new tokens are there?"
+)
 def test_new_queries_alone(attempt, reference, draw, s, weights, inputs):
     """computes scores for the new tokens alone"""
-    got, want = (fed(CACHED.module(each.asking(watch=True), s, weights), *inputs)[-1] for each in (attempt, reference))
+    got, want = (
+        fed(CACHED.module(each.asking(watch=True), s, weights), *inputs)[-1]
+        for each in (attempt, reference)
+    )
     assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
     # A mask may be square, which is one for all sequences; fused code shows no scores.
-    squares = [each for each in got.reply.operations.shapes if each[-2:] == (13, 13) and prod(each[:-2]) >= s.B]
-    told = f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is made"
+    squares = [
+        each
+        for each in got.reply.operations.shapes
+        if each[-2:] == (13, 13) and prod(each[:-2]) >= s.B
+    ]
+    told = (
+        f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is"
+        " made"
+    )
     expect(not squares, f"{told}: queries of past tokens are made again", "cache_recomputed")
 
 
-@layer.values(0.75, "With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?")
+@layer.values(
+    0.75, "With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?"
+)
 def test_chunks(attempt, reference, draw, s):
     """gives chunks of any sizes what a single call gives"""
     for sizes in ((4, 9), (9, 4), (1, 8, 2, 5), (8, 8, 1)):
         compare(attempt, reference, draw, s, sizes, f"in chunks of {', '.join(map(str, sizes))}")
     large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
     compare(attempt, reference, draw, large, (20, 43, 1), "with 9 heads and 64 tokens")
-    module, chunks = CACHED.module(attempt, s, CACHED.weights(draw, s)), [draw(s.B, T, s.C) for T in (9, 4)]
-    modes = [[each["y"].output for each in fed(made, *chunks)] for made in (module.training(), module)]
+    module, chunks = (
+        CACHED.module(attempt, s, CACHED.weights(draw, s)),
+        [draw(s.B, T, s.C) for T in (9, 4)],
+    )
+    modes = [
+        [each["y"].output for each in fed(made, *chunks)] for made in (module.training(), module)
+    ]
     first, second = (same(*each) for each in zip(*modes, strict=True))
     expect(second or not first, "in training mode a second chunk gets another y than in eval mode")
 
 
-@Layers(Fed(4, 3, 2, 1)).values(0.5, "append, += and writing into a slice change what the caller still holds.")
+@Layers(Fed(4, 3, 2, 1)).values(
+    0.5, "append, += and writing into a slice change what the caller still holds."
+)
 def test_two_beams(attempt, reference, draw, s, weights, inputs):
     """leaves a cache as it was, so that it can be continued twice"""
     # All calls together stay within the block: a cache that has all of them is too long for none.
@@ -138,7 +186,9 @@ def test_two_beams(attempt, reference, draw, s, weights, inputs):
         assert_matches(got["y"], want["y"], f"where caches are continued twice, y of call {n}")
 
 
-@Layers(Fed(5, 3, 2, 4)).values(0.5, "cache=None is a new sequence. What does the module still know of the last one?")
+@Layers(Fed(5, 3, 2, 4)).values(
+    0.5, "cache=None is a new sequence. What does the module still know of the last one?"
+)
 def test_starts_anew(attempt, reference, draw, s, weights, inputs):
     """starts anew without a cache, and keeps two sequences apart"""
     a, b, c, d = inputs
@@ -157,9 +207,15 @@ def test_starts_anew(attempt, reference, draw, s, weights, inputs):
         try:
             assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
         except CheckFailed:
-            told = "a first call gives another answer without a cache than with cache=None: the default is not None"
+            told = (
+                "a first call gives another answer without a cache than with cache=None: the"
+                " default is not None"
+            )
             expect(not shared.keeps_in_default(attempt, s, weights, a), told, "cache_shared")
-            told = "a call without a cache gives another answer when the sequence before it was another one"
+            told = (
+                "a call without a cache gives another answer when the sequence before it was"
+                " another one"
+            )
             expect(not shared.hears_the_last(attempt, s, weights, a, b), told, "cache_shared")
             raise
 
@@ -170,7 +226,9 @@ def test_gradients(attempt, reference, draw, s, weights, inputs):
     _modules.judge_gradients(CACHED, attempt, reference, s, weights, inputs, (draw(s.B, 9, s.C),))
 
 
-test_parameters = asked_of(CACHED, parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_parameters = asked_of(
+    CACHED, parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others"
+)
 test_refuses_indivisible = asked_of(CACHED, refuses_indivisible)
 
 
@@ -180,16 +238,28 @@ def test_refuses_too_long(attempt, draw, s):
     module = CACHED.module(attempt, s, CACHED.weights(draw, s))
     full = [draw(s.B, T, s.C) for T in (s.block - 4, 3, 1)]
     fed(module, *full)[-1].must_return()
-    too_long, what = module(draw(s.B, s.block + 2, s.C)), f"T = {s.block + 2} with block_size = {s.block}"
+    too_long, what = (
+        module(draw(s.B, s.block + 2, s.C)),
+        f"T = {s.block + 2} with block_size = {s.block}",
+    )
     assert_refused(too_long, what, also=("RuntimeError",), suspect="context_unchecked")
     for past, T in ((full, 1), (full, 3), (full[:2], 3)):
         answer = fed(module, *past, draw(s.B, T, s.C))[-1]
-        what = f"a cache of {sum(x.shape[1] for x in past)} tokens and {T} more, with block_size = {s.block},"
-        suspect = "cache_length_unchecked" if answer.raised is None and not shared.forgets(module, s, draw) else ""
+        what = (
+            f"a cache of {sum(x.shape[1] for x in past)} tokens and {T} more, with block_size ="
+            f" {s.block},"
+        )
+        suspect = (
+            "cache_length_unchecked"
+            if answer.raised is None and not shared.forgets(module, s, draw)
+            else ""
+        )
         assert_refused(answer, what, also=("RuntimeError",), suspect=suspect)
 
 
-test_dtype_and_argument = asked_of(Fed(5, 3), dtype_and_argument, "follows the dtype of x, and leaves x as it was", "")
+test_dtype_and_argument = asked_of(
+    Fed(5, 3), dtype_and_argument, "follows the dtype of x, and leaves x as it was", ""
+)
 
 
 @Layers(Fed(5, 3)).hygiene(0.25, "A mask or a cache that you make needs a device: that of x.")

@@ -1,11 +1,20 @@
-"""Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of weights."""
+"""Hidden checks of the loop over heads: causal attention, one head at a time, from a given box of
+weights.
+"""
 
 from functools import partial
 from types import SimpleNamespace
 
 import torch
 
-from manyheads.checks import StandIn, assert_gradients_match, assert_matches, assert_shape, assert_unmutated, expect
+from manyheads.checks import (
+    StandIn,
+    assert_gradients_match,
+    assert_matches,
+    assert_shape,
+    assert_unmutated,
+    expect,
+)
 
 from ._causal_attention import Subject
 from ._conditions import of_module
@@ -46,7 +55,11 @@ def calls_of(draw):
 def mean_of_past(weights, x):
     """What queries without a preference get: the mean of the values so far, projected."""
     *_, v = (x @ rows.T for rows in weights["qkv.weight"].chunk(3))
-    return v.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None] @ weights["proj.weight"].T
+    return (
+        v.cumsum(dim=1)
+        / torch.arange(1, x.shape[1] + 1, dtype=torch.float64)[:, None]
+        @ weights["proj.weight"].T
+    )
 
 
 def where_changed(before, after, dim):
@@ -60,9 +73,18 @@ def where_changed(before, after, dim):
 def test_shape(attempt, s, weights, x):
     """gives (B, T, C)"""
     answer = LOOP.module(attempt, s, weights)(x)
-    if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None:
-        expect(False, "the arguments are mha and x, in this order; yours takes x first", "interface")
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    if (
+        answer.raised is not None
+        and attempt.asking(random=True).call(TARGET, x, box(s, weights)).raised is None
+    ):
+        expect(
+            False, "the arguments are mha and x, in this order; yours takes x first", "interface"
+        )
+    expect(
+        answer.kind == "tensor",
+        f"a tensor was expected; yours returned {answer.returned}",
+        "interface",
+    )
     assert_shape(answer, (s.B, s.T, s.C))
 
 
@@ -74,7 +96,9 @@ test_finite = asked_of(
 )
 
 
-@layer.causality(0.5, "Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax.")
+@layer.causality(
+    0.5, "Token t may look at the tokens 0…t. Fill the other scores with −inf, before the softmax."
+)
 def test_causal(attempt, draw, s):
     """lets no token see the future"""
     weights, (x,) = LOOP.deep(draw, s)
@@ -84,12 +108,17 @@ def test_causal(attempt, draw, s):
         edited[:, t, 1:] = draw(s.B, s.C - 1)
         seen = where_changed(before, LOOP.answered(attempt, s, weights, edited), 1)
         early = " and ".join(str(p) for p in seen if p < t)
-        told = f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches token {early}"
+        told = (
+            f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches"
+            f" token {early}"
+        )
         expect(not early, told)
         expect(t in seen, f"a change of token {t} does not reach token {t} itself")
 
 
-@layer.causality(0.25, "The sequences of a batch never meet: which of your steps joins or cuts axis 0?")
+@layer.causality(
+    0.25, "The sequences of a batch never meet: which of your steps joins or cuts axis 0?"
+)
 def test_sequences_apart(attempt, draw, s, weights, x):
     """keeps the sequences of a batch apart"""
     b = draw.integer(0, s.B - 1)
@@ -97,26 +126,43 @@ def test_sequences_apart(attempt, draw, s, weights, x):
     edited[b] = draw(s.T, s.C)
     before, after = (LOOP.answered(attempt, s, weights, each) for each in (x, edited))
     others = [p for p in where_changed(before, after, 0) if p != b]
-    expect(not others, f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]} gives")
+    expect(
+        not others,
+        f"a change of sequence {b} of {s.B} also changes what sequence {others and others[0]}"
+        " gives",
+    )
 
 
-@layer.causality(0.25, "Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones.")
+@layer.causality(
+    0.25, "Head h reads channels h·hd … (h+1)·hd − 1 of q, k and v, and writes the same ones."
+)
 def test_heads_apart(attempt, draw, s, weights, x):
     """keeps the heads apart and in order"""
-    weights, h = LOOP.passing_on(weights), s.nh - 1  # the last one: in another order it stands elsewhere
+    # the last one: in another order it stands elsewhere
+    weights, h = LOOP.passing_on(weights), s.nh - 1
     own = [*range(h * s.hd, (h + 1) * s.hd)]
     edited = {name: weight.clone() for name, weight in weights.items()}
     for rows, _ in LOOP.rows(edited, s):
         rows[own] = draw.weights(s.hd, s.C)
     before, after = (LOOP.answered(attempt, s, each, x) for each in (weights, edited))
     seen = where_changed(before, after, 2)
-    told = f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the joined heads; in yours"
+    told = (
+        f"new weights for head {h} of {s.nh} should change channels {own[0]}…{own[-1]} of the"
+        " joined heads; in yours"
+    )
     stray, missed = [str(c) for c in seen if c not in own], [str(c) for c in own if c not in seen]
-    expect(not stray, f"{told} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}")
+    expect(
+        not stray,
+        f"{told} they change channel {' and '.join(stray[:3])}{' and more' * bool(stray[3:])}",
+    )
     expect(not missed, f"{told} channel {' and '.join(missed[:3])} stays as it was")
 
 
-@layer.values(0.5, "Equal scores make equal weights, whatever the scale: is it the values, the mask or the projection?")
+@layer.values(
+    0.5,
+    "Equal scores make equal weights, whatever the scale: is it the values, the mask or the"
+    " projection?",
+)
 def test_average(attempt, s, weights, x):
     """gives a query of zeros the mean of its past, projected"""
     weights["qkv.weight"][: s.C] = 0
@@ -127,32 +173,51 @@ def test_average(attempt, s, weights, x):
 def test_one_of_each(attempt, draw, s, weights):
     """works for one token, for one head and for many"""
     alone = draw(s.B, 1, s.C)
-    assert_matches(LOOP.module(attempt, s, weights)(alone), mean_of_past(weights, alone), "the output for one token")
+    assert_matches(
+        LOOP.module(attempt, s, weights)(alone),
+        mean_of_past(weights, alone),
+        "the output for one token",
+    )
     for n in (changed(s, nh=1), changed(s, nh=13, hd=2, C=26)):
         weights, (x,) = LOOP.given(draw, n)
-        weights["qkv.weight"][: n.C] = 0.0  # every head gives the mean of its values, whatever the scale
+        # every head gives the mean of its values, whatever the scale
+        weights["qkv.weight"][: n.C] = 0.0
         what = f"the output of {n.nh} {'head' if n.nh == 1 else 'heads'}"
         assert_matches(LOOP.module(attempt, n, weights)(x), mean_of_past(weights, x), what)
 
 
-@layer.values(0.5, "The usual suspects, in order: the scale, the cut of the stacked weight, the weight not transposed.")
+@layer.values(
+    0.5,
+    "The usual suspects, in order: the scale, the cut of the stacked weight, the weight not"
+    " transposed.",
+)
 def test_values(agree, draw):
     """computes the attention of every head"""
-    large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
+    # more heads and tokens than anybody tries by hand
+    large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
     # With another head_dim, and as many tokens: there a product without the transpose fits, too.
     tied = [draw.sizes(B=[1, 5], nh=(2, 4), hd=hd) for hd in ([8, 9], [10, 11])]
     tied = [changed(each, T=each.hd, C=joined(each)) for each in tied]
-    for s in (LOOP.sizes(draw), *tied, changed(LOOP.sizes(draw), B=1), changed(large, C=joined(large))):
+    for s in (
+        LOOP.sizes(draw),
+        *tied,
+        changed(LOOP.sizes(draw), B=1),
+        changed(large, C=joined(large)),
+    ):
         weights, inputs = LOOP.given(draw, s)
         weights["qkv.weight"] *= 2
         agree(s, weights, inputs, f"with {s.nh} heads and {s.T} tokens, the output")
 
 
-@layer.gradients(0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are.")
+@layer.gradients(
+    0.25, "detach, .data and no_grad forget where numbers came from: use the weights as they are."
+)
 def test_gradients(attempt, reference, draw, s, weights, x):
     """lets gradients reach x and the weights"""
     g = draw(s.B, s.T, s.C)
-    got, want = LOOP.both(*(each.asking(cotangent=g, watch=True) for each in (attempt, reference)), s, weights, (x,))
+    got, want = LOOP.both(
+        *(each.asking(cotangent=g, watch=True) for each in (attempt, reference)), s, weights, (x,)
+    )
     assert_shape(got, x.shape)
     cut = [name for name in ("args.1", *WEIGHTS) if got.gradient(name) is None]
     operations = got.reply.operations
@@ -174,7 +239,9 @@ def test_gradients(attempt, reference, draw, s, weights, x):
 
     # Who writes into the weights has the gradients of others.
     cut = not got.reply.mutated
-    expect_gradients(got, want, (*WEIGHTS, "args.1"), lambda: cut and is_cut(output, given, x, g, got, want))
+    expect_gradients(
+        got, want, (*WEIGHTS, "args.1"), lambda: cut and is_cut(output, given, x, g, got, want)
+    )
 
 
 @layer.hygiene(0.25, "Take every size from x and from mha.")
@@ -200,12 +267,20 @@ def test_any_size(attempt, draw):
         assert_shape(wrong, (varied.B, varied.T, varied.nh * varied.hd))
 
 
-@layer.hygiene(0.25, "Operations that end in _ or =, and assigned slices, change the tensor itself. No dropout here.")
+@layer.hygiene(
+    0.25,
+    "Operations that end in _ or =, and assigned slices, change the tensor itself. No dropout"
+    " here.",
+)
 def test_leaves_its_arguments(attempt, s, weights, x):
     """leaves x and the weights as they were, and gives the same answer twice"""
-    assert_unmutated(LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated")
+    assert_unmutated(
+        LOOP.module(attempt.asking(random=True), s, weights)(x), suspect="input_mutated"
+    )
     asking = attempt.asking(random=True, runs=2)
-    if not torch.equal(*(output.nan_to_num() for output in LOOP.module(asking, s, weights)(x).outputs)):
+    if not torch.equal(
+        *(output.nan_to_num() for output in LOOP.module(asking, s, weights)(x).outputs)
+    ):
         # Weights of zeros silence dropout, but not a layer that the attempt made for itself.
         qkv, proj = (torch.zeros_like(w) for w in weights.values())
         silent = {**LOOP.passing_on(weights), "qkv.weight": qkv}, {**weights, "proj.weight": proj}
@@ -222,7 +297,10 @@ test_dtype = asked_of(
     "A new tensor is float32 unless you say otherwise: dtype=x.dtype.",
 )
 test_device = asked_of(
-    calls_of, stays_on_the_device, "stays on the device of x", "A mask, or any other new tensor, needs device=x.device."
+    calls_of,
+    stays_on_the_device,
+    "stays on the device of x",
+    "A mask, or any other new tensor, needs device=x.device.",
 )
 
 COUNTS_IF = {TARGET: of_module(LOOP)}

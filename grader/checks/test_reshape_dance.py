@@ -1,11 +1,21 @@
-"""Hidden checks of the reshape dance: head h holds channels h·hd … (h+1)·hd − 1 of every position."""
+"""Hidden checks of the reshape dance.
+
+Head h holds channels h·hd … (h+1)·hd − 1 of every position.
+"""
 
 import re
 from itertools import product
 
 import torch
 
-from manyheads.checks import CheckFailed, assert_matches, assert_refused, assert_same, assert_shape, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    expect,
+)
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _layers as marked
@@ -13,12 +23,21 @@ from ._functions import dtype, is_written_in, leaves_its_arguments, stays_on_the
 from ._modules import Layers, Sizes, asked_of
 
 LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
-BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
+BROKE_LATER = (
+    r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must"
+    r" match"
+)
 SPLIT, MERGE = "split_heads", "merge_heads"
-ADDRESSES = {SPLIT: ("sequence", "position", "channel"), MERGE: ("sequence", "head", "position", "number")}
+ADDRESSES = {
+    SPLIT: ("sequence", "position", "channel"),
+    MERGE: ("sequence", "head", "position", "number"),
+}
 
 
-SIZES, LARGE = Sizes(B=[7], T=[9, 11], nh=[5], hd=[6]), Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
+SIZES, LARGE = (
+    Sizes(B=[7], T=[9, 11], nh=[5], hd=[6]),
+    Sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6)),
+)
 layer = Layers(SIZES)
 
 
@@ -60,16 +79,20 @@ def in_words(name, places):
 
 
 def assert_moved(name, answer, x, right, blocks):
-    """Every number came from where it should. `blocks`: label, index in the output, right places in x.
+    """Every number came from where it should. `blocks`: label, index in the output, right places in
+    x.
 
-    The values decide; where a number came from is asked only of a wrong one. Two random numbers may be neighbours in float32.
+    The values decide; where a number came from is asked only of a wrong one. Two random numbers may
+    be neighbours in float32.
     """
     assert_shape(answer, right.shape)
     got, flat = answer.output, x.flatten()
     if difference(got, right) <= TOLERANCE:
         return
     for label, index, places in blocks:
-        distance, nearest = (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
+        distance, nearest = (
+            (got[index][:, None] - flat[None, :]).abs().nan_to_num(torch.inf).min(dim=1)
+        )
         found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
         known = distance.max() <= 1e-6
         if found != places or not known:
@@ -91,10 +114,15 @@ def keeps_positions(subject, attempt, draw):
     assert_shape(before, wanted(subject, **vars(s)))
     assert_shape(after, wanted(subject, **vars(s)))
     differs = (before.output != after.output).any(dim=-1)  # by head, too, where these are split
-    places = [tuple(p) for p in (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()]
+    places = [
+        tuple(p) for p in (differs.any(dim=1) if subject == SPLIT else differs).nonzero().tolist()
+    ]
     others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
     there = f"a change at position {t} of sequence {b} should show there and nowhere else"
-    expect(not others, f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}")
+    expect(
+        not others,
+        f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}",
+    )
     expect(places, f"{there}; yours does not show it")
 
 
@@ -102,14 +130,23 @@ def keeps_positions(subject, attempt, draw):
 def shape(subject, attempt, draw):
     """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
     s = vars(SIZES(draw))
-    answer = attempt.call(subject, draw(*given(subject, **s)), **({"n_head": s["nh"]} if subject == SPLIT else {}))
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    answer = attempt.call(
+        subject, draw(*given(subject, **s)), **({"n_head": s["nh"]} if subject == SPLIT else {})
+    )
+    expect(
+        answer.kind == "tensor",
+        f"a tensor was expected; yours returned {answer.returned}",
+        "interface",
+    )
     assert_shape(answer, wanted(subject, **s))
 
 
 test_split_shape = asked_of(SPLIT, shape)
 test_merge_shape = asked_of(
-    MERGE, shape, "merge_heads(y) gives (B, T, C)", "The heads go back beside the channels before the two are joined."
+    MERGE,
+    shape,
+    "merge_heads(y) gives (B, T, C)",
+    "The heads go back beside the channels before the two are joined.",
 )
 test_split_keeps_positions = asked_of(SPLIT, keeps_positions)
 test_merge_keeps_positions = asked_of(
@@ -141,7 +178,11 @@ def test_merge_values(attempt, draw):
         right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
         own = [slice(h * s.hd, (h + 1) * s.hd) for h in range(s.nh)]
         blocks = (
-            (f"position {t}, channels {c.start}…{c.stop - 1}", (b, t, c), [(b, h, t, d) for d in range(s.hd)])
+            (
+                f"position {t}, channels {c.start}…{c.stop - 1}",
+                (b, t, c),
+                [(b, h, t, d) for d in range(s.hd)],
+            )
             for b, t, (h, c) in product(range(s.B), range(s.T), enumerate(own))
         )
         assert_moved(MERGE, attempt.call(MERGE, y), y, right, blocks)
@@ -153,7 +194,9 @@ def test_round_trip(attempt, draw, s):
     x = draw(s.B, s.T, s.nh * s.hd)
     heads = attempt.call(SPLIT, x, s.nh)
     assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")
-    assert_same(attempt.call(MERGE, heads.output), x, "merge_heads(split_heads(x, n_head)) is not x")
+    assert_same(
+        attempt.call(MERGE, heads.output), x, "merge_heads(split_heads(x, n_head)) is not x"
+    )
 
 
 @layer.hygiene(0.25, "Take every size from the tensor that you are given.")
@@ -164,7 +207,11 @@ def test_any_size(attempt, reference, draw):
 
         def fault(sizes, name=name):
             answer = ask(attempt, name, draw(*given(name, *sizes)), sizes[2])
-            return None if answer.raised is None and answer.output.shape == wanted(name, *sizes) else answer
+            return (
+                None
+                if answer.raised is None and answer.output.shape == wanted(name, *sizes)
+                else answer
+            )
 
         others = tuple(vars(varied).values())
         of_lesson, wrong = fault(LESSON), fault(others)
@@ -173,12 +220,16 @@ def test_any_size(attempt, reference, draw):
                 told, _ = is_written_in(fault, LESSON, others)
                 raise CheckFailed(f"{name} {told}", "hard_coded_shape")
             assert_shape(wrong, wanted(name, *others))
-        assert_shape(ask(attempt, name, draw(*given(name, 2, 3, 4, 1)), 4), wanted(name, 2, 3, 4, 1))
+        assert_shape(
+            ask(attempt, name, draw(*given(name, 2, 3, 4, 1)), 4), wanted(name, 2, 3, 4, 1)
+        )
         x = draw(*given(name, 1, 1, 1, 5))
         assert_matches(ask(attempt, name, x, 1), ask(reference, name, x, 1))
 
 
-@layer.gradients(0.25, "detach, .data, no_grad and a new torch.tensor all forget where numbers came from.")
+@layer.gradients(
+    0.25, "detach, .data, no_grad and a new torch.tensor all forget where numbers came from."
+)
 def test_gradients(attempt, draw):
     """lets gradients through both ways"""
     for name in ADDRESSES:
@@ -189,11 +240,19 @@ def test_gradients(attempt, draw):
         answer = attempt.asking(cotangent=g).call(name, x, *nh)
         gradient = answer.gradient("args.0")
         if gradient is None:
-            follows = "float" in answer.dtype and bool((attempt.call(name, 2 * x, *nh).output != out).any())
-            raise CheckFailed(f"no gradient comes back through {name}", "gradient_cut" if follows else "")
+            follows = "float" in answer.dtype and bool(
+                (attempt.call(name, 2 * x, *nh).output != out).any()
+            )
+            raise CheckFailed(
+                f"no gradient comes back through {name}", "gradient_cut" if follows else ""
+            )
         # Moving numbers is linear, so what reaches the input weighs it as g weighs the output.
-        off = float(((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30))
-        expect(off <= 1e-5, f"the gradient that comes back through {name} is not that of its output")
+        off = float(
+            ((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30)
+        )
+        expect(
+            off <= 1e-5, f"the gradient that comes back through {name} is not that of its output"
+        )
 
 
 @layer.hygiene(0.5, "Does n_head divide C? // rounds down without a sound, so ask first.")
@@ -207,10 +266,21 @@ def test_refuses_indivisible(attempt, draw):
     for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
         answer = attempt.call(SPLIT, draw(2, 6, channels), nh)
         numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
-        if fine.raised is None and raised is not None and {"RuntimeError", "EinopsError"} & set(raised.bases):
+        if (
+            fine.raised is None
+            and raised is not None
+            and {"RuntimeError", "EinopsError"} & set(raised.bases)
+        ):
             unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
-            ends = "ends in an error further down: check first, and" if unseen else "raises RuntimeError:"
-            raise CheckFailed(f"{numbers} {ends} raise a ValueError that names both numbers", suspect if unseen else "")
+            ends = (
+                "ends in an error further down: check first, and"
+                if unseen
+                else "raises RuntimeError:"
+            )
+            raise CheckFailed(
+                f"{numbers} {ends} raise a ValueError that names both numbers",
+                suspect if unseen else "",
+            )
         assert_refused(answer, numbers, suspect=suspect)
 
 

@@ -1,4 +1,6 @@
-"""Hidden checks of rotary positions: turned pairs, scores of differences alone, and weights for the other layout."""
+"""Hidden checks of rotary positions: turned pairs, scores of differences alone, and weights for the
+other layout.
+"""
 
 import torch
 
@@ -38,7 +40,8 @@ def calls_of(draw, s=None):
 def turned_in_halves(x, positions):
     """The rotation in the layout that pairs channel i with channel i + hd/2."""
     (a, b), hd = x.chunk(2, dim=-1), x.shape[-1]
-    angle = positions[:, None] * BASE ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)  # (T, hd / 2)
+    # (T, hd / 2)
+    angle = positions[:, None] * BASE ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)
     cos, sin = angle.cos(), angle.sin()
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
@@ -55,8 +58,12 @@ def test_rotate(reference, agree, draw, s):
     guesses = {
         "nothing is turned": x,
         "the pairs turn the wrong way round": back,
-        "channel i is paired with channel i + hd/2: here neighbours are a pair": turned_in_halves(x, positions),
-        "pairs are turned, and then put back as two halves": torch.cat([want[..., 0::2], want[..., 1::2]], -1),
+        "channel i is paired with channel i + hd/2: here neighbours are a pair": turned_in_halves(
+            x, positions
+        ),
+        "pairs are turned, and then put back as two halves": torch.cat(
+            [want[..., 0::2], want[..., 1::2]], -1
+        ),
     }
     agree("rotate", {"": (x, positions)}, guesses)
     many = draw.integer(40, LAST + 1)
@@ -73,11 +80,19 @@ def test_positions(reference, agree, draw, s):
     """turns each token by the position that is given for it"""
     x = draw(s.B, s.T, s.hd)
     counting, any_order = torch.arange(s.T), places(draw, s.T)
-    for positions, what in ((counting + 21, "positions from 21 on"), (any_order, "positions in any order")):
-        guesses = {f"with {what}, tokens are counted from 0": reference.call("rotate", x, counting).output}
+    for positions, what in (
+        (counting + 21, "positions from 21 on"),
+        (any_order, "positions in any order"),
+    ):
+        guesses = {
+            f"with {what}, tokens are counted from 0": reference.call("rotate", x, counting).output
+        }
         agree("rotate", {f"with {what}, the output of rotate": (x, positions)}, guesses)
     for place in (37, 0):
-        what, args = f"for a single token at position {place}", (x[:, :1].clone(), torch.tensor([place]))
+        what, args = (
+            f"for a single token at position {place}",
+            (x[:, :1].clone(), torch.tensor([place])),
+        )
         agree("rotate", {f"{what}, the output of rotate": args})
 
 
@@ -85,14 +100,25 @@ def test_positions(reference, agree, draw, s):
 def test_base(attempt, reference, agree, draw, s):
     """takes the base that it is given"""
     base = 1000.0 * draw.integer(2, 5) + 7
-    args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)  # a new width: no call before this one had its speeds
-    for given, what in (((base,), f"with a base of {base:,.0f}"), ((), "without a base, after another one")):
+    # a new width: no call before this one had its speeds
+    args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)
+    for given, what in (
+        ((base,), f"with a base of {base:,.0f}"),
+        ((), "without a base, after another one"),
+    ):
         got, want = (c.call("rotate", *args, *given) for c in (attempt, reference))
         kept = not given and same(got.output, reference.call("rotate", *args, base).output)
-        expect(not kept, f"rotate turns with a base of {base:,.0f}, that of the call before this one", "state_kept")
+        expect(
+            not kept,
+            f"rotate turns with a base of {base:,.0f}, that of the call before this one",
+            "state_kept",
+        )
         assert_matches(got, want, f"{what}, the output of rotate")
     for name, kwargs in turned_of(draw, s).items():
-        told, usual = f"{name} turns with a base of 10,000 where it is given {base:,.0f}", kwargs.values()
+        told, usual = (
+            f"{name} turns with a base of 10,000 where it is given {base:,.0f}",
+            kwargs.values(),
+        )
         calls = {f"with a base of {base:,.0f}, the output of {name}": (*usual, base)}
         agree(name, calls, {told: reference.call(name, *usual).output})
 
@@ -103,7 +129,11 @@ def test_refuses(attempt, draw, s):
     positions = places(draw, s.T)
     attempt.call("rotate", draw(s.B, s.T, s.hd), positions).must_return()  # who refuses everything?
     for hd in (s.hd - 1, s.hd + 3):
-        shared.is_refused(attempt.call("rotate", draw(s.B, s.T, hd), positions), f"a head of {hd} channels", "number")
+        shared.is_refused(
+            attempt.call("rotate", draw(s.B, s.T, hd), positions),
+            f"a head of {hd} channels",
+            "number",
+        )
 
 
 @layer.causality(0.5, "Move the whole text along by a few positions: may any score change?")
@@ -118,7 +148,10 @@ def test_differences(attempt, draw, s):
     for by_q, by_k, what in ((23, 0, "queries"), (0, 23, "keys")):
         apart = attempt.call("rotary_scores", q, k, q_positions + by_q, k_positions + by_k)
         assert_shape(apart, (s.B, s.U, s.T), "the scores")
-        expect(not same(apart.output, here.output), f"the {what} alone moved on by 23 positions, and no score changed")
+        expect(
+            not same(apart.output, here.output),
+            f"the {what} alone moved on by 23 positions, and no score changed",
+        )
 
 
 @layer.values(0.75, "Turn both sides, each by its own positions, then divide by √head_dim.")
@@ -128,13 +161,25 @@ def test_rotary_scores(attempt, reference, agree, draw, s):
     args = (q, k, places(draw, s.U), places(draw, s.U))
     got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
     shared.are_scaled(got, want)
-    expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
+    expect(
+        not same(got, q @ k.mT / s.hd**0.5),
+        "the scores are those of queries and keys that were not turned",
+    )
     assert_matches(got, want, "the scores")
     as_many = "with as many keys as channels, the scores"
     calls = {
         "with more keys, the scores": calls_of(draw, s)["rotary_scores"].values(),
-        as_many: (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd)),
-        "in a long text, the scores": (*(draw(s.B, T, s.hd + 8) for T in (41, 57)), places(draw, 41), places(draw, 57)),
+        as_many: (
+            draw(s.hd, s.U, s.hd),
+            draw(s.hd, s.hd, s.hd),
+            places(draw, s.U),
+            places(draw, s.hd),
+        ),
+        "in a long text, the scores": (
+            *(draw(s.B, T, s.hd + 8) for T in (41, 57)),
+            places(draw, 41),
+            places(draw, 57),
+        ),
     }
     agree("rotary_scores", calls)
 
@@ -159,7 +204,13 @@ def test_decoding(attempt, reference, draw, s):
 def test_pairs_to_halves(attempt, reference, draw, s):
     """moves the rows of each head, and keeps what stands in them"""
     square = (3, 4, 12)
-    for n_head, hd, C_in in ((s.nh, s.hd, s.C_in), (1, s.hd, s.C_in), (s.hd, s.nh, s.C_in), (s.nh, 2, s.C_in), square):
+    for n_head, hd, C_in in (
+        (s.nh, s.hd, s.C_in),
+        (1, s.hd, s.C_in),
+        (s.hd, s.nh, s.C_in),
+        (s.nh, 2, s.C_in),
+        square,
+    ):
         weight = draw(n_head * hd, C_in)
         got, want = (c.call("pairs_to_halves", weight, n_head) for c in (attempt, reference))
         what = f"for {n_head} heads of {hd} channels{' and as many inputs' * (C_in == n_head * hd)}"
@@ -179,12 +230,21 @@ def test_same_scores(attempt, draw, s):
     moved = [attempt.call("pairs_to_halves", weight, s.nh).output for weight in weights]
     for weight, rows in zip(weights, moved, strict=True):
         assert_shape(rows, weight.shape, "the output of pairs_to_halves")
-    q, k = ((x @ weight.T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1).contiguous() for weight in weights)
+    q, k = (
+        (x @ weight.T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1).contiguous()
+        for weight in weights
+    )
     pairs = attempt.call("rotary_scores", q, k, positions, positions)
-    in_halves = ((x @ rows.double().T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1) for rows in moved)
+    in_halves = (
+        (x @ rows.double().T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1) for rows in moved
+    )
     q, k = (turned_in_halves(channels, positions) for channels in in_halves)
     assert_shape(pairs, (s.nh, s.T, s.T), "the scores")
-    assert_same(pairs, q @ k.mT / s.hd**0.5, "with the reordered weights, halves do not score as pairs do with yours")
+    assert_same(
+        pairs,
+        q @ k.mT / s.hd**0.5,
+        "with the reordered weights, halves do not score as pairs do with yours",
+    )
 
 
 @layer.causality(0.25, "Count axes from the end: the last is −1, the one before it −2.")
@@ -193,7 +253,9 @@ def test_leading_dimensions(attempt, draw, s):
     q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
     here, there = places(draw, s.U), places(draw, s.U)
     shared.treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
-    shared.treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
+    shared.treats_leading_alone(
+        attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U)
+    )
 
 
 def turns_by_position(attempt, draw):
@@ -201,11 +263,15 @@ def turns_by_position(attempt, draw):
     one, other = draw(10), draw(10)
     positions = torch.tensor([3, 3, 29, 29])
     answer = attempt.call("rotate", torch.stack([one, other, one, other]), positions)
-    yield Condition("interaction", answer, "positions decide nothing: they change no token in a way of its own")
+    yield Condition(
+        "interaction", answer, "positions decide nothing: they change no token in a way of its own"
+    )
 
 
 COUNTS_IF = {"rotate": turns_by_position}
-test_gradients = asked_of(turned_of, shared.gradients, "lets the right gradients through to x, q and k")
+test_gradients = asked_of(
+    turned_of, shared.gradients, "lets the right gradients through to x, q and k"
+)
 test_leaves_its_arguments = asked_of(calls_of, shared.leaves_its_arguments)
 test_dtype = asked_of(calls_of, shared.dtype)
 test_device = asked_of(calls_of, shared.device, hint="The angles belong where the channels are.")

@@ -1,11 +1,20 @@
-"""Hidden checks of SDPA equivalence: the same attention on two paths, and a fair comparison of them."""
+"""Hidden checks of SDPA equivalence: the same attention on two paths, and a fair comparison of
+them.
+"""
 
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from manyheads.checks import CheckFailed, assert_finite, assert_matches, assert_shape, assert_unmutated, expect
+from manyheads.checks import (
+    CheckFailed,
+    assert_finite,
+    assert_matches,
+    assert_shape,
+    assert_unmutated,
+    expect,
+)
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from . import _causal_attention as shared
@@ -20,17 +29,22 @@ PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
 BOTH = shared.Subject(lambda s: ((1, s.block, s.nh), (s.B, 1, 1)), PATHS)
 layer = _modules.Layers(BOTH)
 PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # either sign, and two sequences
-PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
+# of the largest number: planting changes one number in thousands by its own size and more
+PLANT_SHOWS = 1e-3
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
-test_shape = asked_of(BOTH, shared.shape, "keeps (B, T, C) on both paths, for any batch, length and number of heads")
+test_shape = asked_of(
+    BOTH, shared.shape, "keeps (B, T, C) on both paths, for any batch, length and number of heads"
+)
 test_causal = asked_of(
     BOTH,
     _modules.causal,
     "does not see the future, on either path",
     "is_causal=True on the fast path, and the mask by hand: try T = 3 on both.",
 )
-test_independent = asked_of(BOTH, shared.independent, "keeps batch entries apart, and heads apart, on both paths")
+test_independent = asked_of(
+    BOTH, shared.independent, "keeps batch entries apart, and heads apart, on both paths"
+)
 
 
 @marked.values(0.5, "It scales by itself. In its boolean mask True means: may look.")
@@ -38,11 +52,19 @@ def values(subject, attempt, reference, draw):
     """attends right with flash=True"""
     path, options, s = subject, PATHS[subject], BOTH.sizes(draw)
     weights = BOTH.weights(draw, s)
-    several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
-    cases = [(s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several]
+    several = (
+        (s.T, "several heads"),
+        (1, "one token"),
+        (s.hd, "as many tokens as channels of a head"),
+    )
+    cases = [
+        (s, weights, BOTH.inputs(draw, changed(s, T=T), 1.5), f"{what}:") for T, what in several
+    ]
     cases.append((changed(s, nh=1), weights, BOTH.inputs(draw, s, 1.5), "one head:"))
     tied = changed(s, nh=3, T=s.C // 3)
-    cases.append((tied, weights, BOTH.inputs(draw, tied, 1.5), "as many tokens as channels of wider heads:"))
+    cases.append(
+        (tied, weights, BOTH.inputs(draw, tied, 1.5), "as many tokens as channels of wider heads:")
+    )
     for n, weights, inputs, what in (*cases, (s, *BOTH.deep(draw, s), "with low scores:")):
         got, want = BOTH.both(attempt, reference, n, weights, inputs, **options)
         shared.expect_unrounded(got.output, want.output, path)
@@ -53,19 +75,28 @@ def values(subject, attempt, reference, draw):
 
 
 test_values_fast = asked_of("flash=True", values)
-test_values_by_hand = asked_of("flash=False", values, "attends right with flash=False", "", points=0.25)
+test_values_by_hand = asked_of(
+    "flash=False", values, "attends right with flash=False", "", points=0.25
+)
 
 
 @layer.values(0.25, "Feed both paths the same q, k, v. Where do they part: scale, mask or merge?")
 def test_paths_agree(attempt, draw, s):
     """gives the same on both paths, to 1e-5"""
     for weights, inputs in (BOTH.given(draw, changed(s, T=s.block)), BOTH.steep(draw, s)):
-        fast, by_hand = (BOTH.module(attempt, s, weights, **options)(*inputs).output for options in PATHS.values())
+        fast, by_hand = (
+            BOTH.module(attempt, s, weights, **options)(*inputs).output
+            for options in PATHS.values()
+        )
         assert_matches(fast, by_hand, "held against flash=False, flash=True")
 
 
-test_gradients = asked_of(BOTH, shared.gradients, "lets gradients through to x and to both weights, on both paths")
-test_parameters = asked_of(BOTH, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others")
+test_gradients = asked_of(
+    BOTH, shared.gradients, "lets gradients through to x and to both weights, on both paths"
+)
+test_parameters = asked_of(
+    BOTH, _modules.parameters, "has 4C² parameters, qkv.weight and proj.weight, and no others"
+)
 test_refuses_indivisible = asked_of(BOTH, _modules.refuses_indivisible)
 test_refuses_too_long = asked_of(
     BOTH,
@@ -74,25 +105,32 @@ test_refuses_too_long = asked_of(
     "SDPA has no mask that a long input fails at. Where is T compared with block_size?",
 )
 test_moves = asked_of(BOTH, _modules.moves, "works where .to(device) has put it, on both paths")
-test_dtype_and_argument = asked_of(BOTH, _modules.dtype_and_argument, f"{shared.FOLLOWS}, on both paths", "")
+test_dtype_and_argument = asked_of(
+    BOTH, _modules.dtype_and_argument, f"{shared.FOLLOWS}, on both paths", ""
+)
 test_eval_is_calm = asked_of(
     BOTH,
     shared.eval_is_calm,
     "drops nothing in eval mode, and nothing where dropout is not given, on both paths",
     "SDPA's dropout_p does not know about eval(). What sets it to 0?",
 )
-test_again = asked_of(BOTH, _modules.again, "answers every call as a fresh instance would, on both paths")
+test_again = asked_of(
+    BOTH, _modules.again, "answers every call as a fresh instance would, on both paths"
+)
 
 
 @layer.hygiene(0.25, "In training, which tensors lose entries, on which path? There are two.")
 def test_drops(attempt, draw):
-    """drops attention weights and channels of the output in training, also after eval mode, on both paths"""
+    """drops attention weights and channels of the output in training, also after eval mode, on
+    both paths
+    """
     for path, options in PATHS.items():
         ratio = shared.dropped(BOTH, attempt, draw, same_values=True, **options)
         shared.expect_weights_dropped(BOTH, attempt, draw, ratio, path, **options)
         never = f"{path}: in training no channel of the output is ever 0"
         expect(shared.silenced(ratio) > shared.DROP / 4, never, "dropout_output_missing")
-        shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
+        # first, for it knows a dropout too many
+        shared.expect_scaled_up(BOTH, attempt, draw, 2, path, **options)
         shared.expect_share_dropped(ratio, path)
     judge_modes_again(BOTH, attempt, draw)
 
@@ -102,15 +140,25 @@ def test_flag(attempt):
     """takes flash=True as its last argument, and obeys the attribute"""
 
     def made(*args):
-        return attempt.asking(watch=True).module("CausalSelfAttention", 6, 2, 8, *args).reporting("flash")
+        return (
+            attempt.asking(watch=True)
+            .module("CausalSelfAttention", 6, 2, 8, *args)
+            .reporting("flash")
+        )
 
     for args, wanted in (((), True), ((0.0, False), False), ((0.0, True), True)):
         answer = made(*args).built()
         answer.must_return()
-        given = f"with flash={args[1]} as the last argument" if args else "without a word about flash"
+        given = (
+            f"with flash={args[1]} as the last argument" if args else "without a word about flash"
+        )
         found = answer.module.attributes["flash"]
         yours = found if isinstance(found, bool) else "something else"
-        expect(found == wanted, f"{given}, module.flash should be {wanted}; yours is {yours}", "interface")
+        expect(
+            found == wanted,
+            f"{given}, module.flash should be {wanted}; yours is {yours}",
+            "interface",
+        )
 
     def fused(built, flash):
         answer = made(0.0, built).with_attributes(flash=flash)(torch.ones(2, 3, 6))
@@ -119,32 +167,59 @@ def test_flag(attempt):
 
     if fused(True, True) and not fused(False, False):
         obeys = fused(False, True) and not fused(True, False)
-        expect(obeys, "setting module.flash after construction does not change the path", "interface")
+        expect(
+            obeys, "setting module.flash after construction does not change the path", "interface"
+        )
 
 
-@layer.hygiene(0.25, "One path calls the fused function, the other is yours. Neither does the other's work.")
+@layer.hygiene(
+    0.25, "One path calls the fused function, the other is yours. Neither does the other's work."
+)
 def test_paths_differ(attempt, draw):
-    """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with flash=False"""
-    # T and block have a factor that no other size has, or T is so small that any number may be a square.
-    for s in (SimpleNamespace(B=B, T=T, nh=5, C=30, block=67) for B, T in ((5, 61), (3, 41), (2, 46), (7, 3))):
+    """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with
+    flash=False
+    """
+    # T and block have a factor that no other size has, or T is so small that any number may be a
+    # square.
+    for s in (
+        SimpleNamespace(B=B, T=T, nh=5, C=30, block=67)
+        for B, T in ((5, 61), (3, 41), (2, 46), (7, 3))
+    ):
         weights, x = BOTH.weights(draw, s), draw(s.B, s.T, s.C)
         asleep = BOTH.module(attempt.asking(watch=True, random=True), s, weights, flash=True)
-        for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
+        # dropout is 0 in either
+        for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):
             answer, planted = made(x), made.asking(around=planting(*PLANTED[0]))(x)
             assert_shape(answer, x.shape)
             seen = answer.reply.operations
-            expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
-            squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0] if s.T > 40 else []
-            which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
-            told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
+            expect(
+                seen.fused,
+                f"flash=True{when} does not go through F.scaled_dot_product_attention",
+                "delegated",
+            )
+            squares = (
+                [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0] if s.T > 40 else []
+            )
+            which = (
+                "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
+            )
+            told = (
+                f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
+            )
             expect(not squares, told, "materialised")
-            reached = "tanh" in planted.reply.operations.kernels  # else it is called where nothing can be planted
-            told = f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its answer"
+            # else it is called where nothing can be planted
+            reached = "tanh" in planted.reply.operations.kernels
+            told = (
+                f"flash=True{when} calls F.scaled_dot_product_attention and makes nothing of its"
+                " answer"
+            )
             is_used = not reached or difference(planted.output, answer.output) > PLANT_SHOWS
             expect(is_used, f"with {s.T} tokens, {told}", "delegated")
     s = SimpleNamespace(B=5, T=9, nh=5, C=30, block=13)
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
-    shared.judge_written_out(BOTH, attempt, draw, s, fused, "nothing of what flash=False does can be seen", flash=False)
+    shared.judge_written_out(
+        BOTH, attempt, draw, s, fused, "nothing of what flash=False does can be seen", flash=False
+    )
 
 
 @layer.hygiene(0.25, "Does the flag flip between the two calls? Is dropout off? Largest, absolute?")
@@ -154,7 +229,8 @@ def test_measures(attempt, draw, s):
     for planted in PLANTED:
         asked = attempt.asking(random=True, around=planting(*planted))
         given, x, apart = measured_first(asked, draw, s, weights)
-        if not float(apart.abs().max()) > PARTED:  # the fast path does without SDPA, which is another check's business
+        # the fast path does without SDPA, which is another check's business
+        if not float(apart.abs().max()) > PARTED:
             asked = attempt.asking(random=True, around=planting(*planted, "in_forward"))
             given, x, apart = measured_first(asked, draw, s, weights)
         judge_measure(asked, s, weights, x, given, apart)
@@ -166,12 +242,18 @@ def measured(asked, s, weights, x, *, training=True):
 
 
 def measured_first(asked, draw, s, weights):
-    """What max_path_difference gives for an input that forward has not seen, the input, and how far the paths are apart."""
+    """What max_path_difference gives for an input that forward has not seen, the input, and how far
+    the paths are apart.
+    """
     x = draw(s.B, s.T, s.C)
     given = measured(asked, s, weights, x)
     given.must_return()  # before another function is asked, which would be held to have failed
     is_float = given.kind in ("float", "float64")
-    expect(is_float, f"max_path_difference should give a float; yours gives {given.returned}", "interface")
+    expect(
+        is_float,
+        f"max_path_difference should give a float; yours gives {given.returned}",
+        "interface",
+    )
     fast, by_hand = (BOTH.answered(asked, s, weights, x, **options) for options in PATHS.values())
     assert_finite(fast)
     assert_finite(by_hand)
@@ -190,15 +272,28 @@ def judge_measure(asked, s, weights, x, answer, differences):
     calm, given = measured(asked, s, weights, x, training=False), float(answer.output)
     told = "in training mode it gives another number: dropout is at work while it compares"
     expect(calm.raised is not None or not is_right(calm), told, "path_difference")
-    expect(given != 0, "it gives 0, and the paths differ: is one path compared with itself?", "path_difference")
+    expect(
+        given != 0,
+        "it gives 0, and the paths differ: is one path compared with itself?",
+        "path_difference",
+    )
     for signed in (float(differences.max()), float(-differences.min())):
-        told = "where the other path is the larger one, another number comes out: take the absolute value"
+        told = (
+            "where the other path is the larger one, another number comes out: take the absolute"
+            " value"
+        )
         expect(abs(given - signed) > 1e-4 * worst, told, "path_difference")
-    expect(False, f"it gives {given / worst:.2g} times the largest absolute difference", "path_difference")
+    expect(
+        False,
+        f"it gives {given / worst:.2g} times the largest absolute difference",
+        "path_difference",
+    )
 
 
 def steady(asked, s, weights, x):
-    """Whether each path gives the same with another seed and with dropout, and leaves x alone: else none can compare them."""
+    """Whether each path gives the same with another seed and with dropout, and leaves x alone: else
+    none can compare them.
+    """
     for options in PATHS.values():
         was = BOTH.module(asked, s, weights, **options)(x)
         again = BOTH.module(asked.asking(seed=1), s, weights, dropout=0.5, **options)(x)
@@ -212,8 +307,12 @@ def test_leaves_no_trace(attempt, draw, s):
     """max_path_difference leaves the module as it was, and records no gradients"""
     asked = attempt.asking(random=True, watch=True, cotangent=torch.zeros(()))
     for flash, training in ((True, True), (False, False)):
-        made = BOTH.module(asked, s, BOTH.weights(draw, s), dropout=0.2, flash=flash).reporting("flash")
-        answer = asked.call("max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C))
+        made = BOTH.module(asked, s, BOTH.weights(draw, s), dropout=0.2, flash=flash).reporting(
+            "flash"
+        )
+        answer = asked.call(
+            "max_path_difference", made.training() if training else made, draw(s.B, s.T, s.C)
+        )
         answer.must_return()
         facts, seen = answer.module, answer.reply.operations
         flag = f"module.flash was {flash} and is another afterwards"
@@ -221,20 +320,31 @@ def test_leaves_no_trace(attempt, draw, s):
         mode = f"module.training was {training} and is {facts.training} afterwards"
         expect(facts.training == training, mode, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")
-        expect(not seen.recorded, "gradients are recorded while it compares, and they are of no use", "path_difference")
+        expect(
+            not seen.recorded,
+            "gradients are recorded while it compares, and they are of no use",
+            "path_difference",
+        )
         assert_unmutated(answer, suspect="input_mutated")
     made = BOTH.module(attempt, s, BOTH.weights(draw, s)).reporting("flash")
-    answer = attempt.asking(random=True, dtype="float32").call("max_path_difference", made, draw(s.B, s.T, s.C))
-    kept = answer.raised is not None or not answer.module.changed  # who cannot do float32 is told so by another check
+    answer = attempt.asking(random=True, dtype="float32").call(
+        "max_path_difference", made, draw(s.B, s.T, s.C)
+    )
+    # who cannot do float32 is told so by another check
+    kept = answer.raised is not None or not answer.module.changed
     expect(kept, "the weights were float32 and are something else afterwards", "path_difference")
 
 
 test_half_precision = asked_of(
-    BOTH, _modules.half_precision, "stays finite and near under autocast, in float16 and in bfloat16, on both paths"
+    BOTH,
+    _modules.half_precision,
+    "stays finite and near under autocast, in float16 and in bfloat16, on both paths",
 )
 
 
-@layer.hygiene(0, "What of shape (T, T) is made? With is_causal=True not even a mask is needed.", device="cuda")
+@layer.hygiene(
+    0, "What of shape (T, T) is made? With is_causal=True not even a mask is needed.", device="cuda"
+)
 def test_memory(attempt, draw):
     """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
@@ -247,7 +357,9 @@ def test_memory(attempt, draw):
     held = answer.reply.peak / matrix
     if held < 1 / 4:
         return
-    module = BOTH.module(attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True)
+    module = BOTH.module(
+        attempt.asking(watch=True, random=True), s, BOTH.weights(draw, s), flash=True
+    )
     seen = module(draw(s.B, 9, s.C)).reply.operations
     told = f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak"
     raise CheckFailed(told, "materialised" if seen is not None and seen.fused else "delegated")

@@ -1,4 +1,6 @@
-"""Hidden checks of the sliding window: a band that ends in the lower right corner, and attention behind it."""
+"""Hidden checks of the sliding window: a band that ends in the lower right corner, and attention
+behind it.
+"""
 
 import torch
 
@@ -12,7 +14,8 @@ from ._modules import Layers, Sizes, asked_of, changed
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
 
-# Fewer queries (U) than keys (T), and a window (W) below both, of which even a third leaves two keys.
+# Fewer queries (U) than keys (T), and a window (W) below both, of which even a third leaves two
+# keys.
 SIZES = Sizes(B=[5], H=[3], T=[11, 12], U=[9], W=[6], hd=[7], hv=[13])
 layer = Layers(SIZES)
 
@@ -25,7 +28,9 @@ def band(queries, keys, window):
 
 def qkv(draw, s, queries, keys, *leading):
     """Arguments with these leading dimensions, by default one."""
-    return [draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))]
+    return [
+        draw(*(leading or (s.B,)), *size) for size in ((queries, s.hd), (keys, s.hd), (keys, s.hv))
+    ]
 
 
 def both_of(draw):
@@ -38,8 +43,8 @@ masks_of, calls_of = shared.some(both_of, "window_mask"), shared.some(both_of, "
 
 
 def deep_qkv(draw, s, queries, keys, loud=0):
-    """Arguments whose scores lie around DEEP, or as high with the first `loud` keys: a constant channel of the queries
-    meets one of the keys."""
+    """Arguments whose scores lie around DEEP, or as high with the first `loud` keys: a constant
+    channel of the queries meets one of the keys."""
     q, k, v = qkv(draw, s, queries, keys)
     q[..., 0], k[..., 0] = s.hd**0.5, DEEP
     k[:, :loud, 0] = -DEEP
@@ -51,17 +56,31 @@ def assert_band(attempt, queries, keys, window):
     mask = attempt.call("window_mask", queries, keys, window).output
     what = f"{queries} queries, {keys} keys and a window of {window}"
     assert_shape(mask, (queries, keys), f"the mask for {what}")
-    seen, right, square = shared.seen_in(mask), band(queries, keys, window), torch.ones(queries, keys, dtype=torch.bool)
+    seen, right, square = (
+        shared.seen_in(mask),
+        band(queries, keys, window),
+        torch.ones(queries, keys, dtype=torch.bool),
+    )
     if torch.equal(seen, right):
         return
     stands, in_the_corner = keys - queries, torch.equal(seen, square.tril().triu(1 - window))
     expect(not torch.equal(seen, ~right), "True and False are swapped: True means may look")
     expect(not in_the_corner, f"for {what} the band begins in the upper left corner")
-    own, ahead, behind = seen.diagonal(stands).all(), seen.triu(stands + 1).any(), seen.tril(stands - window).any()
-    expect(own, f"for {what} a query does not see the key it stands at; the last query stands at the last key")
+    own, ahead, behind = (
+        seen.diagonal(stands).all(),
+        seen.triu(stands + 1).any(),
+        seen.tril(stands - window).any(),
+    )
+    expect(
+        own,
+        f"for {what} a query does not see the key it stands at; the last query stands at the"
+        " last key",
+    )
     expect(not ahead, f"for {what} a query sees a key of its future")
     expect(not behind, f"for {what} a query sees a key that lies {window} or more before it")
-    raise CheckFailed(f"for {what} a query does not see all of itself and the {window - 1} keys before it")
+    raise CheckFailed(
+        f"for {what} a query does not see all of itself and the {window - 1} keys before it"
+    )
 
 
 test_shapes = asked_of(both_of, shared.shapes)
@@ -79,7 +98,12 @@ def test_window_mask(attempt, draw, s):
 def test_fewer_queries(attempt, draw, s):
     """stands the last query at the last key"""
     many = draw.integer(40, 64)
-    for sizes in ((s.U, s.T, s.W), (2, s.T, s.W + 1), (draw.integer(20, 30), many, s.U), (1, s.T, s.W - 1)):
+    for sizes in (
+        (s.U, s.T, s.W),
+        (2, s.T, s.W + 1),
+        (draw.integer(20, 30), many, s.U),
+        (1, s.T, s.W - 1),
+    ):
         assert_band(attempt, *sizes)
 
 
@@ -95,7 +119,11 @@ def test_refuses(attempt, s):
     """refuses a window below 1, and more queries than keys"""
     assert_shape(attempt.call("window_mask", s.U, s.T, s.W), (s.U, s.T), "the mask")
     for queries, keys, window in ((s.T, s.T, 0), (s.U, s.T, -2), (s.T, s.U, s.W)):
-        what = f"a window of {window}" if window < 1 else f"a mask for {queries} queries and {keys} keys"
+        what = (
+            f"a window of {window}"
+            if window < 1
+            else f"a mask for {queries} queries and {keys} keys"
+        )
         shared.is_refused(attempt.call("window_mask", queries, keys, window), what, "numbers")
 
 
@@ -103,7 +131,9 @@ def test_refuses(attempt, s):
 def test_finite(attempt, draw, s):
     """gives answers without NaN"""
     for queries in (s.T, s.U):
-        assert_finite(attempt.call("local_attention", *qkv(draw, s, queries, s.T), s.W), "the answers")
+        assert_finite(
+            attempt.call("local_attention", *qkv(draw, s, queries, s.T), s.W), "the answers"
+        )
 
 
 @layer.causality(0.5, "Edit one key and its value: which answers may move?")
@@ -118,9 +148,17 @@ def test_reach(attempt, draw, s):
         new_k[:, key], new_v[:, key] = draw(s.B, s.hd, scale=2.0), draw(s.B, s.hv, scale=2.0)
         after = attempt.call("local_attention", q, new_k, new_v, s.W)
         assert_shape(after, (s.B, s.U, s.hv), "the answers")
-        moved = (before.output - after.output).abs().amax((0, -1)) > TOLERANCE * before.output.abs().max()
-        for i, (has_moved, may_see) in enumerate(zip(moved.tolist(), seen[:, key].tolist(), strict=True)):
-            ago, query, which = s.T - s.U + i - key, f"query {i} of {s.U}", f"key {key} of {s.T}, which"
+        moved = (before.output - after.output).abs().amax(
+            (0, -1)
+        ) > TOLERANCE * before.output.abs().max()
+        for i, (has_moved, may_see) in enumerate(
+            zip(moved.tolist(), seen[:, key].tolist(), strict=True)
+        ):
+            ago, query, which = (
+                s.T - s.U + i - key,
+                f"query {i} of {s.U}",
+                f"key {key} of {s.T}, which",
+            )
             where = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {s.W}"
             expect(not has_moved or may_see, f"{query} depends on {which} lies {where}")
             expect(has_moved or not may_see, f"{query} does not depend on {which} it should see")
@@ -133,7 +171,10 @@ def test_local_attention(agree, draw, s):
     calls = {
         "the answers": (*qkv(draw, s, s.T, s.T), s.W),
         "the answers to low scores": (*deep_qkv(draw, s, s.T, s.T), s.W + 1),
-        "the answers beside louder keys that slid out": (*deep_qkv(draw, s, 2, s.T, s.T - s.W - 2), s.W),
+        "the answers beside louder keys that slid out": (
+            *deep_qkv(draw, s, 2, s.T, s.T - s.W - 2),
+            s.W,
+        ),
         "the answers under a window of 1": (*qkv(draw, s, s.U, s.U), 1),
         "the answers under a window wider than the text": (*qkv(draw, s, s.U, s.U), s.T + 5),
         "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
@@ -142,12 +183,20 @@ def test_local_attention(agree, draw, s):
     agree("local_attention", calls)
 
 
-@layer.values(0.5, "While a model writes, the newest tokens ask. Where do they stand among the keys?")
+@layer.values(
+    0.5, "While a model writes, the newest tokens ask. Where do they stand among the keys?"
+)
 def test_decoding(agree, draw, s):
     """answers the last queries as if the first had asked too"""
     calls = {
-        f"for one query and {s.T} keys, the output of local_attention": (*qkv(draw, s, 1, s.T), s.W + 2),
-        f"for {s.U} queries and {s.T} keys, the output of local_attention": (*qkv(draw, s, s.U, s.T), s.W),
+        f"for one query and {s.T} keys, the output of local_attention": (
+            *qkv(draw, s, 1, s.T),
+            s.W + 2,
+        ),
+        f"for {s.U} queries and {s.T} keys, the output of local_attention": (
+            *qkv(draw, s, s.U, s.T),
+            s.W,
+        ),
         "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, s.T, 47, 2, s.H), s.U),
     }
     agree("local_attention", calls)
@@ -160,11 +209,16 @@ def test_leading_dimensions(attempt, draw, s):
     shared.treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 
 
-test_gradients = asked_of(calls_of, shared.gradients, "lets the right gradients through to q, k and v")
+test_gradients = asked_of(
+    calls_of, shared.gradients, "lets the right gradients through to q, k and v"
+)
 test_leaves_its_arguments = asked_of(calls_of, shared.leaves_its_arguments)
 test_dtype = asked_of(calls_of, shared.dtype)
 test_device = asked_of(
-    both_of, shared.device, "makes the mask on the device that is asked for", "The mask belongs where the scores are."
+    both_of,
+    shared.device,
+    "makes the mask on the device that is asked for",
+    "The mask belongs where the scores are.",
 )
 
 COUNTS_IF = {"local_attention": of_queries_keys_values("local_attention", 9, tokens=14)}

@@ -1,4 +1,6 @@
-"""Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention made of it."""
+"""Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention
+made of it.
+"""
 
 import torch
 
@@ -12,17 +14,35 @@ from ._modules import Layers, asked_of
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
 # The kernels behind every spelling of torch.softmax, and of its logarithm.
-SOFTMAX = {*"softmax _softmax _safe_softmax _masked_softmax _sparse_softmax log_softmax _log_softmax".split()}
+SOFTMAX = {
+    "softmax",
+    "_softmax",
+    "_safe_softmax",
+    "_masked_softmax",
+    "_sparse_softmax",
+    "log_softmax",
+    "_log_softmax",
+}
 PRIMES = [29, 31, 37, 41, 43]  # numbers of tokens of which no product of other sizes is one
-UNSEEN = "torch was seen to make no tensor: the numbers come from NumPy or plain Python, where no step can be watched"
-B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
+UNSEEN = (
+    "torch was seen to make no tensor: the numbers come from NumPy or plain Python, where no step"
+    " can be watched"
+)
+# of T, and of all block sizes here, none is equal to another in its call
+B, NH, HD, HD_V = 3, 5, 6, 7
 layer = Layers(TILED)
 
 
 def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=None):
-    """Queries, keys and values, all as wide. Whoever takes the width of y from q is wrong where HD_V is asked, and only there."""
+    """Queries, keys and values, all as wide. Whoever takes the width of y from q is wrong where
+    HD_V is asked, and only there.
+    """
     before = before or (B, NH)
-    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, hd_v or hd)
+    return (
+        draw(*before, T, hd, scale=scale),
+        draw(*before, T, hd, scale=scale),
+        draw(*before, T, hd_v or hd),
+    )
 
 
 def asked(implementation, qkv, block_q, block_k):
@@ -30,7 +50,9 @@ def asked(implementation, qkv, block_q, block_k):
 
 
 def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
-    """This part of tiled_attention's answer is the reference's. what: which case it is, by default which sizes."""
+    """This part of tiled_attention's answer is the reference's. what: which case it is, by default
+    which sizes.
+    """
     got, want = (asked(each, qkv, block_q, block_k)[part] for each in (attempt, reference))
     what = what or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
     assert_matches(got, want, f"{what}, {part}")
@@ -38,7 +60,10 @@ def agree_on(part, attempt, reference, qkv, block_q, block_k, what=""):
 
 def calls_of(draw):
     scores, (q, k, v) = draw(B, 13), drawn(draw, 13)
-    return {ONLINE: {"scores": scores, "block": 5}, TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4}}
+    return {
+        ONLINE: {"scores": scores, "block": 5},
+        TILED: {"q": q, "k": k, "v": v, "block_q": 8, "block_k": 4},
+    }
 
 
 def far(scores):
@@ -51,14 +76,24 @@ def test_online_shape(attempt, draw):
     """online_softmax keeps the shape of the scores, whatever the block"""
     for shape, block in (((13,), 5), ((B, 14), 7), ((B, NH, 11), 4), ((B, 13), 17)):
         answer = attempt.call(ONLINE, draw(*shape), block)
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+        expect(
+            answer.kind == "tensor",
+            f"a tensor was expected; yours returned {answer.returned}",
+            "interface",
+        )
         assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
 
 
 @layer.shape(0.25, "y has the values' width. lse is one number for each query: no axis is left.")
 def test_tiled_shape(attempt, draw):
-    """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any blocks"""
-    for before, T, block_q, block_k in (((B, NH), 24, 8, 12), ((B,), 23, 4, 8), ((B, NH), 13, 17, 19)):
+    """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any
+    blocks
+    """
+    for before, T, block_q, block_k in (
+        ((B, NH), 24, 8, 12),
+        ((B,), 23, 4, 8),
+        ((B, NH), 13, 17, 19),
+    ):
         y, lse = asked(attempt, drawn(draw, T, *before, hd_v=HD_V), block_q, block_k)
         assert_shape(y, (*before, T, HD_V), "y")
         assert_shape(lse, (*before, T), "lse")
@@ -97,7 +132,7 @@ def test_causal(attempt, draw):
 
 
 def rounding(answer):
-    """What a reference point that depends on all scores may change: it cancels, but for rounding."""
+    """What a reference point that depends on all scores may change: rounding, for it cancels."""
     return 1e-5 if answer.dtype == "float32" else 1e-7
 
 
@@ -114,9 +149,13 @@ def test_independent(attempt, draw):
         before, after = answer.output, ask(edited).output
         assert_shape(before, given[-1].shape, what)
         assert_shape(after, before.shape, what)
-        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(answer)
+        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(
+            answer
+        )
         changed[1, 2] = False
-        told = f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        told = (
+            f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        )
         expect(not changed.any(), told)
 
 
@@ -138,8 +177,12 @@ def test_online_values(attempt, reference, agree, draw):
         "of low scores": draw(B, 24) - 40,
         "of high scores": draw(B, 24) + 40,
         "of scores near −1,000": far(draw(B, 24)) - 1000,
-        "of scores that fall from 1,000 to −1,000": far(draw(B, 24)) - torch.linspace(-999, 999, 24).round(),
-        "of scores that rise from −1,000 to 1,000": far(draw(B, 24)) + torch.linspace(-999, 999, 24).round(),
+        "of scores that fall from 1,000 to −1,000": (
+            far(draw(B, 24)) - torch.linspace(-999, 999, 24).round()
+        ),
+        "of scores that rise from −1,000 to 1,000": (
+            far(draw(B, 24)) + torch.linspace(-999, 999, 24).round()
+        ),
     }
     for what, scores in rows.items():
         for block in (8, 4, 1):
@@ -157,17 +200,24 @@ def test_online_values(attempt, reference, agree, draw):
 def test_online_ragged(agree, draw):
     """online_softmax is right where T is no multiple of the block"""
     for T, block in ((23, 8), (13, 4), (11, 10), (draw.sizes(T=PRIMES).T, 8)):
-        agree(ONLINE, {f"with T = {T} and block = {block}, the weights": (draw(B, NH, T, scale=3.0), block)})
+        agree(
+            ONLINE,
+            {f"with T = {T} and block = {block}, the weights": (draw(B, NH, T, scale=3.0), block)},
+        )
 
 
 @layer.values(0.5, "One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.")
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
-        agree_on("y", attempt, reference, drawn(draw, T, hd=hd), block_q, block_k, "in a single tile")
+        agree_on(
+            "y", attempt, reference, drawn(draw, T, hd=hd), block_q, block_k, "in a single tile"
+        )
 
 
-@layer.values(0.75, "m, the sum and the gathered values are carried from tile to tile, and corrected.")
+@layer.values(
+    0.75, "m, the sum and the gathered values are carried from tile to tile, and corrected."
+)
 def test_values(attempt, reference, draw):
     """attends right in tiles of any size"""
     for scale in (1.5, 2.5):
@@ -176,14 +226,21 @@ def test_values(attempt, reference, draw):
             agree_on("y", attempt, reference, qkv, *blocks)
     agree_on("y", attempt, reference, drawn(draw, 60, 2, hd_v=HD_V), 12, 20)
     q, k, v = (abs(x) for x in drawn(draw, 24))
-    k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]  # each tile has larger scores than all before
+    # each tile has larger scores than all before
+    k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]
     agree_on("y", attempt, reference, (q, k, v), 8, 4, "where scores grow from tile to tile")
 
 
 @layer.values(0.5, "log of the sum of exponentials: m, plus the log of the sum that is left.")
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
-    for T, *blocks in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9), (draw.sizes(T=PRIMES).T, 8, 4)):
+    for T, *blocks in (
+        (13, 17, 19),
+        (24, 8, 12),
+        (24, 12, 4),
+        (23, 4, 9),
+        (draw.sizes(T=PRIMES).T, 8, 4),
+    ):
         agree_on("lse", attempt, reference, drawn(draw, T), *blocks)
 
 
@@ -198,13 +255,16 @@ def test_ragged(attempt, reference, draw):
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
     qkv, names, g = drawn(draw, 13), ("args.0", "args.1", "args.2"), draw(B, NH, 13, HD)
-    got, want = (asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference))
+    got, want = (
+        asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference)
+    )
 
     def with_them(others, q):
         return asked(attempt, (q, *others.values()), 8, 4)["y"].output
 
     def cut():
-        # A detached maximum is right where it cancels. In wrong values it may not: that follows from these.
+        # A detached maximum is right where it cancels. In wrong values it may not: that follows
+        # from these.
         wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
         others = dict(zip(names[1:], qkv[1:], strict=True))
         return not (wrong or got.reply.mutated) and is_cut(with_them, others, qkv[0], g, got, want)
@@ -217,17 +277,27 @@ def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((draw.sizes(T=PRIMES).T, 8, 4), (draw.sizes(T=PRIMES).T, 4, 12)):
         qkv = drawn(draw, T)
-        answer, plain = (asked(each, qkv, block_q, block_k) for each in (attempt.asking(watch=True), attempt))
+        answer, plain = (
+            asked(each, qkv, block_q, block_k) for each in (attempt.asking(watch=True), attempt)
+        )
         assert_shape(answer["y"], (B, NH, T, HD), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
         expect(answer.reply.operations.shapes, UNSEEN)
-        unchanged = same(answer["y"].output, plain["y"].output) and same(answer["lse"].output, plain["lse"].output)
+        unchanged = same(answer["y"].output, plain["y"].output) and same(
+            answer["lse"].output, plain["lse"].output
+        )
         expect(unchanged, WATCHED)
         # Filled up to whole blocks, too; or one axis holds both.
         long = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
-        held = [(shape, any(size and size % T**2 == 0 for size in shape)) for shape in answer.reply.operations.shapes]
+        held = [
+            (shape, any(size and size % T**2 == 0 for size in shape))
+            for shape in answer.reply.operations.shapes
+        ]
         squares = [shape for shape, both in held if both or sum(size in long for size in shape) > 1]
-        told = f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape {squares and tuple(squares[0])} is made"
+        told = (
+            f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape"
+            f" {squares and tuple(squares[0])} is made"
+        )
         expect(not squares, f"{told} on the way: the square is back", "materialised")
 
 
@@ -240,7 +310,10 @@ def test_written_out(attempt, draw):
     assert_shape(answer, (B, T))
     expect(answer.reply.operations.shapes, UNSEEN)
     expect(same(answer.output, plain.output), WATCHED)
-    told = "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours"
+    told = (
+        "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are"
+        " yours"
+    )
     expect(not SOFTMAX & set(answer.reply.operations.kernels), told, "delegated")
 
 
@@ -257,7 +330,12 @@ test_dtype = asked_of(
     "A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
 )
 test_device = asked_of(
-    calls_of, stays_on_the_device, hint="Positions, −∞ and zeros that you make need a device: that of q."
+    calls_of,
+    stays_on_the_device,
+    hint="Positions, −∞ and zeros that you make need a device: that of q.",
 )
 
-COUNTS_IF = {ONLINE: of_scores(ONLINE, 4, queries=()), TILED: of_queries_keys_values(TILED, 4, 2, width=HD, tokens=8)}
+COUNTS_IF = {
+    ONLINE: of_scores(ONLINE, 4, queries=()),
+    TILED: of_queries_keys_values(TILED, 4, 2, width=HD, tokens=8),
+}

@@ -9,8 +9,13 @@ from . import _separate_qkv as shared
 from ._conditions import of_module
 from ._modules import Layers, Sizes, asked_of, half_precision, joined, without_nan
 
-FAMILIAR = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
-FAMILIAR += [(3, 5, 10, nh * hd, nh) for nh, hd in ((2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2))]
+FAMILIAR = [
+    (B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T
+]
+FAMILIAR += [
+    (3, 5, 10, nh * hd, nh)
+    for nh, hd in ((2, 2), (2, 4), (4, 16), (2, 64), (4, 2), (8, 2), (12, 2))
+]
 SIZES = Sizes(B=[7], T=[11, 17], nh=[5], hd=[6], C=[13, 14], block=[19, 23], d_out=joined)
 LARGE = Sizes(B=(2, 3), T=(40, 60), nh=(9, 12), hd=(4, 5), C=(14, 17), block=(61, 64), d_out=joined)
 LAYER = shared.Subject("MultiHeadAttention", SIZES, LARGE, SIZES, FAMILIAR, several=True)
@@ -34,7 +39,8 @@ test_hidden_for_good = asked_of(LAYER, shared.hidden_for_good)
 def test_heads_apart(attempt, draw, s):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     state, x = LAYER.passing_on(LAYER.weights(draw, s)), draw(s.B, s.T, s.C)
-    h = s.nh - 1  # the last one: in another order it stands elsewhere, and what is added up ends before it
+    # the last one: in another order it stands elsewhere, and what is added up ends before it
+    h = s.nh - 1
     before = LAYER.answered(attempt, s, state, x)
     rows, edited = slice(h * s.hd, s.d_out), dict(state)
     for name in ("W_query.weight", "W_key.weight"):
@@ -44,8 +50,13 @@ def test_heads_apart(attempt, draw, s):
     moves = moved(before.transpose(1, 2), after.transpose(1, 2)).amax(0)  # (d_out,)
     others = [c for c in range(s.d_out) if c // s.hd != h and moves[c] > 1e-5]
     own = [c for c in range(s.d_out) if c // s.hd == h and moves[c] < 1e-9]
-    of_head = f"the rows of head {h} in W_query and W_key were edited (out_proj passes everything on)"
-    expect(not others, f"{of_head}, and channels {others[:8]} moved: head {h} owns {rows.start}…{rows.stop - 1}")
+    of_head = (
+        f"the rows of head {h} in W_query and W_key were edited (out_proj passes everything on)"
+    )
+    expect(
+        not others,
+        f"{of_head}, and channels {others[:8]} moved: head {h} owns {rows.start}…{rows.stop - 1}",
+    )
     expect(not own, f"{of_head}, and its own channels {own[:8]} stayed")
 
 
@@ -56,7 +67,9 @@ test_values = asked_of(
     "Let out_proj be the identity, take one head, and do the second token by hand.",
 )
 test_square = asked_of(
-    LAYER, shared.square, hint="Which sizes does your code read from the wrong place when d_in = d_out?"
+    LAYER,
+    shared.square,
+    hint="Which sizes does your code read from the wrong place when d_in = d_out?",
 )
 test_gradients = asked_of(LAYER, shared.gradients)
 test_parameters = asked_of(

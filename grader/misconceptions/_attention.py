@@ -13,11 +13,19 @@ SPLITS = {
     "interleaved": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).permute(0, 3, 1, 2),
     "sizes_swapped": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).transpose(1, 2),
     "swapped_first": lambda t, s: t.transpose(1, 2).reshape(s.B, s.nh, s.T, s.hd),
-    "last_swapped": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(2, 3).reshape(s.B, s.nh, s.T, s.hd),
-    "wrong_swap": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 3).reshape(s.B, s.nh, s.T, s.hd),
-    "moved_then_straight": lambda t, s: SPLITS["heads"](t, s).reshape(s.B, s.T, s.nh, s.hd).transpose(1, 2),
+    "last_swapped": lambda t, s: (
+        t.view(s.B, s.T, s.nh, s.hd).transpose(2, 3).reshape(s.B, s.nh, s.T, s.hd)
+    ),
+    "wrong_swap": lambda t, s: (
+        t.view(s.B, s.T, s.nh, s.hd).transpose(1, 3).reshape(s.B, s.nh, s.T, s.hd)
+    ),
+    "moved_then_straight": lambda t, s: (
+        SPLITS["heads"](t, s).reshape(s.B, s.T, s.nh, s.hd).transpose(1, 2)
+    ),
     "batch_after_heads": lambda t, s: t.reshape(s.nh, s.B, s.T, s.hd).transpose(0, 1),
-    "batch_swapped": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).permute(2, 0, 1, 3).reshape(s.B, s.nh, s.T, s.hd),
+    "batch_swapped": lambda t, s: (
+        t.view(s.B, s.T, s.nh, s.hd).permute(2, 0, 1, 3).reshape(s.B, s.nh, s.T, s.hd)
+    ),
     "batch_and_tokens": lambda t, s: t.reshape(s.T, s.B, s.nh, s.hd).permute(1, 2, 0, 3),
     "reversed": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 2).flip(1),
     "rolled": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 2).roll(1, 1),
@@ -43,8 +51,12 @@ MERGES = {
     "rolled": lambda y, s: MERGES["heads"](y.roll(1, 1), s),
     "rolled_back": lambda y, s: MERGES["heads"](y.roll(-1, 1), s),
     "sizes_of_transposed": lambda y, s: y.transpose(1, 2).reshape(s.B, s.nh, s.T * s.hd),
-    "batch_viewed": lambda y, s: y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
-    "heads_from_batch": lambda y, s: MERGES["heads"](y.transpose(0, 1).reshape(s.B, s.nh, s.T, s.hd), s),
+    "batch_viewed": lambda y, s: (
+        y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C)
+    ),
+    "heads_from_batch": lambda y, s: MERGES["heads"](
+        y.transpose(0, 1).reshape(s.B, s.nh, s.T, s.hd), s
+    ),
 }
 MERGES |= {
     f"axes_{order}": lambda y, s, order=order: y.permute(order).reshape(s.B, s.T, s.C)
@@ -67,31 +79,52 @@ def by_five(z, s, *order):
     return z.view(s.B, s.T, 3, s.nh, s.hd).permute(order)
 
 
-# From the projection z (B, T, 3C), x and the weight W (3C, C) to q, k, v, each (B, T, C) or already in heads.
+# From the projection z (B, T, 3C), x and the weight W (3C, C) to q, k, v, each (B, T, C) or already
+# in heads.
 CUTS = {
     "qkv": permuted("qkv"),
     "per_head": lambda z, x, W, s: z.view(s.B, s.T, s.nh, 3, s.hd).permute(3, 0, 2, 1, 4),
     "per_channel": lambda z, x, W, s: z.view(s.B, s.T, s.C, 3).unbind(-1),
     "hd_first": lambda z, x, W, s: z.view(s.B, s.T, s.hd, 3, s.nh).permute(3, 0, 4, 1, 2),
-    "three_last_heads_innermost": lambda z, x, W, s: z.view(s.B, s.T, s.hd, s.nh, 3).permute(4, 0, 3, 1, 2),
+    "three_last_heads_innermost": (
+        lambda z, x, W, s: z.view(s.B, s.T, s.hd, s.nh, 3).permute(4, 0, 3, 1, 2)
+    ),
     "three_outermost": lambda z, x, W, s: z.reshape(3, s.B, s.T, s.nh, s.hd).transpose(2, 3),
     "three_outermost_straight": lambda z, x, W, s: z.reshape(3, s.B, s.nh, s.T, s.hd),
-    "three_before_tokens": lambda z, x, W, s: z.reshape(s.B, 3, s.T, s.nh, s.hd).permute(1, 0, 3, 2, 4),
-    "three_before_tokens_straight": lambda z, x, W, s: z.reshape(s.B, 3, s.nh, s.T, s.hd).transpose(0, 1),
-    "heads_before_tokens": lambda z, x, W, s: z.reshape(s.B, s.nh, s.T, 3, s.hd).permute(3, 0, 1, 2, 4),
-    "heads_then_three": lambda z, x, W, s: z.reshape(s.B, s.nh, 3, s.T, s.hd).permute(2, 0, 1, 3, 4),
-    "batch_then_three": lambda z, x, W, s: by_five(z, s, 0, 2, 3, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd),
-    "batch_then_heads": lambda z, x, W, s: by_five(z, s, 0, 3, 2, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd),
+    "three_before_tokens": (
+        lambda z, x, W, s: z.reshape(s.B, 3, s.T, s.nh, s.hd).permute(1, 0, 3, 2, 4)
+    ),
+    "three_before_tokens_straight": (
+        lambda z, x, W, s: z.reshape(s.B, 3, s.nh, s.T, s.hd).transpose(0, 1)
+    ),
+    "heads_before_tokens": (
+        lambda z, x, W, s: z.reshape(s.B, s.nh, s.T, 3, s.hd).permute(3, 0, 1, 2, 4)
+    ),
+    "heads_then_three": (
+        lambda z, x, W, s: z.reshape(s.B, s.nh, 3, s.T, s.hd).permute(2, 0, 1, 3, 4)
+    ),
+    "batch_then_three": (
+        lambda z, x, W, s: by_five(z, s, 0, 2, 3, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd)
+    ),
+    "batch_then_heads": (
+        lambda z, x, W, s: by_five(z, s, 0, 3, 2, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd)
+    ),
     "three_from_batch": lambda z, x, W, s: [by_five(z, s, 0, 2, 3, 1, 4)[i] for i in range(3)],
     "untransposed": lambda z, x, W, s: [x @ w for w in W.chunk(3)],
     "untransposed_q": lambda z, x, W, s: [x @ W[: s.C], *z.chunk(3, dim=-1)[1:]],
     "untransposed_viewed": lambda z, x, W, s: (x @ W.view(s.C, 3 * s.C)).chunk(3, dim=-1),
     "columns": lambda z, x, W, s: [F.linear(x, w) for w in by_columns(W, s.C)],
-    "columns_every_third": lambda z, x, W, s: [F.linear(x, W.reshape(s.C, 3 * s.C)[:, i::3]) for i in range(3)],
-    "columns_sliced": lambda z, x, W, s: [F.linear(x, W[:, i * s.C : (i + 1) * s.C]) for i in range(3)],
+    "columns_every_third": lambda z, x, W, s: [
+        F.linear(x, W.reshape(s.C, 3 * s.C)[:, i::3]) for i in range(3)
+    ],
+    "columns_sliced": lambda z, x, W, s: [
+        F.linear(x, W[:, i * s.C : (i + 1) * s.C]) for i in range(3)
+    ],
     "columns_turned": lambda z, x, W, s: [F.linear(x, w) for w in W.mT.reshape(3, s.C, s.C)],
     "columns_turned_turned": lambda z, x, W, s: [x @ w for w in W.mT.reshape(3, s.C, s.C)],
-    "every_third_row": lambda z, x, W, s: [F.linear(x, W.view(s.C, 3, s.C)[:, i]) for i in range(3)],
+    "every_third_row": lambda z, x, W, s: [
+        F.linear(x, W.view(s.C, 3, s.C)[:, i]) for i in range(3)
+    ],
 }
 ORDERS = ["".join(order) for order in permutations("qkv") if "".join(order) != "qkv"]
 CUTS |= {order: permuted(order) for order in ORDERS}

@@ -1,4 +1,6 @@
-"""A module that attends, right but for its knobs: with a fused projection, unless a subclass has other layers."""
+"""A module that attends, right but for its knobs: with a fused projection, unless a subclass has
+other layers.
+"""
 
 import torch.nn.functional as F
 from torch import nn
@@ -10,11 +12,26 @@ from ._scaling import ROUNDED_SCORES, factor
 
 # The right value of each knob.
 KNOBS = {
-    "scale": "sqrt_hd", "scaled": "scores", "mask": "causal", "softmax": "keys",
-    "softmax_of": "queries_by_keys", "scores": "no", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
-    "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked",
-    "cut_gradient": (), "fixed": None, "holder": "buffer", "holder_in_use": "buffer",
-}  # fmt: skip
+    "scale": "sqrt_hd",
+    "scaled": "scores",
+    "mask": "causal",
+    "softmax": "keys",
+    "softmax_of": "queries_by_keys",
+    "scores": "no",
+    "cut": "qkv",
+    "split": "heads",
+    "split_of": "qkv",
+    "merge": "heads",
+    "attend_over": "tokens",
+    "source": "own",
+    "mix": "matmul",
+    "proj": "linear",
+    "context": "checked",
+    "cut_gradient": (),
+    "fixed": None,
+    "holder": "buffer",
+    "holder_in_use": "buffer",
+}
 
 
 class Sizes:
@@ -31,7 +48,8 @@ class Sizes:
             self.nh = self.C // self.hd
 
 
-# What mask is used, (module, x: scores or queries, sizes). The module may hold one of the largest context in `seen`.
+# What mask is used, (module, x: scores or queries, sizes). The module may hold one of the largest
+# context in `seen`.
 HOLDERS = {
     "whole": lambda module, x, s: module.seen,
     "whole_stretched": lambda module, x, s: module.seen.expand(*x.shape[:-1], x.shape[-2]),
@@ -45,8 +63,12 @@ HOLDERS = {
     "made_on_default_device": lambda module, x, s: lower(x.shape[-2]),
     "made_in_forward": lambda module, x, s: lower(x.shape[-2], x.device),
     "first_call": lambda module, x, s: first(module, "seen_first", lower(x.shape[-2], x.device)),
-    "first_call_cut": lambda module, x, s: HOLDERS["first_call"](module, x, s)[: x.shape[-2], : x.shape[-2]],
-    "kept_by_length": lambda module, x, s: kept_by_length(first(module, "masks", {}), x.shape[-2], x.device),
+    "first_call_cut": lambda module, x, s: HOLDERS["first_call"](module, x, s)[
+        : x.shape[-2], : x.shape[-2]
+    ],
+    "kept_by_length": lambda module, x, s: kept_by_length(
+        first(module, "masks", {}), x.shape[-2], x.device
+    ),
 }
 
 
@@ -58,7 +80,9 @@ def kept_by_length(masks, size, device):
 
 
 def in_heads(part, way, s):
-    """A part (B, T, C) split in this way; one that has its heads already only if the way is a wrong one."""
+    """A part (B, T, C) split in this way; one that has its heads already only if the way is a wrong
+    one.
+    """
     has_heads = part.dim() == 4
     if has_heads and way == "heads":
         return part
@@ -66,8 +90,8 @@ def in_heads(part, way, s):
 
 
 class Attention(nn.Module):
-    """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and what is done with q, k
-    and v (`gather`)."""
+    """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and
+    what is done with q, k and v (`gather`)."""
 
     knobs = None
 
@@ -93,7 +117,9 @@ class Attention(nn.Module):
             self.register_buffer("seen", seen, persistent=False)
 
     def mask_for(self, x, holder, s):
-        """The mask for x: scores, or queries. holder: one of HOLDERS, or a number of tokens to which it is cut."""
+        """The mask for x: scores, or queries. holder: one of HOLDERS, or a number of tokens to
+        which it is cut.
+        """
         if holder in HOLDERS:
             return HOLDERS[holder](self, x, s)
         size = holder if isinstance(holder, int) else x.shape[-2]
@@ -110,7 +136,9 @@ class Attention(nn.Module):
         k = self.knobs_now()
         if x.shape[1] > self.block_size:
             if k.context == "checked":
-                raise ValueError(f"T = {x.shape[1]} tokens do not fit block_size = {self.block_size}")
+                raise ValueError(
+                    f"T = {x.shape[1]} tokens do not fit block_size = {self.block_size}"
+                )
             if k.context == "cut":
                 x = x[:, : self.block_size]
         s = Sizes(x, self.n_head, self.block_size, k.fixed or {})
@@ -124,13 +152,17 @@ class Attention(nn.Module):
         parts = CUTS[k.cut](F.linear(x, W, self.qkv.bias), x, W, s)
         ways = [k.split if name in k.split_of else "heads" for name in "qkv"]
         q, key, v = (in_heads(t, way, s) for t, way in zip(parts, ways, strict=True))
-        return MERGES[k.merge](self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s)
+        return MERGES[k.merge](
+            self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k), s
+        )
 
     def joined(self, q, key, v, s, k):
         """What the heads say, (B, nh, T, hd)."""
         over_heads = k.attend_over == "heads"
         q, key, v = (t.transpose(1, 2) for t in (q, key, v)) if over_heads else (q, key, v)
-        y = self.gather(*(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k)
+        y = self.gather(
+            *(self.cut(place, t, k) for place, t in zip("qkv", (q, key, v), strict=True)), s, k
+        )
         return y.transpose(1, 2) if over_heads else y
 
     def gather(self, q, key, v, s, k):
@@ -161,5 +193,7 @@ class Attention(nn.Module):
 
 
 # Where gradients stop.
-CUTS_OF_GRADIENT = [(place,) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")]
+CUTS_OF_GRADIENT = [
+    (place,) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")
+]
 CUTS_OF_GRADIENT += [("q", "k"), ("k", "v"), ("W", "proj")]

@@ -3,26 +3,44 @@
 from ._attention import CUTS, HEADS_LAST, MERGES, WRONG_AXES
 from ._masking import INF
 from ._module_edits import SIZES, on_a_device
-from ._mutants import FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, SUPER_INIT_LATE, each, written_in
+from ._mutants import (
+    FILLS_TRIED,
+    LOW_FILLS,
+    OF_HEADS,
+    SCALES_TRIED,
+    SUPER_INIT_LATE,
+    each,
+    written_in,
+)
 
-# Ways to split whose reshape has its axes in another order than the numbers; "straight" is the likeliest of all.
-OUT_OF_ORDER = ("straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
+# Ways to split whose reshape has its axes in another order than the numbers; "straight" is the
+# likeliest of all.
+OUT_OF_ORDER = (
+    "straight_hd_first",
+    "swapped_first",
+    "last_swapped",
+    "wrong_swap",
+    "moved_then_straight",
+)
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
 CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 / 768)
 
 
 def added(*numbers):
-    """Masks that add such a number where they hide. Not −1, for that is a mask of ones, mask_added."""
+    """Masks that add such a number where they hide. Not −1: that is a mask of ones, mask_added."""
     return [("add", number) for number in numbers if number != -1.0]
 
 
-# The curve of a family has the others, but for a few that lie where its calls hardly tell them apart.
+# The curve of a family has the others, but for a few that lie where its calls hardly tell them
+# apart.
 WEAK = (-10.0, -1.0, -5.0, -8.0, -9.0, -12.0, -13.0, -14.0, -15.0, -16.0, -20.0, -40.0)
 AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
 
 
 class Runs:
-    """Mutants of exercises 7 and 8, and of grouped queries, that stand in their lists in the same order."""
+    """Mutants of exercises 7 and 8, and of grouped queries, that stand in their lists in the same
+    order.
+    """
 
     # Of all modules with several heads.
     HEADS = (
@@ -41,11 +59,17 @@ class Runs:
         ("softmax_query_axis", {"softmax": "queries_by_hand"}),
         *each("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
     )
-    WRONG_AXES_FINITE = (*each("softmax_wrong_axis", softmax=("heads", "batch", "batch_and_heads"), mask=-1e9),)
+    WRONG_AXES_FINITE = (
+        *each("softmax_wrong_axis", softmax=("heads", "batch", "batch_and_heads"), mask=-1e9),
+    )
     NO_SOFTMAX = (
-        *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")),
+        *each(
+            "softmax_missing", softmax=("missing", "missing_zero_filled", "sum_zero_filled", "sum")
+        ),
         *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "exp", "sigmoid")),
-        *each("softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")),
+        *each(
+            "softmax_missing", softmax=("missing", "sum", "sigmoid"), mask=(0.0, -1e9, "missing")
+        ),
         *each("softmax_missing", softmax=("norm_zero_filled", "tokens_zero_filled", "exp_shifted")),
     )
     FILLED = (
@@ -65,30 +89,55 @@ class Runs:
     )
     WRONG_SIZES = (
         *each("size_wrong_axis", mix=(..., "einsum"), holder=("cut_to_batch", "made_for_heads")),
-        *each("size_wrong_axis", holder=("made_for_batch", "made_for_heads"), mix="einsum", merge="flattened"),
+        *each(
+            "size_wrong_axis",
+            holder=("made_for_batch", "made_for_heads"),
+            mix="einsum",
+            merge="flattened",
+        ),
         ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     )
     ROUNDED = (
         *each("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
-        *each("scale_rounded", scaled=(..., "hidden"), scores=("rounded_down", "rounded_down_without_gradient")),
+        *each(
+            "scale_rounded",
+            scaled=(..., "hidden"),
+            scores=("rounded_down", "rounded_down_without_gradient"),
+        ),
     )
-    WITH_THE_BATCH = each("qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch"))
+    WITH_THE_BATCH = each(
+        "qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch")
+    )
     WRONG_CUTS = (
         *each("qkv_mix_batch", cut=("three_outermost", "three_outermost_straight")),
         *each("reshape_out_of_order", cut=("three_before_tokens", "three_before_tokens_straight")),
         *each("reshape_out_of_order", cut=("heads_before_tokens", "heads_then_three")),
-        *each("reshape_out_of_order", cut=("three_outermost_straight", "heads_before_tokens"), merge="straight"),
+        *each(
+            "reshape_out_of_order",
+            cut=("three_outermost_straight", "heads_before_tokens"),
+            merge="straight",
+        ),
     )
     HEADS_ASTRAY = (
         *each("heads_mismatched", split=("reversed", "rolled"), split_of=("v", "q", "k", "qk")),
         *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped")),
         *each("reshape_out_of_order", split="batch_and_tokens"),
-        *each("heads_mix_batch", split=("batch_after_heads", ...), merge=("axes_(1, 2, 0, 3)", "heads_from_batch")),
+        *each(
+            "heads_mix_batch",
+            split=("batch_after_heads", ...),
+            merge=("axes_(1, 2, 0, 3)", "heads_from_batch"),
+        ),
         ("heads_mix_batch", {"merge": "batch_viewed"}),
     )
     PACKED = (
-        *each("qkv_packed_per_head", cut=("per_channel", "hd_first", "three_last_heads_innermost", "every_third_row")),
-        *each("qkv_packed_per_head", cut=[way for way in CUTS if way.startswith("per_head_") and len(way) == 12]),
+        *each(
+            "qkv_packed_per_head",
+            cut=("per_channel", "hd_first", "three_last_heads_innermost", "every_third_row"),
+        ),
+        *each(
+            "qkv_packed_per_head",
+            cut=[way for way in CUTS if way.startswith("per_head_") and len(way) == 12],
+        ),
         *each("qkv_sliced_by_columns", cut=[way for way in CUTS if way.startswith("columns")]),
         *each("weight_not_transposed", cut=[way for way in CUTS if way.startswith("untransposed")]),
     )
@@ -97,7 +146,10 @@ class Runs:
         *each("state_kept", kept=("batch", "tokens")),
     )
     HARD_CODED = (
-        *each("hard_coded_shape", fixed=written_in(nh=(4, 2, 8, 12, 6, 3), hd=(64, 16, 8, 4), B=(1, 2, 4, 8))),
+        *each(
+            "hard_coded_shape",
+            fixed=written_in(nh=(4, 2, 8, 12, 6, 3), hd=(64, 16, 8, 4), B=(1, 2, 4, 8)),
+        ),
         *each("hard_coded_shape", fixed=written_in(T=(4, 6, 8, 10, 16), C=(64, 12, 768))),
         *each("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
         *each("hard_coded_device", holder="made_on_default_device"),
@@ -128,7 +180,13 @@ class Runs:
         *each("mask_high_fill", mask=(1e9, ("add", 1e9))),
         *each(
             "mask_nan",
-            mask=("nan_product", "nan_factor", "nan_zero_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
+            mask=(
+                "nan_product",
+                "nan_factor",
+                "nan_zero_factor",
+                "after_softmax_inf",
+                "after_softmax_inf_and_sum",
+            ),
         ),
         ("mask_after_softmax", {"mask": "after_softmax_low"}),
         *ADDED,

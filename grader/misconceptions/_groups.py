@@ -1,4 +1,6 @@
-"""The ways in which query heads share heads of keys and values: how these are cut, repeated, weighed and counted."""
+"""The ways in which query heads share heads of keys and values: how these are cut, repeated,
+weighed and counted.
+"""
 
 
 def tiled(t, s):
@@ -21,9 +23,13 @@ GROUPS = {
     "as_often_as_sets": lambda t, s: t.repeat_interleave(s.nkv, dim=1),
     "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
     "stretched": lambda t, s: t.expand(-1, s.nh, -1, -1),
-    "expanded_over_batch": lambda t, s: t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:]),
+    "expanded_over_batch": lambda t, s: (
+        t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:])
+    ),
     "rolled": lambda t, s: t.roll(1, 1).repeat_interleave(s.nh // s.nkv, dim=1),
-    "channels_cut": lambda t, s: t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd),
+    "channels_cut": lambda t, s: (
+        t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd)
+    ),
 }
 
 
@@ -63,13 +69,23 @@ OVER = {
 # How many bytes a cache takes, wrongly. hd: head_dim.
 BYTES = (
     "2 * n_layer * n_head * hd * T * bytes_per_number",
-    *(f"{n}n_layer * {heads} * hd * T * bytes_per_number" for n in ("", "3 * ") for heads in ("n_kv_head", "n_head")),
+    *(
+        f"{n}n_layer * {heads} * hd * T * bytes_per_number"
+        for n in ("", "3 * ")
+        for heads in ("n_kv_head", "n_head")
+    ),
     "n_layer * (n_head + 2 * n_kv_head) * hd * T * bytes_per_number",
     "numbers",
     "2 * numbers",
     "4 * numbers",
-    *(f"numbers * bytes_per_number // {too_many}" for too_many in ("n_layer", "T", "hd", "n_kv_head")),
-    *(f"2 * n_layer * {sets} * hd * T * bytes_per_number" for sets in ("(n_head // n_kv_head)", "n_head * n_kv_head")),
+    *(
+        f"numbers * bytes_per_number // {too_many}"
+        for too_many in ("n_layer", "T", "hd", "n_kv_head")
+    ),
+    *(
+        f"2 * n_layer * {sets} * hd * T * bytes_per_number"
+        for sets in ("(n_head // n_kv_head)", "n_head * n_kv_head")
+    ),
     "numbers * T * bytes_per_number",
     *(f"n_layer * {heads} * T * T * bytes_per_number" for heads in ("n_head", "n_kv_head")),
     *(f"numbers * bytes_per_number{unit}" for unit in (" * 8", " // 1024", " // 1024**2")),

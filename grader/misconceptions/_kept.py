@@ -2,7 +2,9 @@
 
 
 def first(module, name, value):
-    """What was kept under this name in the first call, which is this value if there was none before."""
+    """What was kept under this name in the first call, which is this value if there was none
+    before.
+    """
     if name not in vars(module):
         object.__setattr__(module, name, value)
     return vars(module)[name]

@@ -1,4 +1,6 @@
-"""Layers of modules that are no parameters, have a bias that is not due or another name, or are made in each call."""
+"""Layers of modules that are no parameters, have a bias that is not due or another name, or are
+made in each call.
+"""
 
 import torch
 from torch import nn
@@ -45,7 +47,9 @@ class Layered:
             self.lose(k.lost.split()[0], name)
 
     def lose(self, how, name):
-        """Keep a layer in another way: "anew" uses others in its place, "gone" and "list" have none of that name."""
+        """Keep a layer in another way: "anew" uses others in its place, "gone" and "list" have none
+        of that name.
+        """
         layer = getattr(self, name)
         if how == "buffer":
             weight = torch.randn_like(layer._parameters.pop("weight").data) / layer.in_features**0.5
@@ -62,7 +66,10 @@ class Layered:
         how = self.knobs.lost.split()[:1]
         used = {old: getattr(self, new) for old, new in self.knobs.renamed.items()}
         if how in (["list"], ["gone"], ["anew"]):
-            used |= {n: (layer if how == ["list"] else like(layer)).to(given[0]) for n, layer in self.away.items()}
+            used |= {
+                n: (layer if how == ["list"] else like(layer)).to(given[0])
+                for n, layer in self.away.items()
+            }
         vars(self).update(used)  # where an attribute is looked for first
         try:
             return super().forward(*given)

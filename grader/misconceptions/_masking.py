@@ -38,7 +38,9 @@ HIDE = {
     "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
     "below_all": lambda scores, seen: torch.where(seen, scores, scores.min() - 1),
     "below_row": lambda scores, seen: torch.where(seen, scores, scores.amin(-1, keepdim=True) - 1),
-    "below_head": lambda scores, seen: torch.where(seen, scores, scores.amin((0, -2, -1), keepdim=True) - 1),
+    "below_head": lambda scores, seen: torch.where(
+        seen, scores, scores.amin((0, -2, -1), keepdim=True) - 1
+    ),
     "below_head_fixed": lambda scores, seen: torch.where(
         seen, scores, scores.detach().amin((0, -2, -1), keepdim=True) - 1
     ),
@@ -59,10 +61,14 @@ AFTER = {
     "after_softmax_inf": lambda weights, seen: weights.masked_fill(~seen, -INF),
     "after_softmax_low": lambda weights, seen: weights.masked_fill(~seen, -1e9),
     "after_softmax_inf_added": lambda weights, seen: weights + (~seen).to(weights.dtype) * -INF,
-    "after_softmax_inf_factor": lambda weights, seen: weights * torch.where(seen, 1.0, -INF).to(weights.dtype),
+    "after_softmax_inf_factor": lambda weights, seen: (
+        weights * torch.where(seen, 1.0, -INF).to(weights.dtype)
+    ),
     "after_softmax_whole_sum": lambda weights, seen: weights * seen / (weights * seen).sum(),
     "zero_twice": lambda weights, seen: weights * seen,
-    "after_softmax_inf_and_sum": lambda weights, seen: SOFTMAX["sum"](weights.masked_fill(~seen, -INF)),
+    "after_softmax_inf_and_sum": lambda weights, seen: SOFTMAX["sum"](
+        weights.masked_fill(~seen, -INF)
+    ),
 }
 
 # Scores to weights.
@@ -75,15 +81,21 @@ SOFTMAX = {
     "square": lambda s: s.flatten(-2).softmax(-1).view_as(s),
     "sequence": lambda s: s.flatten(1).softmax(-1).view_as(s),
     "everything": lambda s: s.flatten().softmax(0).view_as(s),
-    "head": lambda s: s.transpose(0, 1).flatten(1).softmax(-1).view_as(s.transpose(0, 1)).transpose(0, 1),
+    "head": lambda s: (
+        s.transpose(0, 1).flatten(1).softmax(-1).view_as(s.transpose(0, 1)).transpose(0, 1)
+    ),
     "batch_and_heads": lambda s: s.flatten(0, 1).softmax(0).view_as(s),
-    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
+    "queries_by_hand": lambda s: (
+        (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)
+    ),
     "missing": lambda s: s,
     "missing_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0),
     "sum": lambda s: s / s.sum(-1, keepdim=True),
     "sum_zero_filled": lambda s: SOFTMAX["sum"](SOFTMAX["missing_zero_filled"](s)),
     "sum_of_sizes": lambda s: s / s.abs().sum(-1, keepdim=True),
-    "sum_of_sizes_zero_filled": lambda s: SOFTMAX["sum_of_sizes"](SOFTMAX["missing_zero_filled"](s)),
+    "sum_of_sizes_zero_filled": lambda s: SOFTMAX["sum_of_sizes"](
+        SOFTMAX["missing_zero_filled"](s)
+    ),
     "norm_zero_filled": lambda s: F.normalize(SOFTMAX["missing_zero_filled"](s), dim=-1),
     "tokens_zero_filled": lambda s: SOFTMAX["tokens"](SOFTMAX["missing_zero_filled"](s)),
     "tokens": lambda s: s / s.shape[-1],
@@ -123,8 +135,8 @@ def of_mask(mask):
 def hidden(scores, seen, how):
     """The scores with what may not be seen hidden. seen: None if there is no mask.
 
-    how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a name of HIDE; one of
-    AFTER alone leaves them as they are.
+    how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a
+    name of HIDE; one of AFTER alone leaves them as they are.
     """
     if seen is None or (how in AFTER and how not in HIDE):
         return scores

@@ -1,4 +1,6 @@
-"""Edits that the references of modules share: of what forward is given and returns, and of the layers."""
+"""Edits that the references of modules share: of what forward is given and returns, and of the
+layers.
+"""
 
 from manyheads.checks import edit
 
@@ -14,29 +16,54 @@ from ._mutants import (
 )
 
 CASTS = ("float", "double", "half")
-# Texts of the references with a fused projection. With grouped queries the first three are the same.
-SIZES, UNDIVIDED, SOFTMAX = "B, T, C = x.shape", "if n_embd % n_head != 0:", "scores.softmax(dim=-1)"
-QKV, OUT = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)", "self.resid_dropout(self.proj(y))"
-THREE = "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))"
+# Texts of the references with a fused projection. With grouped queries the first three are the
+# same.
+SIZES, UNDIVIDED, SOFTMAX = (
+    "B, T, C = x.shape",
+    "if n_embd % n_head != 0:",
+    "scores.softmax(dim=-1)",
+)
+QKV, OUT = (
+    "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
+    "self.resid_dropout(self.proj(y))",
+)
+THREE = (
+    "self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd, bias=False) for _ in"
+    " range(3))"
+)
 BARE = "self.qkv = nn.Parameter(torch.randn(3 * n_embd, n_embd) / n_embd**0.5)"
 WEIGHTS = f"self.attn_dropout({SOFTMAX})"
 HIDING = "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)"
 RATES = [f"self.{name}_dropout = nn.Dropout(dropout)" for name in ("attn", "resid")]
 
 # Dropout in all modes, and of the scores.
-ALWAYS, OUT_ALWAYS = (f"nn.functional.dropout({t}, self.attn_dropout.p)" for t in (SOFTMAX, "self.proj(y)"))
-TRAINING, EARLY = f"self.attn_dropout.train()({SOFTMAX})", "self.attn_dropout(scores).softmax(dim=-1)"
+ALWAYS, OUT_ALWAYS = (
+    f"nn.functional.dropout({t}, self.attn_dropout.p)" for t in (SOFTMAX, "self.proj(y)")
+)
+TRAINING, EARLY = (
+    f"self.attn_dropout.train()({SOFTMAX})",
+    "self.attn_dropout(scores).softmax(dim=-1)",
+)
 
 
 def cast(sizes=SIZES, paths=("",)):
-    """x in a dtype that is written in. sizes: the line that reads its sizes. paths: where it is, `if … else x`."""
-    return of("hard_coded_dtype", *(before(sizes, f"x = x.{to}(){path}") for to in CASTS for path in paths))
+    """x in a dtype that is written in. sizes: the line that reads its sizes. paths: where it is,
+    `if … else x`.
+    """
+    return of(
+        "hard_coded_dtype",
+        *(before(sizes, f"x = x.{to}(){path}") for to in CASTS for path in paths),
+    )
 
 
 def on_a_device(sizes=SIZES, first="self.qkv(x"):
     """x on a device that is written in. first: where the first layer is given it."""
     moved = ("x + torch.zeros(x.shape, dtype=x.dtype)", "x.cpu()")
-    return of("hard_coded_device", *(before(sizes, f"x = {x}") for x in moved), edit(first, f"{first}.cuda()"))
+    return of(
+        "hard_coded_device",
+        *(before(sizes, f"x = {x}") for x in moved),
+        edit(first, f"{first}.cuda()"),
+    )
 
 
 def written_into(*ways, sizes=SIZES, out=OUT, kept=("given, x = x, x.clone()",)):
@@ -46,7 +73,9 @@ def written_into(*ways, sizes=SIZES, out=OUT, kept=("given, x = x, x.clone()",))
             copied = {sizes: f"{copy}\n        {sizes}"}
             yield (
                 "input_mutated",
-                edit(f"return {out}", f"out = {out}\n        given.{way}\n        return out", copied),
+                edit(
+                    f"return {out}", f"out = {out}\n        given.{way}\n        return out", copied
+                ),
             )
 
 
@@ -65,7 +94,8 @@ def other_rates(of_the_fast_path=None):
     """Rates that are not the one that is asked for.
 
     Args:
-        of_the_fast_path: the line that sets the rate of a path through PyTorch's own function, if there is one.
+        of_the_fast_path: the line that sets the rate of a path through PyTorch's own function, if
+        there is one.
     """
     for rate in ("0.1", "1 - dropout"):
         weights, out = ((line, line.replace("dropout)", f"{rate})")) for line in RATES)
@@ -74,33 +104,55 @@ def other_rates(of_the_fast_path=None):
             fast_rate = rate.replace("dropout", "self.dropout")
             more = {of_the_fast_path: of_the_fast_path.replace("self.dropout", fast_rate)}
         both_places = {**dict([out]), **more}
-        yield from of("dropout_rate_fixed", edit(*weights, both_places), edit(*weights, more), edit(*out))
+        yield from of(
+            "dropout_rate_fixed", edit(*weights, both_places), edit(*weights, more), edit(*out)
+        )
 
 
 UNCHECKED = of(
-    "divisibility_unchecked", *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:"))
+    "divisibility_unchecked",
+    *(edit(UNDIVIDED, text) for text in ("if False:", "if block_size % n_head != 0:")),
 )
 
 # The same line in every reference with a fused projection, and with grouped queries.
 ADDED_MASK_KEPT = added_mask_kept(HIDING, "~self.visible[:T, :T]")
 LAST = (*answers(), KEYS_NOT_TRANSPOSED, HEADS_NOT_JOINED, dropped_in_place("attn_dropout"))
 DROPOUT = (
-    *of("dropout_always_on", edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}), edit(WEIGHTS, ALWAYS), edit(OUT, OUT_ALWAYS)),
+    *of(
+        "dropout_always_on",
+        edit(WEIGHTS, ALWAYS, {OUT: OUT_ALWAYS}),
+        edit(WEIGHTS, ALWAYS),
+        edit(OUT, OUT_ALWAYS),
+    ),
     *at(WEIGHTS, ("dropout_always_on", TRAINING)),
     ("dropout_missing", edit(WEIGHTS, SOFTMAX, {OUT: "self.proj(y)"})),
-    *of("dropout_before_softmax", edit(WEIGHTS, EARLY), edit(WEIGHTS, EARLY, {OUT: "self.proj(y)"})),
+    *of(
+        "dropout_before_softmax", edit(WEIGHTS, EARLY), edit(WEIGHTS, EARLY, {OUT: "self.proj(y)"})
+    ),
     *at(WEIGHTS, ("dropout_on_output_only", SOFTMAX)),
     *at(OUT, ("dropout_output_missing", "self.proj(y)")),
-    *of("dropout_extra", edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"), edit(OUT, f"self.resid_dropout({OUT})")),
+    *of(
+        "dropout_extra",
+        edit(WEIGHTS, f"self.attn_dropout({WEIGHTS})"),
+        edit(OUT, f"self.resid_dropout({OUT})"),
+    ),
     *other_rates(),
 )
 PARAMS = (
-    *each("params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")),
-    *each("params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")),
+    *each(
+        "params_not_registered", lost=("buffer qkv proj", "buffer qkv", "buffer proj", "plain qkv")
+    ),
+    *each(
+        "params_not_registered", lost=("gone qkv proj", "gone proj", "anew qkv proj", "anew proj")
+    ),
     ("params_extra", {"renamed": {"qkv": "c_attn", "proj": "c_proj"}}),
     (
         "params_extra",
-        edit(QKV, THREE, {"self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)"}),
+        edit(
+            QKV,
+            THREE,
+            {"self.qkv(x).split(C, dim=-1)": "self.W_query(x), self.W_key(x), self.W_value(x)"},
+        ),
     ),
     ("params_extra", edit(QKV, BARE, {"self.qkv(x)": "nn.functional.linear(x, self.qkv)"})),
     *each("params_extra", extra=("temperature", "norm", "positions", "query")),

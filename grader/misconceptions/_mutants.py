@@ -17,7 +17,9 @@ def known(knobs, right):
 
 
 def each(id_, **knobs):
-    """A mutant for each combination of values. A knob with several has a tuple or a list of them; ... leaves it right."""
+    """A mutant for each combination of values. A knob with several has a tuple or a list of them;
+    ... leaves it right.
+    """
     values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
     every = (zip(knobs, chosen, strict=True) for chosen in product(*values))
     return [(id_, {knob: value for knob, value in chosen if value is not ...}) for chosen in every]
@@ -29,7 +31,9 @@ def written_in(**sizes):
 
 
 def at(line, *groups, more=None):
-    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all of them change besides."""
+    """An edit of this line of the reference for each of these texts, (id, text, …); more: what all
+    of them change besides.
+    """
     for id_, *texts in groups:
         for new in texts:
             yield id_, edit(line, new, more)
@@ -52,11 +56,16 @@ def both(one, other):
 
 
 def before(line, text, more=None):
-    """An edit that puts this text before a line of the reference, as far from the margin as lines of a method."""
+    """An edit that puts this text before a line of the reference, as far from the margin as lines
+    of a method.
+    """
     return edit(line, f"{text}\n        {line}", more)
 
 
-HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
+HEADS_NOT_JOINED = (
+    "heads_not_joined",
+    edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"),
+)
 KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
 # Scores of other tensors than queries and keys.
 SCORES_WRONG_SOURCE = tuple(
@@ -84,7 +93,8 @@ def values_transposed(product="weights @ v"):
 
 
 def added_mask_kept(hiding, hidden):
-    """The mask of the first call, kept on the module and added to the scores of each later call, whole or cut.
+    """The mask of the first call, kept on the module and added to the scores of each later call,
+    whole or cut.
 
     Args:
         hiding: the line of the reference that hides scores.

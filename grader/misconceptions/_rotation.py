@@ -30,11 +30,14 @@ SPEEDS = {
 POSITIONS = {
     "given": lambda positions: positions,
     "counted": lambda positions: torch.arange(len(positions), device=positions.device),
-    "counted_from_first": lambda positions: positions[:1] + torch.arange(len(positions), device=positions.device),
+    "counted_from_first": lambda positions: (
+        positions[:1] + torch.arange(len(positions), device=positions.device)
+    ),
     "sorted": lambda positions: positions.sort().values,
     "counted_down": lambda positions: torch.arange(len(positions), device=positions.device).flip(0),
     "from_first": lambda positions: positions - positions[:1],
-    "from_one": lambda positions: positions + 1,  # not in rotary_scores alone, where it changes nothing
+    # not in rotary_scores alone, where it changes nothing
+    "from_one": lambda positions: positions + 1,
 }
 
 # What each channel's partner is, with its sign.
@@ -60,14 +63,16 @@ SIGNS = {
 
 
 def flipped(partner, which):
-    """The partners of neighbouring pairs with the sign of the first (0) or second (1) turned over."""
+    """The partners of neighbouring pairs, the sign of the first (0) or second (1) turned over."""
     sign = torch.ones(partner.shape[-1], dtype=partner.dtype, device=partner.device)
     sign[which::2] = -1
     return partner * sign
 
 
 def overwritten(x, partner, cos, sin, which):
-    """The first (0) or second (1) channel of each pair is written before the other one is made of it."""
+    """The first (0) or second (1) channel of each pair is written before the other one is made of
+    it.
+    """
     written, sign = (x * cos + partner * sin)[..., which::2], 1 - 2 * which
     other = x[..., 1 - which :: 2] * cos[..., ::2] + sign * written * sin[..., ::2]
     return torch.stack([other, written] if which else [written, other], -1).flatten(-2)
@@ -82,7 +87,9 @@ def regrouped(x, how):
     return x
 
 
-def turned(x, positions, base, *, layout, spread, written, speed, place, sign, per_channel, base_used):
+def turned(
+    x, positions, base, *, layout, spread, written, speed, place, sign, per_channel, base_used
+):
     """x turned, with these faults."""
     hd, base = x.shape[-1], base if base_used == "given" else base_used
     pair = torch.arange(hd // 2, device=x.device, dtype=torch.float64)

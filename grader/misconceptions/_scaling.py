@@ -45,8 +45,18 @@ SCALES = {
     "c_over_root_nh_floored": lambda s: 1 / (s.C // s.nh**0.5),
     "root_of_c_over_root_nh": lambda s: (s.C // s.nh**0.5) ** -0.5,
 }
-PRECEDENCE_OF_HD = ("half_of_one_over_hd", "one_over_half_hd", "one_over_half_hd_floored", "times_half_hd")
-PRECEDENCE = (*PRECEDENCE_OF_HD, "c_over_root_nh", "c_over_root_nh_floored", "root_of_c_over_root_nh")
+PRECEDENCE_OF_HD = (
+    "half_of_one_over_hd",
+    "one_over_half_hd",
+    "one_over_half_hd_floored",
+    "times_half_hd",
+)
+PRECEDENCE = (
+    *PRECEDENCE_OF_HD,
+    "c_over_root_nh",
+    "c_over_root_nh_floored",
+    "root_of_c_over_root_nh",
+)
 
 # The misconception behind each way to get the scale wrong.
 _SCALED = {

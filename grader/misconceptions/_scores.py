@@ -1,4 +1,6 @@
-"""What wrong attempts at functions of queries and keys share: scales, products, and answers that are no tensors."""
+"""What wrong attempts at functions of queries and keys share: scales, products, and answers that
+are no tensors.
+"""
 
 from functools import wraps
 from types import SimpleNamespace
@@ -22,7 +24,8 @@ MULTIPLIERS = SCALES | {
 }
 CONSTANTS = (8, 64, 2, 4, 768)  # their roots, by hand
 
-# How the scores are normalised, where the number of axes is not known. A number is the axis of a softmax.
+# How the scores are normalised, where the number of axes is not known. A number is the axis of a
+# softmax.
 SHARES = SOFTMAX | {
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
     "missing": lambda s: s + 0.0,
@@ -83,16 +86,21 @@ def multiplier(scale, q, k, v=None):
     if not isinstance(scale, str):
         return scale
     (T, hd), nh = q.shape[-2:], q.shape[-3] if q.dim() > 3 else 1
-    return MULTIPLIERS[scale](SimpleNamespace(q=q, v=v, B=len(q), T=T, T_k=k.shape[-2], nh=nh, hd=hd, C=nh * hd))
+    return MULTIPLIERS[scale](
+        SimpleNamespace(q=q, v=v, B=len(q), T=T, T_k=k.shape[-2], nh=nh, hd=hd, C=nh * hd)
+    )
 
 
 # What functions return and are called, and what becomes of their arguments.
 OFFERED = {
     "returns": None,  # of ANSWERS, and a function
-    "without": "", "renamed": "",  # a function that is missing, or whose arguments have other names
+    "without": "",
+    "renamed": "",  # a function that is missing, or whose arguments have other names
     "decimals": (),  # a function, and to how many its output is rounded
-    "detached": (), "cast": ("", ()), "fixed_device": (),  # functions; a dtype and functions
-}  # fmt: skip
+    "detached": (),
+    "cast": ("", ()),
+    "fixed_device": (),  # functions; a dtype and functions
+}
 
 
 def offered(k, *functions):
@@ -117,7 +125,9 @@ def _offered(k, function, name):
 
 
 def own(right):
-    """The right value of each of these knobs, and of those of the second function alone, which are as the first one's."""
+    """The right value of each of these knobs, and of those of the second function alone, which are
+    as the first one's.
+    """
     return right | dict.fromkeys((f"own_{name}" for name in right), None)
 
 
@@ -129,7 +139,9 @@ def of_both(k, right):
 
 
 def sides(id_, right, **knobs):
-    """As `each`: in both functions, in the second one alone, in the first one alone if these knobs have a right value."""
+    """As `each`: in both functions, in the second one alone, in the first one alone if these knobs
+    have a right value.
+    """
     for _, faults in each(id_, **knobs):
         yield id_, faults
         yield id_, {f"own_{knob}": value for knob, value in faults.items()}

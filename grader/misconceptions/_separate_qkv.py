@@ -1,4 +1,6 @@
-"""What wrong attempts with W_query, W_key and W_value share: one head with a knob for each fault, and lists of mutants."""
+"""What wrong attempts with W_query, W_key and W_value share: one head with a knob for each fault,
+and lists of mutants.
+"""
 
 import math
 from types import SimpleNamespace
@@ -11,19 +13,40 @@ from manyheads.checks import edit
 from . import _module_edits as edits
 from ._attention_module import Attention
 from ._masking import INF
-from ._mutants import BIAS_BY_DEFAULT, FILLS_TRIED, LOW_FILLS, OF_HEADS, SCALES_TRIED, at, before, each, of, written_in
+from ._mutants import (
+    BIAS_BY_DEFAULT,
+    FILLS_TRIED,
+    LOW_FILLS,
+    OF_HEADS,
+    SCALES_TRIED,
+    at,
+    before,
+    each,
+    of,
+    written_in,
+)
 from ._scaling import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, scales
 
 # The right value of each knob of one head.
 KNOBS = {
-    "scale": "sqrt_hd", "scores": "no",  # of SCALES, of ROUNDED_SCORES
+    "scale": "sqrt_hd",
+    "scores": "no",  # of SCALES, of ROUNDED_SCORES
     "scaled": "scores",  # scores, weights, hidden: once they are hidden
-    "softmax": "keys", "softmax_of": "queries_by_keys", "mask": "causal", "how": -INF, "mix": "matmul",
-    "holder": "buffer", "holder_in_use": "buffer", "mask_size": None, "context": "checked",
-    "order": "qkv", "values": "v",  # v, k, q, x
-    "transposed": "", "cut_gradient": (),  # where the graph is cut
+    "softmax": "keys",
+    "softmax_of": "queries_by_keys",
+    "mask": "causal",
+    "how": -INF,
+    "mix": "matmul",
+    "holder": "buffer",
+    "holder_in_use": "buffer",
+    "mask_size": None,
+    "context": "checked",
+    "order": "qkv",
+    "values": "v",  # v, k, q, x
+    "transposed": "",
+    "cut_gradient": (),  # where the graph is cut
     "sizes": {},  # what is written in: B, T, C; context: T is the longest
-}  # fmt: skip
+}
 LAYERS = ("W_query", "W_key", "W_value")
 
 
@@ -40,7 +63,9 @@ def fixed(tensor, sizes):
     """View (B, T, C) with some of its sizes written in."""
     if not sizes.keys() & {"B", "T", "C"}:
         return tensor
-    return tensor.contiguous().view([sizes.get(name, n) for name, n in zip("BTC", tensor.shape, strict=True)])
+    return tensor.contiguous().view(
+        [sizes.get(name, n) for name, n in zip("BTC", tensor.shape, strict=True)]
+    )
 
 
 class OneHead(Attention):
@@ -52,7 +77,9 @@ class OneHead(Attention):
         knobs = self.knobs
         nn.Module.__init__(self)
         self.block_size, self.d_out, self.drop = context_length, d_out, nn.Dropout(dropout)
-        self.sizes = {"T": context_length, **knobs.sizes} if "context" in knobs.sizes else knobs.sizes
+        self.sizes = (
+            {"T": context_length, **knobs.sizes} if "context" in knobs.sizes else knobs.sizes
+        )
         for name in LAYERS:
             setattr(self, name, nn.Linear(d_in, d_out, bias=qkv_bias))
         self.hold_mask(knobs.holder, knobs.mask_size or context_length)
@@ -83,20 +110,25 @@ class OneHead(Attention):
             for c, place in zip(knobs.order, "qkv", strict=True)
         )
         v = self.as_values(x, q) if knobs.values == "x" else {"q": q, "k": k, "v": v}[knobs.values]
-        return self.cut("output", self.merge(self.weigh(q, k, v, self.sizes_of(x), knobs), x), knobs)
+        return self.cut(
+            "output", self.merge(self.weigh(q, k, v, self.sizes_of(x), knobs), x), knobs
+        )
 
     def mask_of(self, k):
         return k.mask, k.how
 
     def sizes_of(self, x):
         (B, T, d_in), hd = x.shape, self.d_out // self.num_heads
-        return SimpleNamespace(B=B, T=T, C=self.d_out, nh=self.num_heads, hd=hd, block=self.block_size, d_query=d_in)
+        return SimpleNamespace(
+            B=B, T=T, C=self.d_out, nh=self.num_heads, hd=hd, block=self.block_size, d_query=d_in
+        )
 
 
 def attention_mutants(too_wide, wrong_axes, several=False):
     """Faults between the projections and the mix, most likely first.
 
-    too_wide: scales by a width that is not the head's. wrong_axes: of the softmax. several: whether there are several heads.
+    too_wide: scales by a width that is not the head's. wrong_axes: of the softmax. several: whether
+    there are several heads.
     """
     constants = (*(1 / n for n in (8, 4, 2, 64, 3, 768)), *(1 / math.sqrt(n) for n in (2, 768)))
     weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
@@ -104,12 +136,20 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     added = ("add_seen", "add_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
     return (
-        *scales("missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"),
+        *scales(
+            "missing", *too_wide, "hd", *(("c", "heads") if several else ()), "tokens", "block"
+        ),
         ("scale_twice", {"scale": "hd"}),
-        *scales("times_sqrt_hd", "times_hd", *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD)),
+        *scales(
+            "times_sqrt_hd",
+            "times_hd",
+            *(("times_c", *PRECEDENCE) if several else PRECEDENCE_OF_HD),
+        ),
         *each("scale_after_softmax", scaled=("weights", "scores+weights")),
         *scales(*(("sqrt_heads",) if several else ()), "sqrt_tokens", "sqrt_block", "sqrt_batch"),
-        *scales(*(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"),
+        *scales(
+            *(("sqrt_batch_and_heads",) if several else ()), "rounded_down", "rounded", "rounded_up"
+        ),
         *each("scale_rounded", scaled=(..., "hidden"), scores=tuple(ROUNDED_SCORES)[1:]),
         *each("scale_constant", scale=constants),
         *each(
@@ -117,16 +157,27 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         ),  # zeros, or nothing at all, in place of scores
         *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
         *each("softmax_wrong_axis", softmax=wrong_axes),
-        *each("softmax_missing", softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid")),
+        *each(
+            "softmax_missing",
+            softmax=("missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),
+        ),
         *each("softmax_missing", softmax=("exp", "exp_shifted")),
         *(("softmax_missing", {"softmax": s, "how": h}) for s in softmaxes for h in (0.0, -1e9)),
         *each("softmax_wrong_axis", softmax=wrong_axes, how=-1e9),
-        # Masked before the softmax, and after it: over these axes nobody takes a share from another key.
-        *each("softmax_wrong_axis", softmax=(*(("heads", "batch") if several else ("batch",)),), how="after_softmax"),
+        # Masked before the softmax, and after it: over these axes nobody takes a share from another
+        # key.
+        *each(
+            "softmax_wrong_axis",
+            softmax=(*(("heads", "batch") if several else ("batch",)),),
+            how="after_softmax",
+        ),
         ("mask_missing", {"mask": "all"}),
         *each("mask_reversed", mask=("reversed", "inverted")),
         *each("mask_reversed", how=(-1e9, ("add", -1e9)), mask="inverted"),
-        *each("mask_excludes_self", mask=("excludes_self", "excludes_self_but_first", "excludes_self_later")),
+        *each(
+            "mask_excludes_self",
+            mask=("excludes_self", "excludes_self_but_first", "excludes_self_later"),
+        ),
         *each("mask_excludes_self", how=(-1e9, "zero_row", ("add", -1e9)), mask="excludes_self"),
         ("mask_peeks_one", {"mask": "peeks_one"}),
         *each("mask_peeks_ahead", mask=("peeks_two", "peeks_three")),
@@ -134,16 +185,24 @@ def attention_mutants(too_wide, wrong_axes, several=False):
         ("mask_plus_inf", {"how": INF}),
         *each("mask_high_fill", how=(1e9, ("add", 1e9))),
         ("mask_after_softmax", {"how": "after_softmax"}),
-        *each("mask_nan", how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum")),
+        *each(
+            "mask_nan",
+            how=("nan_product", "nan_factor", "after_softmax_inf", "after_softmax_inf_and_sum"),
+        ),
         *each("mask_added", scaled=(..., "hidden"), how=added),
-        *each("mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"),
+        *each(
+            "mask_weak_fill", how=(*weak[:3], *(("add", n) for n in added_weak)), scaled="hidden"
+        ),
         ("mask_sdpa_inverted", {"mask": "inverted", "how": "zero_row"}),
-        ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),  # the same by hand, with nan_to_num
+        # the same by hand, with nan_to_num
+        ("mask_reversed", {"mask": "inverted", "how": "zero_row"}),
         *each("mask_weak_fill", how=(*weak, *(("add", n) for n in added_weak))),
         *each("mask_weak_fill", how=(*LOW_FILLS, *(OF_HEADS if several else ()))),
         *each("mask_weak_fill", how=LOW_FILLS, scaled="hidden"),
         *each("mask_not_sliced", holder=("whole", "rows_only", "whole_stretched")),
-        *each("size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))),
+        *each(
+            "size_wrong_axis", holder=("made_for_batch", *(("made_for_heads",) if several else ()))
+        ),
         *each("size_wrong_axis", holder=("made_for_batch_stretched", "cut_to_batch")),
         *each("mask_not_moved", holder=("attribute", "kept_by_length")),
         *each("mask_is_parameter", holder=("parameter", "float_parameter")),
@@ -151,7 +210,10 @@ def attention_mutants(too_wide, wrong_axes, several=False):
     )
 
 
-SOME = [" ".join(LAYERS["qkv".index(c)] for c in some) for some in ("qkv", "q", "k", "v", "qk", "qv", "kv")]
+SOME = [
+    " ".join(LAYERS["qkv".index(c)] for c in some)
+    for some in ("qkv", "q", "k", "v", "qk", "qv", "kv")
+]
 OPTIONS = "dropout: float = 0.0, qkv_bias: bool = False"
 INIT, FIT = "super().__init__()", "if self.context_length < T:"
 
@@ -163,27 +225,54 @@ def renamed(old, new):
 
 
 def dropouts(softmax, out):
-    """Dropout in other places, of other rates, in other modes. Edits of either reference, by its texts."""
-    dropped, drop, rate = f"self.dropout({softmax})", "nn.functional.dropout", "self.dropout = nn.Dropout(dropout)"
+    """Dropout in other places, of other rates, in other modes. Edits of either reference, by its
+    texts.
+    """
+    dropped, drop, rate = (
+        f"self.dropout({softmax})",
+        "nn.functional.dropout",
+        "self.dropout = nn.Dropout(dropout)",
+    )
     return (
         *at(
             dropped,
             (
                 "dropout_always_on",
-                *(f"{drop}({softmax}, self.dropout.p{when})" for when in ("", ", not self.training")),
+                *(
+                    f"{drop}({softmax}, self.dropout.p{when})"
+                    for when in ("", ", not self.training")
+                ),
             ),
         ),
         ("dropout_missing", edit(dropped, softmax)),
-        ("dropout_before_softmax", edit(dropped, softmax, {"scores.masked_fill": "self.dropout(scores).masked_fill"})),
-        ("dropout_before_softmax", edit(dropped, softmax.replace("scores", "self.dropout(scores)"))),
+        (
+            "dropout_before_softmax",
+            edit(dropped, softmax, {"scores.masked_fill": "self.dropout(scores).masked_fill"}),
+        ),
+        (
+            "dropout_before_softmax",
+            edit(dropped, softmax.replace("scores", "self.dropout(scores)")),
+        ),
         ("dropout_on_output_only", edit(dropped, softmax, {out: f"self.dropout({out})"})),
-        *of("dropout_extra", edit(dropped, f"self.dropout({dropped})"), edit(out, f"self.dropout({out})")),
-        *at(rate, ("dropout_rate_fixed", *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")))),
+        *of(
+            "dropout_extra",
+            edit(dropped, f"self.dropout({dropped})"),
+            edit(out, f"self.dropout({out})"),
+        ),
+        *at(
+            rate,
+            (
+                "dropout_rate_fixed",
+                *(f"self.dropout = nn.Dropout({p})" for p in (0.1, 0.5, "1 - dropout")),
+            ),
+        ),
     )
 
 
 def on_the_way(sizes, out):
-    """x changed, and decimals and dtypes that are written in. Edits of either reference, by its texts."""
+    """x changed, and decimals and dtypes that are written in. Edits of either reference, by its
+    texts.
+    """
     return (
         *edits.written_into("detach().zero_()", sizes=sizes, out=out, kept=("given = x",)),
         ("input_mutated", before(sizes, "x.mul_(0.5)")),
@@ -195,10 +284,15 @@ def on_the_way(sizes, out):
 
 
 def more_layers(out, **layers):
-    """Layers that are not due, and act on the output: their names, each made so; {0} is the output, and what acts."""
+    """Layers that are not due, and act on the output: their names, each made so; {0} is the output,
+    and what acts.
+    """
     last = "self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)"
     for name, (made, used) in layers.items():
-        yield "params_extra", edit(last, f"{last}\n        self.{name} = {made}", {out: used.format(out)})
+        yield (
+            "params_extra",
+            edit(last, f"{last}\n        self.{name} = {made}", {out: used.format(out)}),
+        )
 
 
 NORM, TEMPERATURE = (
@@ -223,8 +317,14 @@ class Runs:
     INPUT = (
         *each("state_kept", holder=("first_call", "first_call_cut")),
         *each("state_kept", kept=("rate", "batch", "answers", "awake", "tokens")),
-        *each("gradient_cut", cut_gradient=[(place,) for place in "output weights x q k v x_q x_k x_v".split()]),
-        *each("hard_coded_shape", sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024))),
+        *each(
+            "gradient_cut",
+            cut_gradient=[(place,) for place in "output weights x q k v x_q x_k x_v".split()],
+        ),
+        *each(
+            "hard_coded_shape",
+            sizes=written_in(B=(2, 1, 8, 4, 3, 16, 32), T=(6, 4, 8, 5, 16, 1024)),
+        ),
     )
 
     # Sizes of the mask, and a device, that are written in.
@@ -238,7 +338,10 @@ class Runs:
     SHARED = of(
         "params_not_registered",
         *(
-            edit(f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)", f"self.{name} = self.{first}")
+            edit(
+                f"self.{name} = nn.Linear(d_in, d_out, bias=qkv_bias)",
+                f"self.{name} = self.{first}",
+            )
             for name, first in (("W_key", "W_query"), ("W_value", "W_key"), ("W_value", "W_query"))
         ),
     )
@@ -246,10 +349,22 @@ class Runs:
     # Edits of either reference: other arguments, and what is not written.
     SIGNATURES = (
         ("super_init_missing", edit(INIT, "pass")),
-        *at(OPTIONS, ("interface", "dropout: float, qkv_bias: bool", "qkv_bias: bool = False, dropout: float = 0.0")),
+        *at(
+            OPTIONS,
+            (
+                "interface",
+                "dropout: float, qkv_bias: bool",
+                "qkv_bias: bool = False, dropout: float = 0.0",
+            ),
+        ),
         BIAS_BY_DEFAULT,
         ("stub_untouched", edit(INIT, 'raise NotImplementedError("your turn")')),
-        ("stub_untouched", edit(INIT, f"{INIT}\n        return", {FIT: f"raise NotImplementedError\n        {FIT}"})),
+        (
+            "stub_untouched",
+            edit(
+                INIT, f"{INIT}\n        return", {FIT: f"raise NotImplementedError\n        {FIT}"}
+            ),
+        ),
     )
 
     # With a number that nobody can list.

@@ -7,15 +7,35 @@ import torch
 
 from manyheads.checks import edit
 
-from ._mutants import KEYS_NOT_TRANSPOSED, SCALES_TRIED, SCORES_WRONG_SOURCE, at, each, known, of, values_transposed
+from ._mutants import (
+    KEYS_NOT_TRANSPOSED,
+    SCALES_TRIED,
+    SCORES_WRONG_SOURCE,
+    at,
+    each,
+    known,
+    of,
+    values_transposed,
+)
 from ._scaling import PRECEDENCE_OF_HD
 from ._scores import CONSTANTS, OFFERED, PRODUCTS, ROLES, SHARES, multiplier, offered
 
 SCORES = "q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
-WEIGHTS, ATTEND = "return torch.softmax(scores, dim=-1)", "return attention_weights(attention_scores(q, k)) @ v"
+WEIGHTS, ATTEND = (
+    "return torch.softmax(scores, dim=-1)",
+    "return attention_weights(attention_scores(q, k)) @ v",
+)
 COPIED = {"attention_scores(q, k)) @ v": "attention_scores(q.clone(), k.clone())) @ v"}
 APART = {ATTEND: "return torch.softmax(attention_scores(q, k), dim=-1) @ v"}
-SUMS = ("sum_of_sizes", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
+SUMS = (
+    "sum_of_sizes",
+    "abs_sum",
+    "sum_queries",
+    "sum_table",
+    "sum_all",
+    "sum_axis_1",
+    "sum_axis_0",
+)
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
 
@@ -31,15 +51,27 @@ def only_size(out, kind, n):
     return rows
 
 
-# Where scale_attend, softmax_simplified and the like are None, they are as the knob without this ending.
+# Where scale_attend, softmax_simplified and the like are None, they are as the knob without this
+# ending.
 RIGHT = {
-    **OFFERED, "scale": "sqrt_hd", "scale_attend": None, "scale_simplified": 1.0,
-    "scale_after": "nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
-    "softmax": -1, "softmax_simplified": None, "softmax_weights": None, "softmax_attend": None,
-    "product": "any", "product_simplified": None, "roles": "qkv",  # of attend
-    "size": None, "size_in": FUNCTIONS,  # (kind, n): only_size
-    "cut": (), "to_cpu": (),  # names of tensors, and functions
-}  # fmt: skip
+    **OFFERED,
+    "scale": "sqrt_hd",
+    "scale_attend": None,
+    "scale_simplified": 1.0,
+    # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
+    "scale_after": "nothing",
+    "softmax": -1,
+    "softmax_simplified": None,
+    "softmax_weights": None,
+    "softmax_attend": None,
+    "product": "any",
+    "product_simplified": None,
+    "roles": "qkv",  # of attend
+    "size": None,
+    "size_in": FUNCTIONS,  # (kind, n): only_size
+    "cut": (),
+    "to_cpu": (),  # names of tensors, and functions
+}
 
 
 def make(**knobs):
@@ -65,12 +97,17 @@ def make(**knobs):
     def shares(kind, scores):
         scores = lose("scores", scores)
         weights = softmax(kind, scores)
-        return lose("weights", weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights)
+        return lose(
+            "weights",
+            weights / math.sqrt(scores.shape[-1]) if faults.scale_after == "weights" else weights,
+        )
 
     def simplified_attention(x):
         table = PRODUCTS[knob("product", "simplified")](lose("x_query", x), lose("x_keys", x))
         table = table * multiplier(faults.scale_simplified, x, x)
-        return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose("x_values", x)
+        return lose("x_weights", softmax(knob("softmax", "simplified"), table)) @ lose(
+            "x_values", x
+        )
 
     def attention_scores(q, k):
         return scaled(faults.product, faults.scale, q, k)
@@ -80,7 +117,9 @@ def make(**knobs):
 
     def attend(q, k, v):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
-        scores = rounded("attention_scores", scaled(faults.product, knob("scale", "attend"), q, k, v))
+        scores = rounded(
+            "attention_scores", scaled(faults.product, knob("scale", "attend"), q, k, v)
+        )
         how = knob("softmax", "weights") if faults.softmax_attend is None else faults.softmax_attend
         weights = shares(how, scores)
         if faults.scale_after == "attend":
@@ -90,11 +129,17 @@ def make(**knobs):
     def sized(function):
         def run(*args):
             out = function(*(a.cpu() if function.__name__ in faults.to_cpu else a for a in args))
-            return only_size(out, *faults.size) if faults.size and function.__name__ in faults.size_in else out
+            return (
+                only_size(out, *faults.size)
+                if faults.size and function.__name__ in faults.size_in
+                else out
+            )
 
         return wraps(function)(run)
 
-    return offered(faults, *map(sized, (simplified_attention, attention_scores, attention_weights, attend)))
+    return offered(
+        faults, *map(sized, (simplified_attention, attention_scores, attention_weights, attend))
+    )
 
 
 def _scales(id_, *ways):
@@ -107,7 +152,9 @@ def _scales(id_, *ways):
 def _shares(id_, *ways):
     """Everywhere, in the pair of functions, and in each function alone."""
     for how in ways:
-        yield from ((id_, {f"softmax{part}": how}) for part in ("", "_simplified", "_weights", "_attend"))
+        yield from (
+            (id_, {f"softmax{part}": how}) for part in ("", "_simplified", "_weights", "_attend")
+        )
         yield id_, {"softmax_weights": how, "softmax_attend": -1}
 
 
@@ -133,15 +180,24 @@ MUTANTS = (
     *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
     *each("scale_after_softmax", scale_after=("attend", "weights"), scale=("missing", ...)),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
-    ("scale_twice", edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v")),
+    (
+        "scale_twice",
+        edit("attention_scores(q, k)) @ v", "attention_scores(q / math.sqrt(q.shape[-1]), k)) @ v"),
+    ),
     *each("scale_twice", scale="hd", scale_attend=(..., "sqrt_hd")),
     *_scales("scale_precedence", *PRECEDENCE_OF_HD),
     *_scales("scale_sqrt_tokens", "sqrt_keys", "sqrt_tokens"),
     *_scales("scale_tokens", "tokens"),
-    *each("scale_wrong_axis", scale=[f"sqrt_{n}" for n in "heads heads_or_1 heads_strict axis_1 batch".split()]),
+    *each(
+        "scale_wrong_axis",
+        scale=[f"sqrt_{n}" for n in "heads heads_or_1 heads_strict axis_1 batch".split()],
+    ),
     *each("scale_wrong_axis", scale_attend="sqrt_values"),
     *_scales("scale_rounded", "rounded_down", "rounded", "rounded_up"),
-    *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),
+    *at(
+        SCORES,
+        ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
+    ),
     *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
     *each("scale_sqrt_tokens", scale="sqrt_axis_1"),
     *each("scale_sqrt_c", scale=("sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1")),
@@ -152,23 +208,46 @@ MUTANTS = (
     ("axes_turned", {"product": "T"}),
     *each("hard_coded_shape", product=tuple(PRODUCTS)[2:]),
     ("axes_turned", {"product_simplified": "T"}),
-    *each("hard_coded_shape", product_simplified=("t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3")),
-    *each("hard_coded_shape", size=(*(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1))),
+    *each(
+        "hard_coded_shape",
+        product_simplified=("t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
+    ),
+    *each(
+        "hard_coded_shape",
+        size=(*(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1)),
+    ),
     *each("hard_coded_shape", size=[("view", 64)], size_in=[..., ("simplified_attention",)]),
     ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
-    *each("gradient_cut", cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()]),
+    *each(
+        "gradient_cut",
+        cut=[(n,) for n in "x_weights x_keys x_query x_values q k v scores weights".split()],
+    ),
     ("gradient_cut", {"detached": FUNCTIONS}),
-    *(("gradient_cut", {knob: "detached_sum"}) for knob in ("softmax", "softmax_weights", "softmax_simplified")),
+    *(
+        ("gradient_cut", {knob: "detached_sum"})
+        for knob in ("softmax", "softmax_weights", "softmax_simplified")
+    ),
     # Queries and keys in attention_scores alone.
     *of(
-        "input_mutated", *(edit(f"return {SCORES}", f"{t}.mul_(2.0)\n    return {SCORES} / 2.0", COPIED) for t in "qk")
+        "input_mutated",
+        *(
+            edit(f"return {SCORES}", f"{t}.mul_(2.0)\n    return {SCORES} / 2.0", COPIED)
+            for t in "qk"
+        ),
     ),
     ("input_mutated", edit(ATTEND, f"v.add_(1.0)\n    v = v - 1.0\n    {ATTEND}")),
     ("input_mutated", edit("weights = torch", "x.mul_(1.5)\n    x = x / 1.5\n    weights = torch")),
-    ("input_mutated", edit(WEIGHTS, f"scores -= scores.amax(-1, keepdim=True)\n    {WEIGHTS}", APART)),
+    (
+        "input_mutated",
+        edit(WEIGHTS, f"scores -= scores.amax(-1, keepdim=True)\n    {WEIGHTS}", APART),
+    ),
     *each("hard_coded_dtype", cast=[(dtype, FUNCTIONS) for dtype in ("float32", "float64")]),
     *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS]),
-    *(("hard_coded_device", {knob: (name,)}) for knob in ("fixed_device", "to_cpu") for name in FUNCTIONS),
+    *(
+        ("hard_coded_device", {knob: (name,)})
+        for knob in ("fixed_device", "to_cpu")
+        for name in FUNCTIONS
+    ),
     *each("interface", returns=[(kind, "attend") for kind in ("tuple", "listed", "none", "numpy")]),
     *each("interface", returns=[("tuple", name) for name in FUNCTIONS[:3]]),
     *each("interface", without=("simplified_attention", "attend")),
@@ -178,4 +257,7 @@ MUTANTS = (
 )
 
 # With a number that nobody can list.
-FAMILIES = tuple(("scale_constant", lambda c, knob=knob: {knob: c}, SCALES_TRIED) for knob in ("scale", "scale_attend"))
+FAMILIES = tuple(
+    ("scale_constant", lambda c, knob=knob: {knob: c}, SCALES_TRIED)
+    for knob in ("scale", "scale_attend")
+)

@@ -26,13 +26,15 @@ MASKED = {
     "hide": -INF,  # as _masking.of_mask has it, or one of HIDES
 }
 RIGHT = {
-    **own(MASKED), **OFFERED, "mask_type": None,
+    **own(MASKED),
+    **OFFERED,
+    "mask_type": None,
     "mask_axes": 0,  # of size 1, in front of the mask
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros
     "softmax": -1,
     "scale": None,  # causal_weights scales once more: "sqrt_tokens", or a number
     "mutate": (),  # "scores", "mask" or "weights": what is written into
-}  # fmt: skip
+}
 
 
 def make(**knobs):
@@ -46,7 +48,9 @@ def make(**knobs):
         return visible(kind, T, device)
 
     def hide(way, scores, seen):
-        """The scores as they are hidden in this way, what may be seen of them, and how the rest is hidden."""
+        """The scores as they are hidden in this way, what may be seen of them, and how the rest is
+        hidden.
+        """
         if way in HIDES:
             return HIDES[way](scores, seen), seen, None
         which, how = of_mask(way)
@@ -93,14 +97,16 @@ def _hides(id_, *kinds):
 
 HIDDEN = 'return scores.masked_fill(~mask, float("-inf"))'
 UNPACKED = (
-    "if scores.dim() != {axes}:\n"
-    '        raise ValueError(f"not enough values to unpack (expected {axes}, got {{scores.dim()}})")'
+    'if scores.dim() != {axes}:\n        raise ValueError(f"not enough values to unpack (expected'
+    ' {axes}, got {{scores.dim()}})")'
 )
 MASK = "mask = causal_mask(scores.shape[-1], device=scores.device)"
 # −1 added is a mask of ones: mask_added
 WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
-ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)  # of a mask that fits no other: both mistakes at once
-EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})  # what a row that sees nobody becomes
+# of a mask that fits no other: both mistakes at once
+ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)
+# what a row that sees nobody becomes
+EMPTY_ROWS = ({"nan": "zero"}, {"hide": -1e9}, {"hide": ("add", -1e9)})
 
 MUTANTS = (
     *_masks("mask_missing", "all"),
@@ -112,14 +118,21 @@ MUTANTS = (
     ("mask_reversed", {"mask": "inverted", "hide": "inverted"}),
     *_masks("mask_excludes_self", "excludes_self", "excludes_self_but_first"),
     *(("mask_excludes_self", {"mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
-    *(("mask_excludes_self", {"own_mask": "excludes_self", **empty_row}) for empty_row in EMPTY_ROWS),
+    *(
+        ("mask_excludes_self", {"own_mask": "excludes_self", **empty_row})
+        for empty_row in EMPTY_ROWS
+    ),
     *_masks("mask_peeks_one", "peeks_one"),
     *_masks("mask_peeks_ahead", "peeks_two", "peeks_three"),
     *_hides("mask_zero_fill", 0.0),
-    *_hides("mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS[:4]),
+    *_hides(
+        "mask_weak_fill", *WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS[:4]
+    ),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_high_fill", "largest", 1e9, ("add", 1e9)),
-    *each("mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")),
+    *each(
+        "mask_after_softmax", own_hide=("after_softmax", "zero_twice", "after_softmax_whole_sum")
+    ),
     *_hides("mask_nan", "nan_product", "nan_factor", ("inverted", "nan_product")),
     ("mask_nan", {"hide": float("nan")}),
     ("mask_after_softmax", {"own_hide": "after_softmax_inf"}),
@@ -133,14 +146,20 @@ MUTANTS = (
     *each("softmax_wrong_axis", softmax=(0, "square", "everything", "implicit", -3, 1, 2)),
     ("scores_ignored", {"scale": INF}),
     *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled")),
-    *each("softmax_missing", softmax=("sum_of_sizes_zero_filled", "sum_of_sizes", "sum_queries", "exp", "exp_shifted")),
+    *each(
+        "softmax_missing",
+        softmax=("sum_of_sizes_zero_filled", "sum_of_sizes", "sum_queries", "exp", "exp_shifted"),
+    ),
     *each("mask_not_sliced", own_mask=ONE_SIZE),
     *each("hard_coded_shape", mask=(4, 6, 8, 3, 2, 5, 10, 16, 64, 1024)),
     *each("hard_coded_shape", own_mask=ONE_SIZE),
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
     *at("scores.shape[-1]", ("size_wrong_axis", "scores.shape[0]", "scores.shape[1]")),
     *at("scores.shape[-1]", ("hard_coded_shape", "scores.shape[2]", "scores.shape[3]")),
-    *of("hard_coded_shape", *(edit(MASK, f"{UNPACKED.format(axes=axes)}\n    {MASK}") for axes in (2, 3, 4))),
+    *of(
+        "hard_coded_shape",
+        *(edit(MASK, f"{UNPACKED.format(axes=axes)}\n    {MASK}") for axes in (2, 3, 4)),
+    ),
     *each("hard_coded_shape", hide=("unsqueezed", "unsqueezed_once")),
     ("hard_coded_shape", edit(HIDDEN, f"scores[..., mask]\n    {HIDDEN}")),
     ("hard_coded_shape", edit("~mask", "~mask[: scores.shape[-1], : scores.shape[-1]]")),
@@ -150,7 +169,10 @@ MUTANTS = (
     *each("scale_constant", scale=(8.0, 2.0, 64.0, 4.0)),
     *each("output_rounded", decimals=[("causal_weights", n) for n in (4, 3, 2)]),
     ("gradient_cut", {"softmax": "detached_sum"}),
-    *each("gradient_cut", detached=(("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights"))),
+    *each(
+        "gradient_cut",
+        detached=(("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
+    ),
     *each("input_mutated", mutate=(("scores",), ("mask",), ("weights",), ("scores", "weights"))),
     ("interface", {"renamed": "swapped"}),
     *each("mask_not_bool", mask_type=tuple(MASK_TYPES)),
@@ -159,8 +181,14 @@ MUTANTS = (
     ("interface", {"mask_axes": 2, "own_hide": "unsqueezed"}),
     *each("hard_coded_dtype", cast=[("float32", (name,)) for name in FUNCTIONS[1:]]),
     *each("hard_coded_dtype", cast=(("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:]))),
-    *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights"))),
-    *each("interface", returns=[(kind, name) for kind in ("tuple", "list", "none") for name in FUNCTIONS]),
+    *each(
+        "hard_coded_device",
+        fixed_device=(*((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
+    ),
+    *each(
+        "interface",
+        returns=[(kind, name) for kind in ("tuple", "list", "none") for name in FUNCTIONS],
+    ),
     *each("interface", without=FUNCTIONS),
     *each("interface", renamed=FUNCTIONS),
 )

@@ -41,11 +41,15 @@ SEEN = {
     "one_axis": lambda keep, a: keep[:, None, :],
     "one_axis_behind": lambda keep, a: keep[:, :, None],
     "causal": lambda keep, a: square(a) & keep[:, None, None, :],
-    "causal_from_the_end": lambda keep, a: square(a, a.shape[-1] - a.shape[-2]) & keep[:, None, None, :],
+    "causal_from_the_end": lambda keep, a: (
+        square(a, a.shape[-1] - a.shape[-2]) & keep[:, None, None, :]
+    ),
     "causal_alone": lambda keep, a: square(a),
     "causal_of_queries": lambda keep, a: lower(a.shape[-2], a.device),
     # Heads folded into the batch, and keep repeated in the other order.
-    "batch_innermost": lambda keep, a: keep.repeat(a.shape[1], 1).view(len(keep), a.shape[1], 1, -1),
+    "batch_innermost": (
+        lambda keep, a: keep.repeat(a.shape[1], 1).view(len(keep), a.shape[1], 1, -1)
+    ),
     "batch_outermost": lambda keep, a: (
         keep.repeat_interleave(a.shape[1], 0).view(a.shape[1], len(keep), 1, -1).transpose(0, 1)
     ),
@@ -53,7 +57,8 @@ SEEN = {
         keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
     ),
 }
-ALWAYS = ("causal", "causal_alone", "causal_from_the_end", "causal_of_queries")  # without a keep, too
+# without a keep, too
+ALWAYS = ("causal", "causal_alone", "causal_from_the_end", "causal_of_queries")
 
 
 def square(a, diagonal=0):
@@ -77,12 +82,29 @@ SIDES = {
 }
 LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
 RIGHT = {
-    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "softmax": "keys",
-    "softmax_of": "queries_by_keys", "scale": "sqrt_hd", "scaled": "scores", "scores": "no", "split": "heads",
-    "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
-    "proj": "linear", "cut_gradient": (), "fixed": None, "mix": "matmul", "holder_in_use": "keep",
+    "sides": "apart",
+    "source": "own",
+    "seen": "keys",
+    "mask": "causal",
+    "softmax": "keys",
+    "softmax_of": "queries_by_keys",
+    "scale": "sqrt_hd",
+    "scaled": "scores",
+    "scores": "no",
+    "split": "heads",
+    "split_of": "qkv",
+    "merge": "heads",
+    "lengths": "own",
+    "attend_over": "tokens",
+    "layers": "qkv",
+    "transposed": "",
+    "proj": "linear",
+    "cut_gradient": (),
+    "fixed": None,
+    "mix": "matmul",
+    "holder_in_use": "keep",
     "of_query": False,  # the widths of the layers for keys and values
-}  # fmt: skip
+}
 
 
 class Cross(Attention):
@@ -91,7 +113,9 @@ class Cross(Attention):
     def __init__(self, d_query, d_context, d_out, num_heads):
         nn.Module.__init__(self)
         if d_out % num_heads:
-            raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
+            raise ValueError(
+                f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads"
+            )
         self.num_heads, self.d_out, self.drop = num_heads, d_out, nn.Identity()
         d_context = d_query if self.knobs.of_query else d_context
         for letter, n_in in zip("qkvo", (d_query, d_context, d_context, d_out), strict=True):
@@ -105,7 +129,9 @@ class Cross(Attention):
 
     def forward(self, x, context, keep=None):
         k = self.knobs
-        s = SimpleNamespace(B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out, keep=keep)
+        s = SimpleNamespace(
+            B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out, keep=keep
+        )
         s.d_query, s.d_context, s.hd = x.shape[-1], context.shape[-1], self.d_out // self.num_heads
         vars(s).update(k.fixed or {})
         s.block = s.T_k
@@ -141,7 +167,10 @@ def make(**knobs):
 
 
 SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
-EVERY, OTHER_BIASES = " ".join(LAYERS.values()), ("o", "qkv", "kv", "q", "qkvo", "k", "v", "qk", "qv")
+EVERY, OTHER_BIASES = (
+    " ".join(LAYERS.values()),
+    ("o", "qkv", "kv", "q", "qkvo", "k", "v", "qk", "qv"),
+)
 ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 
 # Edits of the reference: (id, text, its replacement).
@@ -149,8 +178,15 @@ QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
 JOINED = "y.reshape(B, T_q, self.num_heads * self.head_dim)"
 KEEP = "keep[:, None, None, :]"  # (B, 1, 1, T_k)
 HIDING = f"scores.masked_fill(~{KEEP}, -math.inf)"
-OUT, SIZES, UNDIVIDED = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape", "if d_out % num_heads != 0:"
-ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T + self.out_proj.bias"
+OUT, SIZES, UNDIVIDED = (
+    f"self.out_proj({JOINED})",
+    "B, T_q, _ = x.shape",
+    "if d_out % num_heads != 0:",
+)
+ONE_HEAD = (
+    "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T +"
+    " self.out_proj.bias"
+)
 MORE = (
     ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
     ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
@@ -159,13 +195,34 @@ MORE = (
     ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
     ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),
     ("weight_not_transposed", "self.W_query(x)", "(x @ self.W_query.weight.view(x.shape[-1], -1))"),
-    ("weight_not_transposed", "self.W_key(context)", "(context @ self.W_key.weight.view(context.shape[-1], -1))"),
-    ("weight_not_transposed", "self.W_value(context)", "(context @ self.W_value.weight.view(context.shape[-1], -1))"),
-    ("hard_coded_shape", SIZES, f"x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n        {SIZES}"),
-    *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
+    (
+        "weight_not_transposed",
+        "self.W_key(context)",
+        "(context @ self.W_key.weight.view(context.shape[-1], -1))",
+    ),
+    (
+        "weight_not_transposed",
+        "self.W_value(context)",
+        "(context @ self.W_value.weight.view(context.shape[-1], -1))",
+    ),
+    (
+        "hard_coded_shape",
+        SIZES,
+        (
+            "x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n       "
+            f" {SIZES}"
+        ),
+    ),
+    *(
+        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
+        for half in ("half", "bfloat16")
+    ),
     ("mask_high_fill", HIDING, f"scores + ~{KEEP} * 1e9"),
-    *(("keep_across_batch", KEEP, f"{joined}[None, None, None, :]") for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")),
-)  # fmt: skip
+    *(
+        ("keep_across_batch", KEEP, f"{joined}[None, None, None, :]")
+        for joined in ("keep[0]", "keep.all(0)", "keep.any(0)", "keep[-1]")
+    ),
+)
 
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
@@ -190,7 +247,8 @@ MUTANTS = (
     ("view_not_contiguous", {"merge": "view"}),
     SUPER_INIT_MISSING,
     *each("keep_inverted", mask=(("inverted", -1e9), ("inverted", ("add", -1e9)))),
-    # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as key_padding_mask.
+    # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as
+    # key_padding_mask.
     ("keep_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
     ("mask_sdpa_inverted", {"mask": "inverted", "softmax": "as_numbers"}),
     *each("keep_on_queries", seen=ON_QUERIES, mask=(-1e9, 0.0, "after_softmax")),
@@ -204,8 +262,20 @@ MUTANTS = (
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
     ("interface", edit("if keep is not None:", "if ~keep is not None:")),
-    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "heads", "sqrt_tokens", "sqrt_keys", "tokens"),
-    *scales("sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"),
+    *scales(
+        "times_sqrt_hd",
+        "times_hd",
+        "times_c",
+        *PRECEDENCE,
+        "sqrt_heads",
+        "heads",
+        "sqrt_tokens",
+        "sqrt_keys",
+        "tokens",
+    ),
+    *scales(
+        "sqrt_d_query", "sqrt_d_context", "sqrt_batch", "sqrt_batch_and_heads", "c", "three_times"
+    ),
     *scales("rounded_down", "rounded_up"),
     *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
     *each("scale_after_softmax", scaled=("weights", "scores+weights")),
@@ -236,24 +306,41 @@ MUTANTS = (
     *each("values_wrong_source", source=("v_is_k", "v_is_q")),
     *SCORES_WRONG_SOURCE,
     *each("weight_not_transposed", transposed=SOME),
-    *each("proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]),
+    *each(
+        "proj_bias", biases=[" ".join(["flipped", *map(LAYERS.get, some)]) for some in OTHER_BIASES]
+    ),
     *of(
-        "dropout_extra", *(edit(text, f"nn.functional.dropout({text}, 0.1, self.training)") for text in (SOFTMAX, OUT))
+        "dropout_extra",
+        *(
+            edit(text, f"nn.functional.dropout({text}, 0.1, self.training)")
+            for text in (SOFTMAX, OUT)
+        ),
     ),
     ("dropout_always_on", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1)")),
     *each("state_kept", kept=("last_keep", "context", "answers", "batch", "tokens")),
     *at(UNDIVIDED, ("divisibility_unchecked", "if False:", "if d_query % num_heads != 0:")),
     *edits.cast(SIZES),
     ("hard_coded_dtype", edit(OUT, f"{OUT}.float()")),
-    *each("params_not_registered", lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}")),
-    *each("params_extra", renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")]),
+    *each(
+        "params_not_registered",
+        lost=(f"buffer {EVERY}", "buffer W_key", "buffer out_proj", f"anew {EVERY}"),
+    ),
+    *each(
+        "params_extra",
+        renamed=[{name: f"{name}_" for name in some.split()} for some in (EVERY, "out_proj")],
+    ),
     *each("params_extra", extra=("temperature", "norm")),
     *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if "proj" not in cut]),
     ("gradient_cut", before(SIZES, "context = context.detach()")),
     *edits.written_into(
-        "zero_()", sizes=SIZES, out=OUT, kept=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")]
+        "zero_()",
+        sizes=SIZES,
+        out=OUT,
+        kept=[f"given, {x} = {x}, {x}.clone()" for x in ("x", "context")],
     ),
-    *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
+    *each(
+        "hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]
+    ),
     *edits.on_a_device(SIZES, "self.W_query(x"),
     (
         "params_not_registered",

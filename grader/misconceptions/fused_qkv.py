@@ -32,14 +32,23 @@ SCORES, HIDDEN = (
 )
 FUSED = "nn.functional.scaled_dot_product_attention"
 MATH = f"torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)({FUSED})"
-FLAT = "*(t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v)), C, self.n_head, *[None] * 4, False"
+FLAT = (
+    "*(t.permute(2, 0, 1, 3).reshape(T, B, C) for t in (q, k, v)), C, self.n_head, *[None] * 4,"
+    " False"
+)
 SAME = "torch.eye(C).to(x)"
 WEIGHTS = ", ".join(f"{name}_proj_weight={SAME}" for name in "qkv")
 WAYS = (
-    *(f"{way}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)" for way in (FUSED, MATH)),
-    f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None, self.training, None, False, "
-    f"~self.visible[:T, :T], is_causal=True, use_separate_proj_weight=True, {WEIGHTS})[0]"
-    ".view(T, B, self.n_head, -1).permute(1, 2, 0, 3)",
+    *(
+        f"{way}(q, k, v, dropout_p=self.attn_dropout.p * self.training, is_causal=True)"
+        for way in (FUSED, MATH)
+    ),
+    (
+        f"nn.functional.multi_head_attention_forward({FLAT}, self.attn_dropout.p, {SAME}, None,"
+        " self.training, None, False, ~self.visible[:T, :T], is_causal=True,"
+        f" use_separate_proj_weight=True, {WEIGHTS})[0].view(T, B, self.n_head, -1).permute(1, 2,"
+        " 0, 3)"
+    ),
 )
 # Texts of gpt2_attention.
 MEDIUM, LARGE, XL, CHOSEN = "(1024, 16)", "(1280, 20)", "(1600, 25)", "n_embd, n_head = sizes[size]"
@@ -58,8 +67,25 @@ MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     *each("scores_ignored", scale=0.0, cut_gradient=(..., ("scores",))),
     *Runs.LIKELY,
-    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "sqrt_tokens", "sqrt_block"),
-    *scales("sqrt_3c", "c", "heads", "tokens", "block", "three_times", "sqrt_batch", "sqrt_batch_and_heads"),
+    *scales(
+        "times_sqrt_hd",
+        "times_hd",
+        "times_c",
+        *PRECEDENCE,
+        "sqrt_heads",
+        "sqrt_tokens",
+        "sqrt_block",
+    ),
+    *scales(
+        "sqrt_3c",
+        "c",
+        "heads",
+        "tokens",
+        "block",
+        "three_times",
+        "sqrt_batch",
+        "sqrt_batch_and_heads",
+    ),
     *Runs.ROUNDED,
     *edits.rounded(),
     *each("scale_after_softmax", scaled=("weights", "scores+weights")),
@@ -80,7 +106,12 @@ MUTANTS = (
     *Runs.HEADS,
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *each("heads_and_width_swapped", split="sizes_swapped", scale=("sqrt_hd", "sqrt_heads")),
-    *each("heads_missing_transpose", attend_over="heads", merge=(..., "straight"), mask=(..., "missing")),
+    *each(
+        "heads_missing_transpose",
+        attend_over="heads",
+        merge=(..., "straight"),
+        mask=(..., "missing"),
+    ),
     *each("heads_missing_transpose", attend_over="heads", holder=("whole", "cut_to_tokens")),
     *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
     *Runs.WITH_THE_BATCH,
@@ -110,20 +141,25 @@ MUTANTS = (
             for way in WAYS
         ),
     ),
-    ("gpt2_sizes", edit(MEDIUM, "(1024, 24)", {LARGE: "(1280, 36)", XL: "(1600, 48)"})),  # layers for heads
+    # layers for heads
+    ("gpt2_sizes", edit(MEDIUM, "(1024, 24)", {LARGE: "(1280, 36)", XL: "(1600, 48)"})),
     ("gpt2_sizes", edit(MEDIUM, "(1024, 24)")),
     *at(LARGE, ("gpt2_sizes", "(1280, 36)", "(1280, 16)", "(1536, 24)")),
     *at(XL, ("gpt2_sizes", "(1600, 48)", "(1600, 20)", "(2048, 32)")),
     *at("(768, 12)", ("gpt2_sizes", "(768, 8)", "(512, 8)")),
     *at(CHOSEN, ("gpt2_sizes", f"{CHOSEN}[0], 16", f"{CHOSEN}[0], 8")),
     *at(CHOSEN, ("gpt2_sizes", "n_embd, n_head = 768, 12", "n_head, n_embd = sizes[size]")),
-    ("gpt2_sizes", edit('"medium": (1024', '"large": (1024', {'"large": (1280': '"medium": (1280'})),
+    (
+        "gpt2_sizes",
+        edit('"medium": (1024', '"large": (1024', {'"large": (1280': '"medium": (1280'}),
+    ),
     ("gpt2_sizes", edit("block_size=1024", "block_size=512")),
     ("argument_unchecked", edit(UNKNOWN, 'size = "small"')),
     *edits.LAST,
     values_transposed(),
     *edits.ADDED_MASK_KEPT,
-    ("heads_not_joined", edit("y = y.transpose(1, 2).reshape(B, T, C)", "return y")),  # as after step 2
+    # as after step 2
+    ("heads_not_joined", edit("y = y.transpose(1, 2).reshape(B, T, C)", "return y")),
 )
 
 FAMILIES = ATTENTION_FAMILIES

@@ -34,22 +34,35 @@ class Grouped(Attention):
 
     def make_layers(self, C):
         if self.n_head % self.n_kv_head:
-            raise ValueError(f"n_head = {self.n_head} cannot be shared out among n_kv_head = {self.n_kv_head}")
+            raise ValueError(
+                f"n_head = {self.n_head} cannot be shared out among n_kv_head = {self.n_kv_head}"
+            )
         of_kv = 2 * self.n_kv_head * (C // self.n_head)
-        widths = {"q": C, "kv": {"full": 2 * C, "half": of_kv // 2}.get(self.knobs.width, of_kv), "proj": C}
+        widths = {
+            "q": C,
+            "kv": {"full": 2 * C, "half": of_kv // 2}.get(self.knobs.width, of_kv),
+            "proj": C,
+        }
         for name, n_out in widths.items():
             setattr(self, name, nn.Linear(C, n_out, bias=False))
 
     def projected(self, x, name, k):
         W = self.cut("W", getattr(self, name).weight, k)
-        return x @ W.view(W.shape[::-1]) if name in k.untransposed else F.linear(x, W, getattr(self, name).bias)
+        return (
+            x @ W.view(W.shape[::-1])
+            if name in k.untransposed
+            else F.linear(x, W, getattr(self, name).bias)
+        )
 
     def attend(self, x, s, k):
         s.nkv = self.n_kv_head
         q = SPLITS[k.split](self.projected(x, "q", k), s)
         key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
         q = REGROUPS[k.regroup](q, s)
-        key, v = (GROUPS[k.group if name in k.group_of else "shared"](t, s) for name, t in (("k", key), ("v", v)))
+        key, v = (
+            GROUPS[k.group if name in k.group_of else "shared"](t, s)
+            for name, t in (("k", key), ("v", v))
+        )
         y = self.joined(*SOURCES[k.source](q, key, v, SPLITS["heads"](x, s)), s, k)
         return MERGES[k.merge](REGROUPS[k.regroup_out](y, s), s)
 
@@ -62,9 +75,15 @@ class Grouped(Attention):
 
 
 OWN = {
-    "pack": "keys_then_values", "group": "shared", "group_of": "kv", "regroup": "no", "regroup_out": "no",
-    "over": "keys", "untransposed": "", "width": "right",
-}  # fmt: skip
+    "pack": "keys_then_values",
+    "group": "shared",
+    "group_of": "kv",
+    "regroup": "no",
+    "regroup_out": "no",
+    "over": "keys",
+    "untransposed": "",
+    "width": "right",
+}
 
 
 def make(**knobs):
@@ -72,21 +91,41 @@ def make(**knobs):
     return module("GroupedQueryAttention", Grouped, KNOBS | OWN, knobs) | {
         "kv_cache_bytes": lambda n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2: (
             2 * n_layer * n_kv_head * head_dim * T * bytes_per_number
-        ),
+        )
     }
 
 
 NUMBERS = ("float", "torch.tensor", "str")
-ASTRAY = ("by_tokens", "by_batch", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
+ASTRAY = (
+    "by_tokens",
+    "by_batch",
+    "flattened",
+    "as_often_as_sets",
+    "as_often_as_heads",
+    "stretched",
+)
 
 K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
 HALVED = "self.kv(x).chunk(2, dim=-1)"
-CUT_K, CUT_V = (f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv")
-STRAIGHT_K, STRAIGHT_V = (f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv")
-SIZES, OUT, QK = "B, T, C = x.shape", "y.transpose(1, 2).reshape(B, T, C)", "q @ k.transpose(-2, -1)"
+CUT_K, CUT_V = (
+    f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv"
+)
+STRAIGHT_K, STRAIGHT_V = (
+    f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv"
+)
+SIZES, OUT, QK = (
+    "B, T, C = x.shape",
+    "y.transpose(1, 2).reshape(B, T, C)",
+    "q @ k.transpose(-2, -1)",
+)
 PROJECTED, SOFTMAX, COUNT = f"self.proj({OUT})", edits.SOFTMAX, "return numbers * bytes_per_number"
-KV, SETS = "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)", "if n_head % n_kv_head != 0:"
-APART = "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
+KV, SETS = (
+    "self.kv = nn.Linear(n_embd, 2 * n_kv_head * self.head_dim, bias=False)",
+    "if n_head % n_kv_head != 0:",
+)
+APART = (
+    "self.k, self.v = (nn.Linear(n_embd, n_kv_head * self.head_dim, bias=False) for _ in range(2))"
+)
 DROPPED = f"nn.functional.dropout({PROJECTED}, 0.1, self.training)"
 ALWAYS = f"nn.functional.dropout({SOFTMAX}, 0.1)"
 MEAN_OF_GROUP = "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1)"
@@ -94,8 +133,19 @@ GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
 
 # Edits of the reference: (id, text, its replacement).
 MORE = (
-    *(("heads_averaged", OUT, f"{GROUPED}.{way}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B, T, C)") for way in ("mean", "sum")),
-    ("heads_averaged", OUT, f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)"),
+    *(
+        (
+            "heads_averaged",
+            OUT,
+            f"{GROUPED}.{way}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B, T, C)",
+        )
+        for way in ("mean", "sum")
+    ),
+    (
+        "heads_averaged",
+        OUT,
+        f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)",
+    ),
     ("heads_one_width", PROJECTED, "self.proj(y[:, -1])"),
     ("heads_share_weights", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
     ("heads_share_weights", QK, f"({QK}).mean(1, keepdim=True)"),
@@ -104,13 +154,26 @@ MORE = (
     ("merge_wrong_axes", OUT, f"{GROUPED}.transpose(2, 3).reshape(B, T, C)"),
     ("merge_wrong_axes", OUT, f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)"),
     ("hard_coded_shape", SIZES, f"x = x[:1]\n        {SIZES}"),
-    *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
+    *(
+        ("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)")
+        for half in ("half", "bfloat16")
+    ),
     ("wrong_view_values", CUT_K, STRAIGHT_K),
     ("wrong_view_values", CUT_V, STRAIGHT_V),
-    ("heads_mix_batch", "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)", "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)"),
-    ("heads_mix_batch", CUT_K, CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace("(1, 2)", "(0, 1)")),
+    (
+        "heads_mix_batch",
+        "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)",
+        "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)",
+    ),
+    (
+        "heads_mix_batch",
+        CUT_K,
+        CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace(
+            "(1, 2)", "(0, 1)"
+        ),
+    ),
     ("cache_bytes", COUNT, f"{COUNT} / 1024**3"),
-)  # fmt: skip
+)
 # Which head of keys and values a head of queries gets.
 STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)")
 MISASSIGNED = (
@@ -150,8 +213,27 @@ MUTANTS = (
     ("wrong_view_values", {"pack": "straight"}),
     ("reshape_out_of_order", {"pack": "sets_before_tokens"}),
     ("qkv_mix_batch", {"pack": "pair_outermost"}),
-    *scales("times_sqrt_hd", "times_hd", "times_c", *PRECEDENCE, "sqrt_heads", "sqrt_sets", "sqrt_group", "heads", "sqrt_tokens"),
-    *scales("sqrt_block", "tokens", "block", "sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c", "c", "three_times"),
+    *scales(
+        "times_sqrt_hd",
+        "times_hd",
+        "times_c",
+        *PRECEDENCE,
+        "sqrt_heads",
+        "sqrt_sets",
+        "sqrt_group",
+        "heads",
+        "sqrt_tokens",
+    ),
+    *scales(
+        "sqrt_block",
+        "tokens",
+        "block",
+        "sqrt_kv_width",
+        "sqrt_c_over_sets",
+        "sqrt_3c",
+        "c",
+        "three_times",
+    ),
     *scales("sqrt_batch", "sqrt_batch_and_heads"),
     *Runs.ROUNDED,
     *edits.rounded(PROJECTED),
@@ -179,7 +261,10 @@ MUTANTS = (
     *each("proj_bias", biases=("on q kv proj", "on q", "on kv", "on proj")),
     ("dropout_extra", edit(PROJECTED, DROPPED)),
     ("dropout_extra", edit(SOFTMAX, f"nn.functional.dropout({SOFTMAX}, 0.1, self.training)")),
-    ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"})),
+    (
+        "dropout_always_on",
+        edit(SOFTMAX, ALWAYS, {PROJECTED: f"nn.functional.dropout({PROJECTED}, 0.1)"}),
+    ),
     ("dropout_always_on", edit(SOFTMAX, ALWAYS, {PROJECTED: DROPPED})),
     *Runs.STATE_KEPT,
     ("state_kept", {"kept": "answers"}),
@@ -187,18 +272,33 @@ MUTANTS = (
     *of("divisibility_unchecked", edit(SETS, "if False:"), edit(edits.UNDIVIDED, "if False:")),
     *edits.cast(),
     ("hard_coded_dtype", edit(PROJECTED, f"{PROJECTED}.float()")),
-    *each("params_not_registered", lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv")),
-    *each("params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]),
+    *each(
+        "params_not_registered",
+        lost=("buffer q kv proj", "buffer kv", "buffer q", "anew q kv proj", "anew kv"),
+    ),
+    *each(
+        "params_extra", renamed=[{"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, {"q": "query"}]
+    ),
     ("params_extra", edit(KV, APART, {"self.kv(x).chunk(2, dim=-1)": "self.k(x), self.v(x)"})),
     *each("params_extra", extra=("temperature", "norm")),
     ("layer_widths", {"width": "half"}),
     *each("gradient_cut", cut_gradient=CUTS_OF_GRADIENT),
     *edits.written_into("zero_()", out=PROJECTED),
-    *each("hard_coded_shape", fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,))),
+    *each(
+        "hard_coded_shape",
+        fixed=written_in(nh=(4, 8, 12), hd=(64, 16, 8), B=(2, 1), T=(8, "block"), C=(64,)),
+    ),
     ("hard_coded_device", {"holder": "made_on_default_device"}),
     *edits.on_a_device(first="self.kv(x"),
     *at(COUNT, ("cache_bytes", *(f"return {count.replace('hd', 'head_dim')}" for count in BYTES))),
-    *at(COUNT, ("interface", *(f"return {kind}(numbers * bytes_per_number)" for kind in NUMBERS), "return None")),
+    *at(
+        COUNT,
+        (
+            "interface",
+            *(f"return {kind}(numbers * bytes_per_number)" for kind in NUMBERS),
+            "return None",
+        ),
+    ),
     *edits.answers(PROJECTED),
     values_transposed("scores.softmax(dim=-1) @ v"),
     *edits.ADDED_MASK_KEPT,

@@ -9,8 +9,16 @@ WEAK = (-10.0, -5.0, -12.0, -1.0)  # −1 added: mask_added
 NUMBERS = (8, 64, 4, 2, 0.125, 3, 768, "math.sqrt(2)", "math.sqrt(768)")
 
 # Texts of the reference, and what is written into before it returns.
-DEF, START = "def mha_by_loop(mha: nn.Module, x: torch.Tensor)", "T, C, hd = x.shape[1], x.shape[2], mha.head_dim"
-ROWS, EVERY, HD, LOOPS = "mha.qkv.weight.split(C, dim=0)", "heads = []", "mha.head_dim", "range(mha.n_head)"
+DEF, START = (
+    "def mha_by_loop(mha: nn.Module, x: torch.Tensor)",
+    "T, C, hd = x.shape[1], x.shape[2], mha.head_dim",
+)
+ROWS, EVERY, HD, LOOPS = (
+    "mha.qkv.weight.split(C, dim=0)",
+    "heads = []",
+    "mha.head_dim",
+    "range(mha.n_head)",
+)
 QKV = [f"x @ w_{name}[own].T" for name in "qkv"]
 COMPARED = "q @ k.transpose(1, 2)"
 COMPARED_WRONGLY = [f"{left} @ {right}.transpose(1, 2)" for left, right in ("qq", "kk", "qv")]
@@ -26,20 +34,31 @@ NEW_QKV = "mha.qkv.weight.split", "nn.Linear(C, 3 * C, bias=False).to(x).weight.
 NEW_PROJ = PROJ, "nn.Linear(C, C, bias=False).to(x)("
 SDPA = "nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=~visible)"
 CHANGES = (
-    "x.detach().mul_(2)", "x.transpose_(1, 2)", "x.detach()[:, 0].zero_()",
-    "mha.qkv.weight.data.div_(hd**0.5)", "mha.qkv.weight.data[:C].div_(hd**0.5)",
-    "mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone())", "mha.proj.weight.data.zero_()",
-)  # fmt: skip
+    "x.detach().mul_(2)",
+    "x.transpose_(1, 2)",
+    "x.detach()[:, 0].zero_()",
+    "mha.qkv.weight.data.div_(hd**0.5)",
+    "mha.qkv.weight.data[:C].div_(hd**0.5)",
+    "mha.proj.weight.data.copy_(mha.proj.weight.data.mT.clone())",
+    "mha.proj.weight.data.zero_()",
+)
 
 
 def projected(text, names="qkv", more=None):
     """These of q, k and v made in another way, {0}: the layer's weight."""
-    return changed({QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (more or {}))
+    return changed(
+        {QKV["qkv".index(name)]: text.format(f"w_{name}") for name in names} | (more or {})
+    )
 
 
 def dealt(text, more=None):
-    """Heads of q, k and v made before the loop. text: what stands behind the projection for one head."""
-    heads = f"{EVERY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)] for w in (w_q, w_k, w_v)]"
+    """Heads of q, k and v made before the loop. text: what stands behind the projection for one
+    head.
+    """
+    heads = (
+        f"{EVERY}\n    dealt = [[(x @ w.T){text} for h in range(mha.n_head)] for w in (w_q, w_k,"
+        " w_v)]"
+    )
     return edit(EVERY, heads, {ASSIGNED: "q, k, v = (part[h] for part in dealt)"} | (more or {}))
 
 
@@ -52,30 +71,54 @@ turned = "[part.T for part in {}]".format
 COLUMNS, VIEWED = "w.reshape(C, 3 * C).T.split(C)", "w.T.reshape(3 * C, C).split(C)"
 THIRD, BY_CHANNEL = "w.reshape(C, C, 3).unbind(-1)", ".transpose(0, 1).reshape(3, C, C)"
 AS_STORED = "(x @ {0})[..., own]"
-PACKED, INTERLEAVED = f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}", f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}"
+PACKED, INTERLEAVED = (
+    f"w.view(mha.n_head, 3, hd, C){BY_CHANNEL}",
+    f"w.view(hd, 3, mha.n_head, C){BY_CHANNEL}",
+)
 BLOCKS = f"[w * torch.block_diag(*[torch.ones(hd, hd)] * mha.n_head).to(w) for w in {ROWS}]"
-TOO_WIDE = ("w.chunk(3, dim=1)", "[w.T[i * C // 3 : (i + 1) * C // 3] for i in range(3)]",
-            "[w.T[i * C : (i + 1) * C].T for i in range(3)]")  # fmt: skip
+TOO_WIDE = (
+    "w.chunk(3, dim=1)",
+    "[w.T[i * C // 3 : (i + 1) * C // 3] for i in range(3)]",
+    "[w.T[i * C : (i + 1) * C].T for i in range(3)]",
+)
 WHOLE = {old: f"(x @ w_{name}.T)[..., own]" for name, old in zip("qkv", QKV, strict=True)}
-FIVE_AXES = "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, -1, len(x), T, hd)"
+FIVE_AXES = (
+    "(x @ mha.qkv.weight.T).view(len(x), T, 3, -1, hd).permute(0, 2, 3, 1, 4).reshape(3, -1,"
+    " len(x), T, hd)"
+)
 BY_TOKEN, BY_BATCH = ".view(len(x), T, -1, hd)[:, h]", ".view(len(x), T, -1, hd).transpose(1, 2)[h]"
 MIXED = ".view(T, mha.n_head, len(x), hd).permute(1, 2, 0, 3)[h]"
 UNMASKED = {HIDING: ""}
 STRAIGHT = "(x @ {0}.T).reshape(len(x), mha.n_head, T, hd)[:, h]"
-DEALT, OVER_BATCH = "x @ {0}[h :: mha.n_head].T", "(x @ {0}.T).reshape(mha.n_head, len(x), T, hd)[h]"
+DEALT, OVER_BATCH = (
+    "x @ {0}[h :: mha.n_head].T",
+    "(x @ {0}.T).reshape(mha.n_head, len(x), T, hd)[h]",
+)
 BY_LINEAR = "nn.functional.linear(weight=mha.proj.weight{}, input="
 SWAPPED = {LOOPS: "range(hd)", OWN: "slice(h * mha.n_head, (h + 1) * mha.n_head)"}
 SUMS = ("scores / scores.abs().sum(-1, keepdim=True)", "scores / T", "scores.exp()")
 NO_SOFTMAX = ("scores", "scores / scores.sum(-1, keepdim=True)")
-DETACHED = {"q": ("q @", "q.detach() @"), "k": ("k.transpose", "k.detach().transpose"), "v": (SAID, " @ v.detach())")}
+DETACHED = {
+    "q": ("q @", "q.detach() @"),
+    "k": ("k.transpose", "k.detach().transpose"),
+    "v": (SAID, " @ v.detach())"),
+}
 OVER_BATCH_AXIS, NO_SELF = "scores.softmax(dim=0)", "~visible.tril(-1)"
 BY_HAND = "(e := (scores - scores.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True)"
 # Of the heads, (B, nh, T, hd).
-AS_X, axes, TO_TOKENS = "reshape(x.shape)", "permute({}).reshape(x.shape)".format, "transpose(1, 2).flatten(2)"
+AS_X, axes, TO_TOKENS = (
+    "reshape(x.shape)",
+    "permute({}).reshape(x.shape)".format,
+    "transpose(1, 2).flatten(2)",
+)
 HEADS_LAST, BATCH_FIRST, BATCH_THIRD = map(axes, ("0, 2, 3, 1", "1, 0, 2, 3", "1, 2, 0, 3"))
 FROM_BATCH = f"transpose(0, 1).reshape(len(x), -1, T, hd).{TO_TOKENS}"
 # Over heads: what is said of one token after another.
-OVER_HEADS = {LOOPS: "range(T)", SQUARE: square("mha.n_head"), JOINED: "torch.stack(heads, 1).flatten(2)"}
+OVER_HEADS = {
+    LOOPS: "range(T)",
+    SQUARE: square("mha.n_head"),
+    JOINED: "torch.stack(heads, 1).flatten(2)",
+}
 OF_TOKEN = "(x[:, h] @ {0}.T).view(len(x), -1, hd)"
 
 
@@ -99,129 +142,333 @@ def one_size(**sizes_by_name):
     """An edit for each of these numbers."""
     for size in written_in(**sizes_by_name):
         [(name, n)] = size.items()
-        by_name = {"nh": {"hd": f"x.shape[2] // {n}", "loops": f"range({n})"}, "loops": {"loops": f"range({n})"}}
+        by_name = {
+            "nh": {"hd": f"x.shape[2] // {n}", "loops": f"range({n})"},
+            "loops": {"loops": f"range({n})"},
+        }
         by_name |= {"hd": {"hd": n}, "T": {"T": n}, "C": {"C": n, "hd": f"{n} // mha.n_head"}}
         yield sizes(**by_name[name])
 
 
 MUTANTS = (
-    *at(SCALE, ("scale_sqrt_c", "/ math.sqrt(C)"), ("scale_missing", ""), ("scores_ignored", "* 0.0"),
-        ("scale_no_sqrt", "/ hd"), ("scale_twice", f"{SCALE} {SCALE}"),
-        ("scale_precedence", "/ hd**1 / 2", "/ (hd**1 / 2)", "/ max(hd**1 // 2, 1)", "* hd**1 / 2",
-            *(f"/ {c} mha.n_head**0.5)" for c in ("(C /", "(C //", "math.sqrt(C //")))),
+    *at(
+        SCALE,
+        ("scale_sqrt_c", "/ math.sqrt(C)"),
+        ("scale_missing", ""),
+        ("scores_ignored", "* 0.0"),
+        ("scale_no_sqrt", "/ hd"),
+        ("scale_twice", f"{SCALE} {SCALE}"),
+        (
+            "scale_precedence",
+            "/ hd**1 / 2",
+            "/ (hd**1 / 2)",
+            "/ max(hd**1 // 2, 1)",
+            "* hd**1 / 2",
+            *(f"/ {c} mha.n_head**0.5)" for c in ("(C /", "(C //", "math.sqrt(C //")),
+        ),
+    ),
     ("mask_missing", changed(UNMASKED)),
-    *at(PROJ, ("proj_missing", "("), ("proj_transposed", BY_LINEAR.format(".T")), ("proj_twice", "nn.Sequential(mha.proj, mha.proj)(")),
+    *at(
+        PROJ,
+        ("proj_missing", "("),
+        ("proj_transposed", BY_LINEAR.format(".T")),
+        ("proj_twice", "nn.Sequential(mha.proj, mha.proj)("),
+    ),
     ("weight_not_transposed", projected(AS_STORED)),
     *of("qkv_packed_per_head", *rows(PACKED)),
-    *at("w_q, w_k, w_v", ("qkv_order", *("w_{}, w_{}, w_{}".format(*order) for order in "kqv qvk vkq vqk kvq".split()))),
+    *at(
+        "w_q, w_k, w_v",
+        (
+            "qkv_order",
+            *("w_{}, w_{}, w_{}".format(*order) for order in "kqv qvk vkq vqk kvq".split()),
+        ),
+    ),
     *at(SCALE, ("scale_multiplied", "* math.sqrt(hd)")),
-    *of("scale_after_softmax", edit(SCALE, "", {SHARES: f"{SHARES} {SCALE}"}), edit(SHARES, f"{SHARES} {SCALE}")),
-    *at(SCALE, ("scale_sqrt_heads", "/ math.sqrt(mha.n_head)"), ("scale_sqrt_tokens", "/ math.sqrt(T)"),
+    *of(
+        "scale_after_softmax",
+        edit(SCALE, "", {SHARES: f"{SHARES} {SCALE}"}),
+        edit(SHARES, f"{SHARES} {SCALE}"),
+    ),
+    *at(
+        SCALE,
+        ("scale_sqrt_heads", "/ math.sqrt(mha.n_head)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
         ("scale_wrong_axis", "/ math.sqrt(len(x))"),
-        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
-            f"{THEN} scores.div(1, rounding_mode='floor')", f"{SCALE} // 1")),
+        (
+            "scale_rounded",
+            *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
+            f"{THEN} scores.div(1, rounding_mode='floor')",
+            f"{SCALE} // 1",
+        ),
+    ),
     *at(SHARES, ("softmax_query_axis", "scores.softmax(dim=-2)", BY_HAND)),
     ("mask_after_softmax", late()),
     *at(HIDDEN, ("mask_reversed", "~visible.mT", "visible")),
     *of("mask_reversed", edit(HIDDEN, "visible", {WITH: "-1e9"}), late(hide="~visible.mT")),
-    *of("mask_excludes_self", edit(HIDDEN, NO_SELF), edit(HIDDEN, NO_SELF, {WITH: "-1e9"}),
-        edit(HIDING, f" + ({NO_SELF}).to(x.dtype) * -1e9"), edit(HIDDEN, NO_SELF, {SHARES: f"{SHARES}.nan_to_num()"})),
-    *at(HIDDEN, ("mask_excludes_self", *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", ""))),
+    *of(
+        "mask_excludes_self",
+        edit(HIDDEN, NO_SELF),
+        edit(HIDDEN, NO_SELF, {WITH: "-1e9"}),
+        edit(HIDING, f" + ({NO_SELF}).to(x.dtype) * -1e9"),
+        edit(HIDDEN, NO_SELF, {SHARES: f"{SHARES}.nan_to_num()"}),
+    ),
+    *at(
+        HIDDEN,
+        (
+            "mask_excludes_self",
+            *(f"~torch.cat([visible[:1]{all}, visible.tril(-1)[1:]])" for all in (" | True", "")),
+        ),
         ("mask_peeks_one", "torch.ones_like(visible).triu(2)"),
-        ("mask_peeks_ahead", *(f"torch.ones_like(visible).triu({n})" for n in (3, 4)))),
+        ("mask_peeks_ahead", *(f"torch.ones_like(visible).triu({n})" for n in (3, 4))),
+    ),
     *at(WITH, ("mask_zero_fill", "0.0"), ("mask_weak_fill", *map(str, WEAK))),
     *at(HIDING, ("mask_weak_fill", *(f" + (~visible).to(x.dtype) * {low}" for low in WEAK[:-1]))),
     *at(WITH, ("mask_weak_fill", "scores.min() - 1", "scores.min().item() - 1")),
     *at(HIDING, ("mask_weak_fill", ".where(visible, scores.amin(-1, keepdim=True) - 1)")),
-    *at(WITH, ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"), ("mask_plus_inf", "math.inf"), ("mask_high_fill", "1e9")),
+    *at(
+        WITH,
+        ("mask_weak_fill", "scores.min()", "-scores.abs().max() - 1"),
+        ("mask_plus_inf", "math.inf"),
+        ("mask_high_fill", "1e9"),
+    ),
     *at(HIDING, ("mask_high_fill", " + (~visible).to(x.dtype) * 1e9")),
-    *at(HIDING, ("mask_nan", " + (~visible).to(x.dtype) * -math.inf", " * torch.where(visible, 1.0, -math.inf).to(x.dtype)")),
+    *at(
+        HIDING,
+        (
+            "mask_nan",
+            " + (~visible).to(x.dtype) * -math.inf",
+            " * torch.where(visible, 1.0, -math.inf).to(x.dtype)",
+        ),
+    ),
     ("mask_nan", late(fill="-math.inf")),
     *at(HIDING, ("mask_added", " + visible", " + ~visible")),
     ("mask_sdpa_inverted", edit(f"{SHARES} @ v", SDPA)),
-    ("mask_reversed", edit(HIDDEN, "visible", {SHARES: f"{SHARES}.nan_to_num()"})),  # the same by hand
-    *at(SHARES, ("softmax_wrong_axis", OVER_BATCH_AXIS, "scores.flatten(1).softmax(-1).view_as(scores)",
-            "scores.flatten().softmax(0).view_as(scores)")),
+    # the same by hand
+    ("mask_reversed", edit(HIDDEN, "visible", {SHARES: f"{SHARES}.nan_to_num()"})),
+    *at(
+        SHARES,
+        (
+            "softmax_wrong_axis",
+            OVER_BATCH_AXIS,
+            "scores.flatten(1).softmax(-1).view_as(scores)",
+            "scores.flatten().softmax(0).view_as(scores)",
+        ),
+    ),
     *of("softmax_wrong_axis", edit(SHARES, OVER_BATCH_AXIS, {WITH: "-1e9"}), late(OVER_BATCH_AXIS)),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX)),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more={WITH: "0.0"}),
     *of("softmax_missing", *map(late, (*NO_SOFTMAX, *SUMS))),
     *at(SHARES, ("softmax_missing", *NO_SOFTMAX, *SUMS), more=UNMASKED),
-    *at(SHARES, ("softmax_missing", *SUMS, "(scores - scores.amax(-1, keepdim=True)).exp()", "scores.log_softmax(-1)", "scores.sigmoid()")),
+    *at(
+        SHARES,
+        (
+            "softmax_missing",
+            *SUMS,
+            "(scores - scores.amax(-1, keepdim=True)).exp()",
+            "scores.log_softmax(-1)",
+            "scores.sigmoid()",
+        ),
+    ),
     *at(SAID, ("values_wrong_source", " @ k)", " @ x[..., own])", " @ q)")),
     *at(COMPARED, ("scores_wrong_source", *COMPARED_WRONGLY)),
     ("wrong_view_both", both(projected(STRAIGHT), joined(AS_X))),
     ("wrong_view", projected(STRAIGHT)),
     *of("wrong_view_values", *(projected(STRAIGHT, names) for names in SOME)),
-    ("reshape_out_of_order", projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]")),
+    (
+        "reshape_out_of_order",
+        projected("(x @ {0}.T).transpose(1, 2).reshape(len(x), mha.n_head, T, hd)[:, h]"),
+    ),
     *of("merge_no_transpose", joined(AS_X), edit(JOINED, "torch.cat(heads, dim=1)")),
-    *of("heads_interleaved", projected(DEALT), both(projected(DEALT), joined(HEADS_LAST)),
-        *(projected(DEALT, names) for names in SOME)),
-    *of("heads_and_width_swapped", changed(SWAPPED), changed(SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"})),
+    *of(
+        "heads_interleaved",
+        projected(DEALT),
+        both(projected(DEALT), joined(HEADS_LAST)),
+        *(projected(DEALT, names) for names in SOME),
+    ),
+    *of(
+        "heads_and_width_swapped",
+        changed(SWAPPED),
+        changed(SWAPPED | {SCALE: "/ math.sqrt(mha.n_head)"}),
+    ),
     ("heads_interleaved", joined(HEADS_LAST)),
-    *of("merge_wrong_axes", joined(HEADS_LAST),
-        *(joined(axes(order)) for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3"))),
-    *of("heads_reversed", *(joined(f"{way}.{TO_TOKENS}") for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)"))),
+    *of(
+        "merge_wrong_axes",
+        joined(HEADS_LAST),
+        *(
+            joined(axes(order))
+            for order in ("0, 1, 3, 2", "0, 3, 2, 1", "1, 2, 0, 3", "2, 0, 1, 3")
+        ),
+    ),
+    *of(
+        "heads_reversed",
+        *(joined(f"{way}.{TO_TOKENS}") for way in ("flip(1)", "roll(1, 1)", "roll(-1, 1)")),
+    ),
     ("heads_one_width", edit("    return ", "        return ")),  # inside the loop
     *of("heads_one_width", *(joined(f"{mix}(1)") for mix in ("mean", "sum"))),
-    *of("heads_averaged", *(joined(f"{mix}(1){again}") for again in ("", ".repeat(1, 1, mha.n_head)") for mix in ("mean", "sum"))),
-    *of("heads_missing_transpose", *(projected(OF_TOKEN, more=OVER_HEADS | more) for more in ({}, UNMASKED)),
-        dealt(BY_TOKEN), dealt(BY_TOKEN, UNMASKED)),
-    *of("heads_mix_batch", projected(OVER_BATCH), both(projected(OVER_BATCH), joined(BATCH_FIRST)), dealt(BY_BATCH)),
+    *of(
+        "heads_averaged",
+        *(
+            joined(f"{mix}(1){again}")
+            for again in ("", ".repeat(1, 1, mha.n_head)")
+            for mix in ("mean", "sum")
+        ),
+    ),
+    *of(
+        "heads_missing_transpose",
+        *(projected(OF_TOKEN, more=OVER_HEADS | more) for more in ({}, UNMASKED)),
+        dealt(BY_TOKEN),
+        dealt(BY_TOKEN, UNMASKED),
+    ),
+    *of(
+        "heads_mix_batch",
+        projected(OVER_BATCH),
+        both(projected(OVER_BATCH), joined(BATCH_FIRST)),
+        dealt(BY_BATCH),
+    ),
     ("reshape_out_of_order", dealt(MIXED)),
-    ("qkv_mix_batch", edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"})),
-    *at(ASSIGNED, ("qkv_mix_batch", f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
-            "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]")),
-    *of("heads_mix_batch", *map(joined, (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"))),
+    (
+        "qkv_mix_batch",
+        edit(EVERY, f"{EVERY}\n    dealt = {FIVE_AXES}", {ASSIGNED: "q, k, v = dealt[:, h]"}),
+    ),
+    *at(
+        ASSIGNED,
+        (
+            "qkv_mix_batch",
+            f"q, k, v = {FIVE_AXES.replace('-1, len(x)', 'len(x), -1')}[:, :, h]",
+            "q, k, v = (x @ mha.qkv.weight.T).reshape(3, len(x), T, -1, hd)[..., h, :]",
+        ),
+    ),
+    *of(
+        "heads_mix_batch",
+        *map(
+            joined,
+            (BATCH_FIRST, BATCH_THIRD, FROM_BATCH, f"reshape(-1, len(x), T, hd).{BATCH_THIRD}"),
+        ),
+    ),
     *of("weight_not_transposed", *(projected(AS_STORED, names) for names in SOME)),
     *of("weight_not_transposed", projected("x @ {0}[own]"), projected("x @ {0}[own]", "qk")),
     *of("qkv_packed_per_head", *rows("w.view(C, 3, C).unbind(1)", INTERLEAVED)),
     ("heads_one_for_all", dealt("[..., :hd]")),
     ("qkv_sliced_by_columns", projected(AS_STORED)),
-    *of("qkv_sliced_by_columns", *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS)),
+    *of(
+        "qkv_sliced_by_columns",
+        *rows(COLUMNS, turned(COLUMNS), VIEWED, turned(VIEWED), THIRD, turned(THIRD), BLOCKS),
+    ),
     *of("qkv_sliced_by_columns", *rows(*TOO_WIDE, more=WHOLE)),
-    *of("view_not_contiguous", joined("transpose(1, 2).view(x.shape)"),
-        edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)")),
-    *at(SQUARE, ("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128))),
-        ("size_wrong_axis", *map(square, ("len(x)", "mha.n_head")))),
+    *of(
+        "view_not_contiguous",
+        joined("transpose(1, 2).view(x.shape)"),
+        edit(JOINED, "torch.stack(heads).permute(1, 2, 0, 3).view(len(x), T, C)"),
+    ),
+    *at(
+        SQUARE,
+        ("mask_not_sliced", *map(square, (1024, 8, 16, 64, 128))),
+        ("size_wrong_axis", *map(square, ("len(x)", "mha.n_head"))),
+    ),
     ("size_wrong_axis", joined("transpose(1, 2).reshape(len(x), mha.n_head, T * hd)")),
-    *at(SCALE, ("scale_constant", *(f"/ {c}" for c in NUMBERS)), ("scale_sqrt_c", "/ math.sqrt(3 * C)"),
-        ("scale_c", "/ C"), ("scale_heads", "/ mha.n_head"), ("scale_tokens", "/ T"),
-        ("scale_multiplied", "* hd", "* math.sqrt(C)")),
+    *at(
+        SCALE,
+        ("scale_constant", *(f"/ {c}" for c in NUMBERS)),
+        ("scale_sqrt_c", "/ math.sqrt(3 * C)"),
+        ("scale_c", "/ C"),
+        ("scale_heads", "/ mha.n_head"),
+        ("scale_tokens", "/ T"),
+        ("scale_multiplied", "* hd", "* math.sqrt(C)"),
+    ),
     ("proj_bias", edit(END, ") + 1")),
-    *of("hard_coded_shape", *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]), sizes(hd=16, loops="range(4)")),
+    *of(
+        "hard_coded_shape",
+        *one_size(nh=[4], hd=[16, 64], C=[64], T=[8]),
+        sizes(hd=16, loops="range(4)"),
+    ),
     *of("hard_coded_shape", *one_size(nh=[2, 3, 8, 12], hd=[4, 8], C=[12], T=[5, 3])),
-    *of("hard_coded_shape", sizes(T=8, C=64, hd="64 // mha.n_head"), *one_size(T=[1024], loops=[4, 2, 3, 8, 12])),
-    *of("hard_coded_shape", *(
-        projected(f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]", more={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"})
-        for n in (4, 2, 8, 12, 6, 3))),
-    *of("hard_coded_shape", *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]", {HD: str(n)}) for n in (64, 16))),
+    *of(
+        "hard_coded_shape",
+        sizes(T=8, C=64, hd="64 // mha.n_head"),
+        *one_size(T=[1024], loops=[4, 2, 3, 8, 12]),
+    ),
+    *of(
+        "hard_coded_shape",
+        *(
+            projected(
+                f"(x @ {{0}}.T).view(len(x), T, {n}, hd)[:, :, h]",
+                more={LOOPS: f"range({n})", HD: f"x.shape[2] // {n}"},
+            )
+            for n in (4, 2, 8, 12, 6, 3)
+        ),
+    ),
+    *of(
+        "hard_coded_shape",
+        *(dealt(".view(len(x), T, mha.n_head, hd)[:, :, h]", {HD: str(n)}) for n in (64, 16)),
+    ),
     *of("hard_coded_shape", *(projected(STRAIGHT.replace("len(x)", str(n))) for n in (2, 1))),
-    *(("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", more)) for more in ({}, {PROJ: BY_LINEAR.format(".detach()")})),
+    *(
+        ("gradient_cut", edit("qkv.weight", "qkv.weight.detach()", more))
+        for more in ({}, {PROJ: BY_LINEAR.format(".detach()")})
+    ),
     *at(DEF, ("gradient_cut", f"@torch.no_grad()\n{DEF}")),
     *at("T, C, hd =", ("gradient_cut", "x = x.detach()\n    T, C, hd =")),
     *at(PROJ, ("gradient_cut", BY_LINEAR.format(".detach()"))),
     *at(END, ("gradient_cut", ").detach()")),
     *at(SCALE, ("gradient_cut", f"{THEN} scores.detach()")),
     *at(SHARES, ("gradient_cut", f"{SHARES}.detach()")),
-    *of("gradient_cut", *(changed(dict(DETACHED[n] for n in names)) for names in ("q", "k", "v", "qk", "kv", "qkv"))),
+    *of(
+        "gradient_cut",
+        *(
+            changed(dict(DETACHED[n] for n in names))
+            for names in ("q", "k", "v", "qk", "kv", "qkv")
+        ),
+    ),
     *of("gradient_cut", *(projected("x.detach() @ {0}[own].T", name) for name in "qkv")),
     *of("params_not_registered", edit(*NEW_QKV), edit(*NEW_PROJ), edit(*NEW_QKV, dict([NEW_PROJ]))),
-    *of("dropout_always_on", *(edit(text, f"nn.functional.dropout({text}, 0.1)") for text in (SHARES, JOINED))),
+    *of(
+        "dropout_always_on",
+        *(edit(text, f"nn.functional.dropout({text}, 0.1)") for text in (SHARES, JOINED)),
+    ),
     *at(SCALE, ("dropout_always_on", f"{THEN} nn.functional.dropout(scores, 0.1)")),
-    *of("input_mutated", *(edit("return ", "out = ", {END: f")\n    {change}\n    return out"}) for change in CHANGES)),
-    *at(END, ("hard_coded_dtype", *(f").{dtype}()" for dtype in ("float", "double", "half", "bfloat16")))),
+    *of(
+        "input_mutated",
+        *(
+            edit("return ", "out = ", {END: f")\n    {change}\n    return out"})
+            for change in CHANGES
+        ),
+    ),
+    *at(
+        END,
+        (
+            "hard_coded_dtype",
+            *(f").{dtype}()" for dtype in ("float", "double", "half", "bfloat16")),
+        ),
+    ),
     ("hard_coded_dtype", edit("T, C, hd =", "x = x.float()\n    T, C, hd =")),
     ("hard_coded_device", edit("dtype=torch.bool, device=x.device", "dtype=torch.bool")),
     *at(END, ("hard_coded_device", ").cpu()", ") @ torch.eye(C, dtype=x.dtype)")),
     *at(END, ("output_rounded", *(f").round(decimals={n})" for n in (4, 3, 2)))),
-    *at(OUT, ("interface", f"{OUT}, heads", "return heads", f"{OUT}.detach().cpu().numpy()", "return None")),
-    *at(DEF, ("interface", "def mha_by_loop(x, mha)", "def mha_by_loop(mha, x, n_head)", "def mha_by_loop(x)",
-        "def mha_by_loop(qkv, proj, x, n_head)", "def mha_loop(mha, x)")),
+    *at(
+        OUT,
+        (
+            "interface",
+            f"{OUT}, heads",
+            "return heads",
+            f"{OUT}.detach().cpu().numpy()",
+            "return None",
+        ),
+    ),
+    *at(
+        DEF,
+        (
+            "interface",
+            "def mha_by_loop(x, mha)",
+            "def mha_by_loop(mha, x, n_head)",
+            "def mha_by_loop(x)",
+            "def mha_by_loop(qkv, proj, x, n_head)",
+            "def mha_loop(mha, x)",
+        ),
+    ),
     ("keys_not_transposed", edit(".transpose(1, 2)", "")),
     ("values_transposed", edit(SAID, " @ v.transpose(1, 2))")),
     ("heads_one_for_all", dealt("[..., -hd:]")),
-)  # fmt: skip
+)
 
 # With a number that nobody can list.
 FAMILIES = (

@@ -28,18 +28,30 @@ FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
 
 # How channels are turned, in both functions; with own_ before the name, in rotary_scores alone.
 TURNS = {
-    "layout": "pairs", "spread": None, "written": None,  # how angles and turned channels are laid out, if otherwise
-    "speed": "right", "place": "given", "sign": "right",
+    # how angles and turned channels are laid out, if otherwise
+    "layout": "pairs",
+    "spread": None,
+    "written": None,
+    "speed": "right",
+    "place": "given",
+    "sign": "right",
     "per_channel": None,  # a factor: each channel has a speed of its own
     "base_used": "given",  # or a number
-}  # fmt: skip
+}
 RIGHT = {
-    **own(TURNS), **OFFERED, "q_place": None, "k_place": None,  # of one side in rotary_scores
-    "turns": "x", "own_turns": "qk",  # what is turned: "": nothing
-    "swapped_places": False, "odd": "refused",  # "raises", "dropped", "kept", "padded"
-    "scale": "sqrt_hd", "product": "any",
-    "cut": (), "mutate": (),  # names of tensors
-}  # fmt: skip
+    **own(TURNS),
+    **OFFERED,
+    "q_place": None,
+    "k_place": None,  # of one side in rotary_scores
+    "turns": "x",
+    "own_turns": "qk",  # what is turned: "": nothing
+    "swapped_places": False,
+    "odd": "refused",  # "raises", "dropped", "kept", "padded"
+    "scale": "sqrt_hd",
+    "product": "any",
+    "cut": (),
+    "mutate": (),  # names of tensors
+}
 
 
 def make(**knobs):
@@ -55,7 +67,9 @@ def make(**knobs):
         if hd % 2 and faults.odd == "refused":
             raise ValueError(f"{hd} channels")
         if hd % 2 and faults.odd == "raises":
-            raise RuntimeError(f"The size of tensor a ({hd // 2 + 1}) must match the size of tensor b ({hd // 2})")
+            raise RuntimeError(
+                f"The size of tensor a ({hd // 2 + 1}) must match the size of tensor b ({hd // 2})"
+            )
         left, x = (x[..., -1:], x[..., :-1]) if hd % 2 else (x[..., :0], x)
         out = turned(lose("x", x), positions, base, **both) if faults.turns else x + 0.0
         if faults.odd == "kept":
@@ -72,9 +86,13 @@ def make(**knobs):
             q_positions, k_positions = k_positions, q_positions
         q, k = lose("q", q), lose("k", k)
         if "q" in faults.own_turns:
-            q = turned(q, q_positions, base, **(its_own | {"place": faults.q_place or its_own["place"]}))
+            q = turned(
+                q, q_positions, base, **(its_own | {"place": faults.q_place or its_own["place"]})
+            )
         if "k" in faults.own_turns:
-            k = turned(k, k_positions, base, **(its_own | {"place": faults.k_place or its_own["place"]}))
+            k = turned(
+                k, k_positions, base, **(its_own | {"place": faults.k_place or its_own["place"]})
+            )
         out = PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k)
         for name, t in given.items():
             if name in faults.mutate:
@@ -105,15 +123,32 @@ HALVES = ("half", "bfloat16")
 MORE = (
     ("state_kept", SPEED, f"rotate.__dict__.setdefault(hd, {SPEED}).to(x.device)"),
     *(("hard_coded_dtype", ANGLE, f"({ANGLE}).{half}()") for half in HALVES),
-    *(("hard_coded_dtype", f"{COS}, {SIN}", f"angle.cos().{half}().to(x.dtype), angle.sin().{half}().to(x.dtype)") for half in HALVES),
+    *(
+        (
+            "hard_coded_dtype",
+            f"{COS}, {SIN}",
+            f"angle.cos().{half}().to(x.dtype), angle.sin().{half}().to(x.dtype)",
+        )
+        for half in HALVES
+    ),
     ("hard_coded_shape", f"{COS}, {SIN}", f"{COS}[None, None], {SIN}[None, None]"),
     ("rope_angle", SPEED, SPEED.replace("/ hd)", "/ x.shape[1])")),
     ("rope_positions", ANGLE, "torch.arange(x.shape[1], device=x.device)[:, None] * speed"),
     ("rope_positions", TURNED, TURNED.replace("q, q_positions", "q, k_positions[: q.shape[-2]]")),
-    ("rope_positions", TURNED, TURNED.replace("k_positions", "(q_positions[:1] + torch.arange(k.shape[-2], device=k.device))")),
+    (
+        "rope_positions",
+        TURNED,
+        TURNED.replace(
+            "k_positions", "(q_positions[:1] + torch.arange(k.shape[-2], device=k.device))"
+        ),
+    ),
     ("scale_rounded", "/ math.sqrt(q.shape[-1])", "// math.sqrt(q.shape[-1])"),
-    ("halves_order", "weight.reshape(n_head, C // n_head // 2, 2, C_in)", "weight.reshape(C // n_head // 2, 2, n_head, C_in)"),
-)  # fmt: skip
+    (
+        "halves_order",
+        "weight.reshape(n_head, C // n_head // 2, 2, C_in)",
+        "weight.reshape(C // n_head // 2, 2, n_head, C_in)",
+    ),
+)
 
 MUTANTS = (
     *_turns("rope_halves", layout="halves"),
@@ -136,34 +171,50 @@ MUTANTS = (
     ("rope_positions", {"swapped_places": True}),
     *_turns("rope_base_fixed", base_used=(10000.0, 1000.0, 500000.0, 100.0, 1000000.0)),
     *at("pairs.transpose(1, 2)", ("halves_order", *ROWS)),
-    *at("pairs.transpose(1, 2)", ("halves_columns", "torch.cat([weight[:, 0::2], weight[:, 1::2]], 1)")),
+    *at(
+        "pairs.transpose(1, 2)",
+        ("halves_columns", "torch.cat([weight[:, 0::2], weight[:, 1::2]], 1)"),
+    ),
     *at(
         "pairs.transpose(1, 2)",
         ("halves_sign", *(f"torch.stack([{rows}], 1)" for rows in SIGNED_ROWS)),
     ),
     (
         "halves_order",
-        edit("weight.reshape(n_head, C // n_head // 2, 2, C_in)", "weight.reshape(C // n_head, n_head // 2, 2, -1)"),
+        edit(
+            "weight.reshape(n_head, C // n_head // 2, 2, C_in)",
+            "weight.reshape(C // n_head, n_head // 2, 2, -1)",
+        ),
     ),
     *scales("missing", "hd"),
     ("scale_twice", {"scale": "hd"}),
     *scales("times_sqrt_hd", "times_hd", *PRECEDENCE_OF_HD, "sqrt_keys", "sqrt_tokens", "tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
-    *scales("sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"),
+    *scales(
+        "sqrt_axis_1", "sqrt_c", "sqrt_batch", "sqrt_pairs", "rounded_down", "rounded", "rounded_up"
+    ),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     ("qkv_order", edit("q @ k.transpose", "k @ q.transpose")),
     ("scores_already_shared", edit(f"return {SCORES}", f"return ({SCORES}).softmax(-1)")),
     *each("argument_unchecked", odd=("raises", "dropped", "kept", "padded")),
     *each("output_rounded", decimals=[(name, n) for name in FUNCTIONS for n in (4, 3, 2)]),
     ("axes_turned", {"product": "T"}),
-    *each("hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")),
+    *each(
+        "hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")
+    ),
     *each("gradient_cut", cut=[(name,) for name in ("x", "q", "k", "scores")]),
     *each("input_mutated", mutate=(("x",), ("q",), ("k",), ("weight",))),
-    *each("hard_coded_dtype", cast=(*(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS))),
+    *each(
+        "hard_coded_dtype",
+        cast=(*(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),
+    ),
     *each("hard_coded_dtype", cast=[("float64", (name,)) for name in FUNCTIONS]),
     *each("hard_coded_dtype", cast=(("float64", FUNCTIONS[:2]), ("float64", FUNCTIONS))),
     *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS[:2])),
-    *each("interface", returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS]),
+    *each(
+        "interface",
+        returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS],
+    ),
     *each("interface", without=FUNCTIONS),
     *each("interface", renamed=FUNCTIONS),
     KEYS_NOT_TRANSPOSED,

@@ -1,6 +1,7 @@
 """The wrong ways to attend on two paths and to compare them.
 
-A knob of forward holds on both paths; with `flash_` or `manual_` before its name, on that path alone.
+A knob of forward holds on both paths; with `flash_` or `manual_` before its name, on that path
+alone.
 """
 
 import torch
@@ -16,7 +17,17 @@ from ._kept import Keeping
 from ._layers import KNOBS as LAYERS
 from ._layers import Layered
 from ._masking import INF, VISIBLE, hidden, of_mask
-from ._mutants import SCALES_TRIED, SCORES_WRONG_SOURCE, SUPER_INIT_LATE, at, both, each, known, of, values_transposed
+from ._mutants import (
+    SCALES_TRIED,
+    SCORES_WRONG_SOURCE,
+    SUPER_INIT_LATE,
+    at,
+    both,
+    each,
+    known,
+    of,
+    values_transposed,
+)
 from ._scaling import PRECEDENCE, SCALE_IDS, factor
 
 
@@ -31,7 +42,9 @@ def fast_mask(seen, mask):
 
 
 class TwoPaths(Attention):
-    """The same, with a fast path: `flash_knobs` are those of a call on it, `manual_knobs` those of a call by hand."""
+    """The same, with a fast path: `flash_knobs` are those of a call on it, `manual_knobs` those of
+    a call by hand.
+    """
 
     flash_knobs = manual_knobs = None
 
@@ -49,8 +62,14 @@ class TwoPaths(Attention):
         mask = None if unmasked else fast_mask(self.mask_for(q, k.holder_in_use, s), k.fast_mask)
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(q.dtype)
-        options = {"attn_mask": mask, "is_causal": k.fast_mask == "causal", "scale": factor(k.scale, s)}
-        return F.scaled_dot_product_attention(q, key, v, dropout_p=self.drop.p * self.training, **options)
+        options = {
+            "attn_mask": mask,
+            "is_causal": k.fast_mask == "causal",
+            "scale": factor(k.scale, s),
+        }
+        return F.scaled_dot_product_attention(
+            q, key, v, dropout_p=self.drop.p * self.training, **options
+        )
 
 
 BY_PATH = KNOBS | {"fast_mask": "causal"}
@@ -62,7 +81,9 @@ def make(**knobs):
     k = known(knobs, BY_PATH | by_path | LAYERS)
     paths = {}
     for path in ("flash", "manual"):
-        own = known({name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH)
+        own = known(
+            {name: knobs.get(f"{path}_{name}", getattr(k, name)) for name in BY_PATH}, BY_PATH
+        )
         if k.holder not in ("buffer", "parameter", "float_parameter", "attribute"):
             own.holder_in_use = k.holder
         paths[f"{path}_knobs"] = own
@@ -82,7 +103,9 @@ def max_path_difference(module, x):
 
 
 def ways(id_, **knobs):
-    """As `each`, with every combination three times: on both paths, by hand only, on the fast path only."""
+    """As `each`, with every combination three times: on both paths, by hand only, on the fast path
+    only.
+    """
     for _, chosen in each(id_, **knobs):
         for prefix in ("", "manual_", "flash_"):
             yield id_, {prefix + name: value for name, value in chosen.items()}
@@ -98,20 +121,43 @@ def peeks(id_, *edges):
 
 # On both paths, and on each.
 SCALED = (
-    "sqrt_c", "missing", "hd", "times_sqrt_hd", "sqrt_heads", "sqrt_tokens", "times_hd", "times_c", "c", "sqrt_3c", "heads", "tokens", "block",
-    "sqrt_block", "three_times", *PRECEDENCE[:2],
-)  # fmt: skip
+    "sqrt_c",
+    "missing",
+    "hd",
+    "times_sqrt_hd",
+    "sqrt_heads",
+    "sqrt_tokens",
+    "times_hd",
+    "times_c",
+    "c",
+    "sqrt_3c",
+    "heads",
+    "tokens",
+    "block",
+    "sqrt_block",
+    "three_times",
+    *PRECEDENCE[:2],
+)
 ZEROED = "for p in module.parameters():\n        p.data.zero_()"
 FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 
 # Texts of the reference: of the choice of a path, and of max_path_difference.
 OUT, WEIGHTS, SOFTMAX = edits.OUT, edits.WEIGHTS, edits.SOFTMAX
-FLASH, P, FAST = "if self.flash:", "self.dropout if self.training else 0.0", "dropout_p=dropout_p, is_causal=True"
-DIFFERENCE, ON_FAST, BY_HAND = "(fast - by_hand).abs().max().item()", "module.flash = True", "module.flash = False"
+FLASH, P, FAST = (
+    "if self.flash:",
+    "self.dropout if self.training else 0.0",
+    "dropout_p=dropout_p, is_causal=True",
+)
+DIFFERENCE, ON_FAST, BY_HAND = (
+    "(fast - by_hand).abs().max().item()",
+    "module.flash = True",
+    "module.flash = False",
+)
 KEPT_FLASH, KEPT_MODE = "module.flash = flash", "part.training = training"
 PATHS = ("", " if not self.flash else x", " if self.flash else x")
 COPIES = [
-    f"given, x = {x}, x.clone()" for x in ("x", "x.clone() if self.flash else x", "x if self.flash else x.clone()")
+    f"given, x = {x}, x.clone()"
+    for x in ("x", "x.clone() if self.flash else x", "x if self.flash else x.clone()")
 ]
 ROWS = "(q[:, :, t, None] @ k[:, :, : t + 1].mT * q.shape[-1] ** -0.5).softmax(-1)"
 IN_ROWS = f"torch.cat([self.attn_dropout({ROWS}) @ v[:, :, : t + 1] for t in range(T)], dim=2)"
@@ -124,7 +170,10 @@ def weights(by_hand, p):
 
 def out(text):
     """Another output: on both paths, by hand only, on the fast path only."""
-    return [edit(OUT, f"{text}{path}") for path in ("", f" if not self.flash else {OUT}", f" if self.flash else {OUT}")]
+    return [
+        edit(OUT, f"{text}{path}")
+        for path in ("", f" if not self.flash else {OUT}", f" if self.flash else {OUT}")
+    ]
 
 
 def measured(id_, *texts):
@@ -160,12 +209,18 @@ MUTANTS = (
     ("mask_missing", {"fast_mask": 0.0}),  # to scores without a mask zeros are added
     ("mask_zero_fill", {"mask": 0.0, "fast_mask": 0.0}),
     ("mask_after_softmax", {"mask": "after_softmax"}),
-    *each("mask_reversed", mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax"))),
+    *each(
+        "mask_reversed",
+        mask=("inverted", ("inverted", -1e9), "reversed", ("reversed", "after_softmax")),
+    ),
     *each("mask_reversed", fast_mask=["reversed", ("inverted", -INF)]),
     ("mask_reversed", {"fast_mask": ("inverted", -INF), "mask": "inverted"}),
     ("mask_reversed", {"fast_mask": ("inverted", -1e9)}),
     ("mask_reversed", {"mask": "reversed", "fast_mask": "reversed"}),
-    *each("mask_excludes_self", mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first")),
+    *each(
+        "mask_excludes_self",
+        mask=("excludes_self", ("excludes_self", -1e9), "excludes_self_but_first"),
+    ),
     ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *each("mask_excludes_self", fast_mask="excludes_self", mask=(..., "excludes_self")),
     *peeks("mask_peeks_one", "peeks_one"),
@@ -220,8 +275,13 @@ MUTANTS = (
     *ways("scores_ignored", scale=0.0),
     ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": ("scores",)}),
     *ways("heads_missing_transpose", attend_over="heads"),
-    *ways("heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")),
-    ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),
+    *ways(
+        "heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")
+    ),
+    (
+        "heads_missing_transpose",
+        {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"},
+    ),
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
     *ways("heads_one_width", merge="mean"),
@@ -235,11 +295,16 @@ MUTANTS = (
     *Runs.WITH_THE_BATCH,
     *Runs.HEADS_ASTRAY,
     *each("heads_mix_batch", flash_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
-    *each("heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")),
+    *each(
+        "heads_mix_batch", manual_merge=("axes_(1, 2, 0, 3)", "heads_from_batch", "batch_viewed")
+    ),
     *Runs.PACKED,
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *SCORES_WRONG_SOURCE,
-    *at("attention(q, k, v,", ("scores_wrong_source", *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv")))),
+    *at(
+        "attention(q, k, v,",
+        ("scores_wrong_source", *(f"attention({a}, {b}, v," for a, b in ("qq", "kk", "qv"))),
+    ),
     *ways("proj_transposed", proj="untransposed"),
     *ways("proj_twice", proj="twice"),
     *each("proj_bias", biases=("on qkv proj", "on proj", "on qkv")),
@@ -260,36 +325,78 @@ MUTANTS = (
     *edits.cast(paths=PATHS),
     *of("hard_coded_dtype", *out(f"{OUT}.float()")),
     *edits.PARAMS,
-    *each("gradient_cut", cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))]),
+    *each(
+        "gradient_cut",
+        cut_gradient=[cut for cut in CUTS_OF_GRADIENT if cut not in (("scores",), ("weights",))],
+    ),
     *each("gradient_cut", manual_cut_gradient=CUTS_OF_GRADIENT),
-    *each("gradient_cut", flash_cut_gradient=[(place,) for place in ("q", "k", "v", "x", "W", "y", "out")]),
+    *each(
+        "gradient_cut",
+        flash_cut_gradient=[(place,) for place in ("q", "k", "v", "x", "W", "y", "out")],
+    ),
     *edits.written_into("zero_()", "copy_(out)", "add_(out)", kept=COPIES),
     *edits.written_into("mul_(C**-0.5)"),
     *Runs.HARD_CODED,
     *at(FLASH, ("delegated", "if False:", "if True:")),
     *at(f"F.scaled_dot_product_attention(q, k, v, {FAST})", ("delegated", IN_ROWS)),
     *at(FLASH, ("delegated", "if self.flash and not self.training:")),
-    ("materialised", edit("dropout_p = self", "(q @ k.mT).softmax(-1)\n            dropout_p = self")),
+    (
+        "materialised",
+        edit("dropout_p = self", "(q @ k.mT).softmax(-1)\n            dropout_p = self"),
+    ),
     ("materialised", edit(FAST, "dropout_p=dropout_p, attn_mask=self.visible[:T, :T].clone()")),
     ("delegated", edit(FLASH, "if not self.flash:")),
-    ("interface", edit(FLASH, "if self.chosen:", {"self.flash = flash": "self.flash = self.chosen = flash"})),
-    *at("self.flash = flash", ("interface", "self.flash = True", "self.flash = False")),
-    *of("path_difference", edit(BY_HAND, ON_FAST), edit(ON_FAST, BY_HAND), edit(BY_HAND, "pass", {ON_FAST: "pass"})),
-    *measured("path_difference", *(f"(fast - by_hand).abs().{way}().item()" for way in ("mean", "sum"))),
-    *measured("path_difference", *(f"({signed}).max().item()" for signed in ("fast - by_hand", "by_hand - fast"))),
-    *measured("path_difference", "(fast - by_hand).abs().min().item()"),
-    *measured("path_difference", *(f"((fast - by_hand) ** 2).{way}().item()" for way in ("max", "mean"))),
-    *measured(
-        "path_difference", "(fast - by_hand).norm().item()", "abs(fast.abs().max() - by_hand.abs().max()).item()"
+    (
+        "interface",
+        edit(FLASH, "if self.chosen:", {"self.flash = flash": "self.flash = self.chosen = flash"}),
     ),
-    *measured("path_difference", *(f"(fast - by_hand)[{some}].abs().max().item()" for some in (":, -1", "0"))),
+    *at("self.flash = flash", ("interface", "self.flash = True", "self.flash = False")),
+    *of(
+        "path_difference",
+        edit(BY_HAND, ON_FAST),
+        edit(ON_FAST, BY_HAND),
+        edit(BY_HAND, "pass", {ON_FAST: "pass"}),
+    ),
+    *measured(
+        "path_difference", *(f"(fast - by_hand).abs().{way}().item()" for way in ("mean", "sum"))
+    ),
+    *measured(
+        "path_difference",
+        *(f"({signed}).max().item()" for signed in ("fast - by_hand", "by_hand - fast")),
+    ),
+    *measured("path_difference", "(fast - by_hand).abs().min().item()"),
+    *measured(
+        "path_difference", *(f"((fast - by_hand) ** 2).{way}().item()" for way in ("max", "mean"))
+    ),
+    *measured(
+        "path_difference",
+        "(fast - by_hand).norm().item()",
+        "abs(fast.abs().max() - by_hand.abs().max()).item()",
+    ),
+    *measured(
+        "path_difference",
+        *(f"(fast - by_hand)[{some}].abs().max().item()" for some in (":, -1", "0")),
+    ),
     *measured("path_difference", "((fast - by_hand).abs().max() / by_hand.abs().max()).item()"),
     *measured("path_difference", "0.0 if torch.allclose(fast, by_hand) else 1.0"),
-    *at(KEPT_MODE, ("path_difference", "pass", "part.training = True", "part.training = not training")),
+    *at(
+        KEPT_MODE,
+        ("path_difference", "pass", "part.training = True", "part.training = not training"),
+    ),
     *at(KEPT_FLASH, ("path_difference", "pass", "module.flash = True", "module.flash = not flash")),
-    *of("path_difference", edit("module.eval()", "pass"), edit("with torch.inference_mode():", "if True:")),
+    *of(
+        "path_difference",
+        edit("module.eval()", "pass"),
+        edit("with torch.inference_mode():", "if True:"),
+    ),
     *of("path_difference", *map(left, (ZEROED, "module.float()", "module.double()"))),
-    *measured("interface", DIFFERENCE[:-7], f"[{DIFFERENCE}]", "None", "torch.allclose(fast, by_hand, atol=1e-5)"),
+    *measured(
+        "interface",
+        DIFFERENCE[:-7],
+        f"[{DIFFERENCE}]",
+        "None",
+        "torch.allclose(fast, by_hand, atol=1e-5)",
+    ),
     *measured("interface", f'f"{{{DIFFERENCE}:.2e}}"'),
     ("interface", edit("flash: bool = True", "flash: bool = False")),
     *edits.LAST,

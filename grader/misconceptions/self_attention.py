@@ -32,18 +32,28 @@ MUTANTS = (
     *each("hard_coded_shape", sizes=written_in(C=(2, 4, 64, 3, 8, 768))),
     *head.Runs.WRITTEN_IN,
     *each(
-        "params_not_registered", lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")]
+        "params_not_registered",
+        lost=[f"{how} {head.SOME[0]}" for how in ("list", "tensor", "plain", "gone", "anew")],
     ),
     *head.Runs.SHARED,
     *head.more_layers(
-        OUT, out_proj=("nn.Linear(d_out, d_out)", "self.out_proj({0})"), norm=head.NORM, temperature=head.TEMPERATURE
+        OUT,
+        out_proj=("nn.Linear(d_out, d_out)", "self.out_proj({0})"),
+        norm=head.NORM,
+        temperature=head.TEMPERATURE,
     ),
     *each(
-        "params_extra", renamed=[{name: way.format(name[2]) for name in head.LAYERS} for way in ("w_{0}", "{0}_proj")]
+        "params_extra",
+        renamed=[
+            {name: way.format(name[2]) for name in head.LAYERS} for way in ("w_{0}", "{0}_proj")
+        ],
     ),
     ("interface", edit("class CausalAttention(", "class SelfAttention(")),
     ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
-    head.renamed(f"context_length: int, {head.OPTIONS}", "block_size: int, p: float = 0.0, bias: bool = False"),
+    head.renamed(
+        f"context_length: int, {head.OPTIONS}",
+        "block_size: int, p: float = 0.0, bias: bool = False",
+    ),
     *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit(SOFTMAX, SOFTMAX.replace("scores", "scores.float()"))),
     KEYS_NOT_TRANSPOSED,

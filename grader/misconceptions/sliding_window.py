@@ -49,12 +49,29 @@ ALIGN = {
 FUNCTIONS = ("window_mask", "local_attention")
 
 
-def table(T_q, T_k, window, past, future, align, past_align, rows, mirrored, inverted, blocks, fixed, device):
+def table(
+    T_q,
+    T_k,
+    window,
+    past,
+    future,
+    align,
+    past_align,
+    rows,
+    mirrored,
+    inverted,
+    blocks,
+    fixed,
+    device,
+):
     """(T_q, T_k): who may see whom, with these faults."""
     key = torch.arange(T_k if rows != "queries" else T_q, device=device)
     count = {"queries": T_q, "keys": T_k}.get(rows, T_q)
     first = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
-    window, later = fixed or window, ALIGN[past_align](T_q, T_k) - first if past_align != "as_align" else 0
+    window, later = (
+        fixed or window,
+        ALIGN[past_align](T_q, T_k) - first if past_align != "as_align" else 0,
+    )
     query = torch.arange(first, first + count, device=device)[:, None]
     behind = key - query if mirrored else query - key
     seen = PAST[past](behind + later, window) & FUTURE[future](behind, window)
@@ -65,19 +82,30 @@ def table(T_q, T_k, window, past, future, align, past_align, rows, mirrored, inv
 
 # Who may see whom, in both functions; with own_ before the name, in local_attention alone.
 BANDS = {
-    "past": "window", "future": "none", "align": "last",
-    "past_align": "as_align",  # where the query stands that the far past is cut off from, if elsewhere
+    "past": "window",
+    "future": "none",
+    "align": "last",
+    # where the query stands that the far past is cut off from, if elsewhere
+    "past_align": "as_align",
     "rows": "both",  # "queries", "keys": a square of that size
-    "mirrored": False, "inverted": False, "blocks": False,
+    "mirrored": False,
+    "inverted": False,
+    "blocks": False,
     "fixed": 0,  # a window that is written into the code
-}  # fmt: skip
+}
 RIGHT = {
-    **own(BANDS), **OFFERED, "mask_type": None,
-    "unchecked": (),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
+    **own(BANDS),
+    **OFFERED,
+    "mask_type": None,
+    # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
+    "unchecked": (),
     "hide": -INF,  # a number to fill in, or a name of _masking.hidden
     "nan": "kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
-    "softmax": "keys", "scale": "sqrt_hd", "roles": "qkv", "product": "any",
-}  # fmt: skip
+    "softmax": "keys",
+    "scale": "sqrt_hd",
+    "roles": "qkv",
+    "product": "any",
+}
 
 
 def make(**knobs):
@@ -92,19 +120,30 @@ def make(**knobs):
             raise RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")
         if T_q > T_k and "queries" not in faults.unchecked:
             raise ValueError(f"{T_q} queries and {T_k} keys")
-        seen = table(T_q, T_k, window, **both, device="cpu" if "window_mask" in faults.fixed_device else device)
+        seen = table(
+            T_q,
+            T_k,
+            window,
+            **both,
+            device="cpu" if "window_mask" in faults.fixed_device else device,
+        )
         return MASK_TYPES[faults.mask_type](seen) if faults.mask_type else seen
 
     def local_attention(q, k, v, window):
         q, k, v = ((q, k, v)[i] for i in ROLES[faults.roles])
         seen = table(q.shape[-2], k.shape[-2], window, **its_own, device=q.device)
-        scores, hide = PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v), faults.hide
+        scores, hide = (
+            PRODUCTS[faults.product](q, k) * multiplier(faults.scale, q, k, v),
+            faults.hide,
+        )
         weights = weighed(hidden(scores, seen, hide), seen, hide, faults.softmax)
         return (weights.nan_to_num(0.0) if faults.nan == "zero" else weights) @ v
 
     functions = offered(faults, window_mask, local_attention)
     if faults.renamed == "window_mask":  # of the arguments by name it takes the device alone
-        functions["window_mask"] = lambda *args, **more: window_mask(*args, **(more and {"device": more.get("device")}))
+        functions["window_mask"] = lambda *args, **more: window_mask(
+            *args, **(more and {"device": more.get("device")})
+        )
     return functions
 
 
@@ -115,13 +154,20 @@ OUT = "weights @ v"
 SCALE = "/ math.sqrt(q.shape[-1])"
 SCORES = f"q @ k.transpose(-2, -1) {SCALE}"
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
-SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
+SPLIT = (
+    {"align": "top_left", "past_align": "last"},
+    {"own_align": "top_left", "own_past_align": "last"},
+)
 
 
 MUTANTS = (
     *_bands("window_missing", past="unlimited"),
     *_bands("window_off_by_one", past=("one_more", "one_less", "one_less_keeps_self")),
-    *(("window_off_by_one", {knob: "one_less", **row}) for knob in ("past", "own_past") for row in FINITE),
+    *(
+        ("window_off_by_one", {knob: "one_less", **row})
+        for knob in ("past", "own_past")
+        for row in FINITE
+    ),
     *_bands("window_two_sided", future="window"),
     *_bands("window_two_sided", past="one_more", future="window_and_one"),
     *_bands("window_two_sided", past="half", future="half"),
@@ -132,7 +178,11 @@ MUTANTS = (
     *_bands("window_top_left", align="top_left", past_align="last"),
     *(("window_top_left", {**edges, **row}) for edges in SPLIT for row in FINITE),
     *_bands("window_misplaced", align=("one_early", "one_late", "reversed", "at_end")),
-    *(("window_misplaced", {knob: "one_early", **row}) for knob in ("align", "own_align") for row in FINITE),
+    *(
+        ("window_misplaced", {knob: "one_early", **row})
+        for knob in ("align", "own_align")
+        for row in FINITE
+    ),
     *_bands("window_square", past=(..., "unlimited"), rows=("queries", "keys")),
     *_bands("window_blocks", blocks=True, future=(..., "all")),
     *_bands("window_far_past", past=("far", "farther")),
@@ -144,11 +194,18 @@ MUTANTS = (
     *each("mask_sdpa_inverted", nan="zero", own_inverted=True),
     *each("mask_reversed", nan="zero", own_inverted=True),  # the same by hand
     *_bands("mask_excludes_self", future="not_self"),
-    *(("mask_excludes_self", {knob: "not_self", **row}) for knob in ("future", "own_future") for row in FINITE),
+    *(
+        ("mask_excludes_self", {knob: "not_self", **row})
+        for knob in ("future", "own_future")
+        for row in FINITE
+    ),
     *_bands("mask_peeks_one", future="one"),
     *_bands("mask_peeks_ahead", future=("two", "three")),
     ("mask_zero_fill", {"hide": 0.0}),
-    *each("mask_weak_fill", hide=(*WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS)),
+    *each(
+        "mask_weak_fill",
+        hide=(*WEAK, *(("add", fill) for fill in WEAK if fill != -1.0), *LOW_FILLS),
+    ),
     ("mask_plus_inf", {"hide": INF}),
     *each("mask_high_fill", hide=(1e9, ("add", 1e9))),
     *each("mask_after_softmax", hide="after_softmax"),
@@ -164,37 +221,77 @@ MUTANTS = (
     ),
     *scales("sqrt_keys", "sqrt_tokens", "tokens"),
     ("scale_wrong_axis", {"scale": "sqrt_heads"}),
-    *scales("sqrt_axis_1", "sqrt_c", "sqrt_values", "sqrt_batch", "rounded_down", "rounded", "rounded_up"),
-    *at(SCORES, ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1")),
+    *scales(
+        "sqrt_axis_1",
+        "sqrt_c",
+        "sqrt_values",
+        "sqrt_batch",
+        "rounded_down",
+        "rounded",
+        "rounded_up",
+    ),
+    *at(
+        SCORES,
+        ("scale_rounded", f'torch.div({SCORES}, 1, rounding_mode="floor")', f"({SCORES}) // 1"),
+    ),
     *each("scale_constant", scale=[n**-0.5 for n in CONSTANTS]),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand")),
     *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "everything")),
     *each("softmax_query_axis", softmax="queries", hide=-1e9),
-    *(("softmax_wrong_axis", {"softmax": axis, **row}) for row in FINITE for axis in ("heads", "batch")),
+    *(
+        ("softmax_wrong_axis", {"softmax": axis, **row})
+        for row in FINITE
+        for axis in ("heads", "batch")
+    ),
     *each("scores_ignored", scale=0.0),
-    *each("softmax_missing", softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid")),
+    *each(
+        "softmax_missing",
+        softmax=("missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid"),
+    ),
     *each("values_wrong_source", roles=("qkk", "qkq")),
     *each("scores_wrong_source", roles=("qqv", "kkv", "qvv")),
     *each("qkv_order", roles=("kqv", "qvk", "vkq", "kvq", "vqk")),
     *each("output_rounded", decimals=[("local_attention", n) for n in (4, 3, 2)]),
-    *each("argument_unchecked", unchecked=(("window",), ("queries",), ("window", "queries"), ("later",))),
+    *each(
+        "argument_unchecked",
+        unchecked=(("window",), ("queries",), ("window", "queries"), ("later",)),
+    ),
     *each("mask_not_bool", mask_type=tuple(MASK_TYPES)),
     ("axes_turned", {"product": "T"}),
-    *each("hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")),
+    *each(
+        "hard_coded_shape", product=("transpose_12", "transpose_23", "bmm", "unpack_3", "unpack_4")
+    ),
     ("gradient_cut", {"softmax": "detached_sum"}),
     *of("gradient_cut", edit("q @ k", "q.detach() @ k"), edit("q @ k", "q @ k.detach()")),
-    *at(OUT, ("gradient_cut", "weights @ v.detach()", "(weights @ v).detach()", "weights.detach() @ v")),
+    *at(
+        OUT,
+        ("gradient_cut", "weights @ v.detach()", "(weights @ v).detach()", "weights.detach() @ v"),
+    ),
     ("gradient_cut", edit("scores.masked_fill", "scores.detach().masked_fill")),
-    *at(f"return {OUT}", ("input_mutated", *(f"out = {OUT}\n    {t}.mul_(2.0)\n    return out" for t in "qkv"))),
-    *each("hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]),
+    *at(
+        f"return {OUT}",
+        ("input_mutated", *(f"out = {OUT}\n    {t}.mul_(2.0)\n    return out" for t in "qkv")),
+    ),
+    *each(
+        "hard_coded_dtype", cast=[(dtype, ("local_attention",)) for dtype in ("float32", "float64")]
+    ),
     *each("hard_coded_device", fixed_device=(*((name,) for name in FUNCTIONS), FUNCTIONS)),
-    *each("interface", returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS]),
+    *each(
+        "interface",
+        returns=[(kind, name) for kind in ("tuple", "list", "numpy", "none") for name in FUNCTIONS],
+    ),
     *each("interface", without=FUNCTIONS),
     *each("interface", renamed=FUNCTIONS),
     ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
     values_transposed(),
     *_bands("window_halved", past=("half", "less_than_half")),
-    ("values_width", edit("return weights @ v", "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out")),
+    (
+        "values_width",
+        edit(
+            "return weights @ v",
+            "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out",
+        ),
+    ),
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
 )
 

@@ -7,7 +7,9 @@ from ._mutants import FILLS_TRIED, SCALES_TRIED, at, of
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
 ONLINE_HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
-ONLINE_TOTAL = "total = total * (highest - higher).exp() + (piece - higher).exp().sum(-1, keepdim=True)"
+ONLINE_TOTAL = (
+    "total = total * (highest - higher).exp() + (piece - higher).exp().sum(-1, keepdim=True)"
+)
 ONLINE_KEPT = ".sum(-1, keepdim=True)\n        highest = higher\n    parts"
 PARTS = "parts = [(piece - highest).exp() / total for piece in scores.split(block, dim=-1)]"
 WEIGHTS = "return torch.cat(parts, dim=-1)  # (..., T)"
@@ -45,7 +47,9 @@ ONLINE_ADDED = "total = total + (piece - higher).exp().sum(-1, keepdim=True)"
 OWN = f"(tile - {TILE_MAX}.clamp(min=-1e30)).exp()"  # measured from the tile's own maximum
 AT_EACH = ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
 WHOLE_PIECES = "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"
-ONE_BLOCK = "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"
+ONE_BLOCK = (
+    "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"
+)
 FULL_ROWS = "for top in range(0, T // block_q * block_q, block_q):"
 ONE_FULL_ROW = "for top in range(0, max(T // block_q, 1) * block_q, block_q):"
 TO_HALVES = ("half().to(t)", "bfloat16().to(t)")
@@ -61,248 +65,655 @@ def before(line, text, more=None):
 
 
 def of_the_block(total, gathered):
-    """What a block holds is measured from its own maximum. total, gathered: its factor for the new one."""
+    """What a block holds is measured from its own maximum. total, gathered: its factor for the new
+    one.
+    """
     own = "fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
-    lines = {BOTH: f"own = {TILE_MAX}\n            {own}", TOTAL: TOTAL + total, GATHERED: GATHERED + gathered}
+    lines = {
+        BOTH: f"own = {TILE_MAX}\n            {own}",
+        TOTAL: TOTAL + total,
+        GATHERED: GATHERED + gathered,
+    }
     return [
-        ("tile_max_not_carried", edit(MASK, fill, lines | far)) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO)
+        ("tile_max_not_carried", edit(MASK, fill, lines | far))
+        for fill in (MASK, FINITE)
+        for far in ({}, FUTURE_TOO)
     ]
 
 
 def masked_where(mask, *places):
     """The mask in some tiles only."""
     for place in places:
-        yield edit(TILE, f"tile = {PRODUCT[1:-1]}\n            if {place}:\n                tile = tile{mask}")
+        yield edit(
+            TILE,
+            f"tile = {PRODUCT[1:-1]}\n            if {place}:\n                tile = tile{mask}",
+        )
 
 
 def with_zeros(tops, rest):
     """Rows up to here, and zeros for the rest."""
-    return edit(TOPS, tops, {RETURNED: f"rest = {rest}\n"
-        "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
-        f"    {RETURNED}"})  # fmt: skip
+    return edit(
+        TOPS,
+        tops,
+        {
+            RETURNED: (
+                f"rest = {rest}\n    answers.append(v.new_zeros(*v.shape[:-2], rest,"
+                f" v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n    {RETURNED}"
+            )
+        },
+    )
 
 
 MUTANTS = (
-    *of("tile_no_rescale", edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}), edit(GATHERED, ADDED),
-        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED), edit(TOTAL, TOTAL_ADDED), edit(ONLINE_TOTAL, ONLINE_ADDED),
+    *of(
+        "tile_no_rescale",
+        edit(TOTAL, TOTAL_ADDED, {GATHERED: ADDED}),
+        edit(GATHERED, ADDED),
+        edit(GATHERED, f"{ADDED} / total", NOT_DIVIDED),
+        edit(TOTAL, TOTAL_ADDED),
+        edit(ONLINE_TOTAL, ONLINE_ADDED),
         # The weights are kept as the first pass made them.
-        before(HIGHEST, "made = []", {
-            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp())\n"),
-            WEIGHTS: "return torch.cat(made, dim=-1) / total"})),
+        before(
+            HIGHEST,
+            "made = []",
+            {
+                ONLINE_KEPT: ONLINE_KEPT.replace(
+                    "higher\n", "higher\n        made.append((piece - highest).exp())\n"
+                ),
+                WEIGHTS: "return torch.cat(made, dim=-1) / total",
+            },
+        ),
+    ),
     # The factor turned over, or for the new block as well.
-    *of("tile_rescaled_wrong",
-        edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
-        swapped(ONLINE_TOTAL, "(highest - higher).exp()", "(higher - highest).exp().nan_to_num(posinf=0.0)"),
+    *of(
+        "tile_rescaled_wrong",
+        edit(
+            "fix, shares = (highest - higher).exp()",
+            "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)",
+        ),
+        swapped(
+            ONLINE_TOTAL,
+            "(highest - higher).exp()",
+            "(higher - highest).exp().nan_to_num(posinf=0.0)",
+        ),
         edit(GATHERED, "gathered = (gathered + shares @ values) * fix"),
         edit(TOTAL, "total = (total + shares.sum(-1, keepdim=True)) * fix"),
-        edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()")),
-    *of("tile_max_not_carried", edit(BOTH, "fix, shares = highest - higher, (tile - higher).exp()",
-             {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"})),
+        edit(
+            ONLINE_TOTAL,
+            "total = (total + (piece - higher).exp().sum(-1, True)) * (highest - higher).exp()",
+        ),
+    ),
+    *of(
+        "tile_max_not_carried",
+        edit(
+            BOTH,
+            "fix, shares = highest - higher, (tile - higher).exp()",
+            {TOTAL: TOTAL_ADDED, GATHERED: ADDED, HIGHER: f"higher = {TILE_MAX}.clamp(min=-1e30)"},
+        ),
+    ),
     *of_the_block("", ""),
     ("tile_max_not_carried", swapped(ONLINE_TOTAL, "(piece - higher)", f"(piece - {PIECE_MAX})")),
     *of_the_block(" * new", ""),
     *of_the_block("", " * new"),
     ("tile_diagonal_unmasked", edit(MASK, "")),
     ("mask_missing", edit(MASK, "", FUTURE_TOO)),
-    *of("tile_max_not_carried",
+    *of(
+        "tile_max_not_carried",
         edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
         edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
         swapped(PARTS, "(piece - highest)", f"(piece - {PIECE_MAX})"),
-        edit(PARTS, f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
+        edit(
+            PARTS,
+            f"last = {PIECE_MAX}\n    " + PARTS.replace("(piece - highest)", "(piece - last)"),
+        ),
         edit(SUMS, f"sums.append(({TILE_MAX} + total.log()).squeeze(-1))"),
         # The block's own maximum kept in place of the running one.
         swapped(KEPT, "highest = higher", f"highest = {TILE_MAX}"),
         swapped(ONLINE_KEPT, "highest = higher", f"highest = {PIECE_MAX}"),
         # Measured from the block's own maximum, with and without a factor for what came before.
         edit(ONLINE_TOTAL, ONLINE_ADDED, {ONLINE_HIGHER: f"higher = {PIECE_MAX}"}),
-        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}", {ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)")}),
-        *(edit(MASK, fill, {HIGHER: f"higher = {TILE_MAX}", KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)")})
-          for fill in (MASK, FINITE)),
+        edit(
+            ONLINE_HIGHER,
+            f"higher = {PIECE_MAX}",
+            {ONLINE_KEPT: ONLINE_KEPT.replace("= higher", "= torch.maximum(highest, higher)")},
+        ),
+        *(
+            edit(
+                MASK,
+                fill,
+                {
+                    HIGHER: f"higher = {TILE_MAX}",
+                    KEPT: KEPT.replace("= higher", "= torch.maximum(highest, higher)"),
+                },
+            )
+            for fill in (MASK, FINITE)
+        ),
         *(edit(BOTH, f"fix, shares = {fix}, {OWN}") for fix in ("1.0", "(highest - higher).exp()")),
         edit(HIGHER, f"higher = {TILE_MAX}.clamp(min=-1e30)"),
-        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)")),
-    # What large scores are held against: zero or more, nothing, the first block, or the first score.
-    *of("tile_overflow", edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
-        edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
-        edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
+        edit(ONLINE_TOTAL, f"total = total + (piece - {PIECE_MAX}).exp().sum(-1, keepdim=True)"),
+    ),
+    # What large scores are held against: zero or more, nothing, the first block, or the first
+    # score.
+    *of(
+        "tile_overflow",
+        edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
+        edit(
+            ONLINE_HIGHER,
+            "higher = torch.zeros_like(highest)",
+            {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"},
+        ),
+        edit(
+            ONLINE_HIGHER,
+            "higher = highest",
+            {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"},
+        ),
         edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
         # Each block's own maximum, with the right factor for what came before.
-        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}")),
-    *of("tile_divided_each", edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
-        edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
+        edit(ONLINE_HIGHER, f"higher = {PIECE_MAX}"),
+    ),
+    *of(
+        "tile_divided_each",
+        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{GATHERED} / total"}),
+        edit(
+            ANSWERS,
+            "answers.append(gathered)",
+            {GATHERED: "gathered = (gathered * fix + shares @ values) / total"},
+        ),
         edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
-        edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"}),
-        *(edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
-            f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]") for high in (PIECE_MAX, "highest")),
+        edit(
+            ANSWERS,
+            "answers.append(gathered)",
+            {GATHERED: f"{ADDED} / shares.sum(-1, keepdim=True).clamp(min=1e-30)"},
+        ),
+        *(
+            edit(
+                PARTS,
+                "parts = [part / part.sum(-1, keepdim=True) for part in "
+                f"((piece - {high}).exp() for piece in scores.split(block, dim=-1))]",
+            )
+            for high in (PIECE_MAX, "highest")
+        ),
         # Divided in the first pass, by the sum so far.
-        before(HIGHEST, "made = []", {
-            ONLINE_KEPT: ONLINE_KEPT.replace("higher\n", "higher\n        made.append((piece - highest).exp() / total)\n"),
-            WEIGHTS: "return torch.cat(made, dim=-1)"}),
+        before(
+            HIGHEST,
+            "made = []",
+            {
+                ONLINE_KEPT: ONLINE_KEPT.replace(
+                    "higher\n", "higher\n        made.append((piece - highest).exp() / total)\n"
+                ),
+                WEIGHTS: "return torch.cat(made, dim=-1)",
+            },
+        ),
         edit(GATHERED, f"{GATHERED} / shares.sum(-1, keepdim=True)"),
-        edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"}),
+        edit(
+            ANSWERS,
+            "answers.append(gathered)",
+            {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"},
+        ),
         # Means of the tiles' answers: of all, or pair by pair.
-        *(edit(MASK, fill, {GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
-                            ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))"}) for fill in (MASK, FINITE)),
-        *(edit(MASK, fill, {GATHERED: "answer = tile.softmax(-1).nan_to_num() @ values\n"
-                            "            gathered = answer if left == 0 else (gathered + answer) / 2"} | NOT_DIVIDED)
-          for fill in (MASK, FINITE)),
-        edit(GATHERED, "gathered = (gathered * fix + shares @ values) / total"), edit(GATHERED, f"{GATHERED} / total"),
-        *(edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"})
-          for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
-        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)")),
-    *of("tile_not_divided", edit(ANSWERS, "answers.append(gathered)"), swapped(PARTS, " / total", "")),
-    *of("tile_divided_twice",
-        edit(ANSWERS, "answers.append(gathered / total / total)"), swapped(PARTS, "/ total", "/ total / total")),
-    *of("tile_diagonal_unmasked", *masked_where(MASK, *AT_EACH),
+        *(
+            edit(
+                MASK,
+                fill,
+                {
+                    GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
+                    ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))",
+                },
+            )
+            for fill in (MASK, FINITE)
+        ),
+        *(
+            edit(
+                MASK,
+                fill,
+                {
+                    GATHERED: (
+                        "answer = tile.softmax(-1).nan_to_num() @ values\n"
+                        "            gathered = answer if left == 0 else (gathered + answer) / 2"
+                    )
+                }
+                | NOT_DIVIDED,
+            )
+            for fill in (MASK, FINITE)
+        ),
+        edit(GATHERED, "gathered = (gathered * fix + shares @ values) / total"),
+        edit(GATHERED, f"{GATHERED} / total"),
+        *(
+            edit(
+                ANSWERS,
+                "answers.append(gathered)",
+                {GATHERED: f"gathered = gathered * fix + {answer} @ values"},
+            )
+            for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")
+        ),
+        swapped(PARTS, "(piece - highest).exp()", "piece.softmax(-1)"),
+    ),
+    *of(
+        "tile_not_divided",
+        edit(ANSWERS, "answers.append(gathered)"),
+        swapped(PARTS, " / total", ""),
+    ),
+    *of(
+        "tile_divided_twice",
+        edit(ANSWERS, "answers.append(gathered / total / total)"),
+        swapped(PARTS, "/ total", "/ total / total"),
+    ),
+    *of(
+        "tile_diagonal_unmasked",
+        *masked_where(MASK, *AT_EACH),
         edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
         edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
         # The same where the keys behind the last query of the block are cut off.
-        *(edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM) for where in AT_EACH)),
-    *at(MASK, ("tile_mask_local", *(f".masked_fill({local}, -math.inf)" for local in (
-        "key - left > query - top", "key - left > query", "key > query - top")))),
-    *of("tile_mask_local", *masked_where(".masked_fill(key - left > query - top, -math.inf)",
-        "left + keys.shape[-2] > top", "left == top or left + block_k > top", AT_EACH[3], AT_EACH[2])),
-    *of("tile_skipped", edit(LEFTS, "for left in range(0, top + 1, block_k):"),
+        *(
+            edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM)
+            for where in AT_EACH
+        ),
+    ),
+    *at(
+        MASK,
+        (
+            "tile_mask_local",
+            *(
+                f".masked_fill({local}, -math.inf)"
+                for local in ("key - left > query - top", "key - left > query", "key > query - top")
+            ),
+        ),
+    ),
+    *of(
+        "tile_mask_local",
+        *masked_where(
+            ".masked_fill(key - left > query - top, -math.inf)",
+            "left + keys.shape[-2] > top",
+            "left == top or left + block_k > top",
+            AT_EACH[3],
+            AT_EACH[2],
+        ),
+    ),
+    *of(
+        "tile_skipped",
+        edit(LEFTS, "for left in range(0, top + 1, block_k):"),
         edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
-        edit(KEYS, f"if left > 0 and left + block_k > bottom:\n                continue\n            {KEYS}"),
-        edit(KEYS, f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n                continue"),
-        edit(KEYS, f"if left // block_k > top // block_q:\n                continue\n            {KEYS}"),
-        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):")),
-    *of("tile_step_wrong", edit(LEFTS, "for left in range(0, bottom, block_q):"),
-        edit(KEYS, KEYS.replace("block_k", "block_q")), edit(TOPS, TOPS.replace("block_q", "block_k"))),
+        edit(
+            KEYS,
+            "if left > 0 and left + block_k > bottom:\n                continue\n           "
+            f" {KEYS}",
+        ),
+        edit(
+            KEYS,
+            f"{KEYS}\n            if left > 0 and left + keys.shape[-2] > bottom:\n               "
+            " continue",
+        ),
+        edit(
+            KEYS,
+            f"if left // block_k > top // block_q:\n                continue\n            {KEYS}",
+        ),
+        edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
+    ),
+    *of(
+        "tile_step_wrong",
+        edit(LEFTS, "for left in range(0, bottom, block_q):"),
+        edit(KEYS, KEYS.replace("block_k", "block_q")),
+        edit(TOPS, TOPS.replace("block_q", "block_k")),
+    ),
     # The last block is a whole one, and begins earlier.
-    *of("tile_overlap",
-        *(edit(LEFTS, f"for left in [min(start, max(0, {end} - block_k)) for start in range(0, bottom, block_k)]:")
-          for end in ("T", "bottom")),
-        edit(PIECES, "for start in range(0, scores.shape[-1], block):\n"
+    *of(
+        "tile_overlap",
+        *(
+            edit(
+                LEFTS,
+                f"for left in [min(start, max(0, {end} - block_k)) for start in range(0, bottom,"
+                " block_k)]:",
+            )
+            for end in ("T", "bottom")
+        ),
+        edit(
+            PIECES,
+            "for start in range(0, scores.shape[-1], block):\n"
             "        start = min(start, max(0, scores.shape[-1] - block))\n"
-            "        piece = scores[..., start : start + block]")),
-    *of("tile_ragged_dropped", edit(PIECES, WHOLE_PIECES), edit(PIECES, ONE_BLOCK),
-        swapped(PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"),
-        edit(PIECES, WHOLE_PIECES, {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])}),
-        edit(TOPS, FULL_ROWS), edit(TOPS, ONE_FULL_ROW),
+            "        piece = scores[..., start : start + block]",
+        ),
+    ),
+    *of(
+        "tile_ragged_dropped",
+        edit(PIECES, WHOLE_PIECES),
+        edit(PIECES, ONE_BLOCK),
+        swapped(
+            PARTS, "in scores.split", "in scores[..., : scores.shape[-1] // block * block].split"
+        ),
+        edit(
+            PIECES,
+            WHOLE_PIECES,
+            {PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", WHOLE_PIECES[:-1])},
+        ),
+        edit(TOPS, FULL_ROWS),
+        edit(TOPS, ONE_FULL_ROW),
         edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
-        edit(LEFTS, "for left in range(0, min(bottom, T // block_k * block_k), block_k):", {
-            START: START.replace("0.0, 0.0", "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[..., :1, :])")}),
+        edit(
+            LEFTS,
+            "for left in range(0, min(bottom, T // block_k * block_k), block_k):",
+            {
+                START: START.replace(
+                    "0.0, 0.0",
+                    "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[...,"
+                    " :1, :])",
+                )
+            },
+        ),
         with_zeros(FULL_ROWS, "T - T // block_q * block_q"),
         # The same, but one block that is not full counts where there is no other.
         with_zeros(ONE_FULL_ROW, "max(T - max(T // block_q, 1) * block_q, 0)"),
-        edit(PIECES, ONE_BLOCK, {
-            WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
-            "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
-            "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")})),
-    *of("tile_ragged_refused", edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
-        before(TOPS, "q.unflatten(-2, (-1, block_q))"), before(TOPS, "k.unflatten(-2, (-1, block_k))"),
+        edit(
+            PIECES,
+            ONE_BLOCK,
+            {
+                WEIGHTS: (
+                    "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
+                    "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
+                    "    "
+                    + WEIGHTS.replace(
+                        "torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))"
+                    )
+                )
+            },
+        ),
+    ),
+    *of(
+        "tile_ragged_refused",
+        edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
+        before(TOPS, "q.unflatten(-2, (-1, block_q))"),
+        before(TOPS, "k.unflatten(-2, (-1, block_k))"),
         before(PIECES, "if scores.shape[-1] % block != 0:\n        raise ValueError(block)"),
-        before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)")),
-    ("tile_padding_counted", before(HIGHEST, "length = scores.shape[-1]\n"
-        "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
-        {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"})),
-    *at(SUMS, ("tile_lse_unscaled", "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
-            "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2, -1)).masked_fill("
-            "torch.arange(bottom, device=q.device) > query, -math.inf)\n        sums.append(raw.logsumexp(-1))",
-            "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))"),
-        *((id_, f"sums.append({lse}.squeeze(-1))") for id_, lse in (
-            ("tile_lse_without_max", "total.log()"), ("tile_lse_without_log", "(highest + total)"),
-            ("tile_lse_without_log", "(total * highest.exp())"),
-            ("tile_lse_without_log", "total"),
-            ("tile_lse_sign", "(total.log() - highest)"), ("tile_lse_sign", "(highest - total.log())")))),
-    *at(SCALE, ("scale_missing", ""), ("scores_ignored", "* 0"), ("scale_no_sqrt", "/ hd"),
+        before(TOPS, "if T % block_q != 0:\n        raise ValueError(block_q)"),
+    ),
+    (
+        "tile_padding_counted",
+        before(
+            HIGHEST,
+            "length = scores.shape[-1]\n"
+            "    scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))",
+            {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"},
+        ),
+    ),
+    *at(
+        SUMS,
+        (
+            "tile_lse_unscaled",
+            "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))",
+            (
+                "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2,"
+                " -1)).masked_fill(torch.arange(bottom, device=q.device) > query, -math.inf)\n     "
+                "   sums.append(raw.logsumexp(-1))"
+            ),
+            "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))",
+        ),
+        *(
+            (id_, f"sums.append({lse}.squeeze(-1))")
+            for id_, lse in (
+                ("tile_lse_without_max", "total.log()"),
+                ("tile_lse_without_log", "(highest + total)"),
+                ("tile_lse_without_log", "(total * highest.exp())"),
+                ("tile_lse_without_log", "total"),
+                ("tile_lse_sign", "(total.log() - highest)"),
+                ("tile_lse_sign", "(highest - total.log())"),
+            )
+        ),
+    ),
+    *at(
+        SCALE,
+        ("scale_missing", ""),
+        ("scores_ignored", "* 0"),
+        ("scale_no_sqrt", "/ hd"),
         ("scale_multiplied", "* math.sqrt(hd)", "* hd"),
-        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"), ("scale_tokens", "/ T"),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)", "/ math.sqrt(block_k)", "/ math.sqrt(block_q)"),
+        ("scale_tokens", "/ T"),
         ("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))"),
         ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
         ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])", "/ math.sqrt(q.shape[0])"),
-        ("scale_precedence", "/ hd ** 1 / 2", "/ (hd ** 1 / 2)", "/ (hd ** 1 // 2)", "* hd ** 1 / 2"),
-        ("scale_rounded", *(f"/ {whole}(math.sqrt(hd))"
-            for whole in ("int", "round", "math.ceil")), "// math.sqrt(hd)"),
-        ("scale_constant", *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")))),
+        (
+            "scale_precedence",
+            "/ hd ** 1 / 2",
+            "/ (hd ** 1 / 2)",
+            "/ (hd ** 1 // 2)",
+            "* hd ** 1 / 2",
+        ),
+        (
+            "scale_rounded",
+            *(f"/ {whole}(math.sqrt(hd))" for whole in ("int", "round", "math.ceil")),
+            "// math.sqrt(hd)",
+        ),
+        (
+            "scale_constant",
+            *(f"/ {c}" for c in (8, 64, 2, 4, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
+        ),
+    ),
     ("scale_twice", swapped(TILE, "keys.transpose", "(keys / math.sqrt(hd)).transpose")),
-    *of("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
-        edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))")),
+    *of(
+        "scale_after_softmax",
+        edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"}),
+        edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))"),
+    ),
     # With the tiles above the diagonal looked at, as whoever shows the future needs them.
-    *at(MASK, ("mask_reversed", ".masked_fill(key < query, -1e30)"),
+    *at(
+        MASK,
+        ("mask_reversed", ".masked_fill(key < query, -1e30)"),
         ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
         ("mask_peeks_ahead", *(f".masked_fill(key > query + {n}, -math.inf)" for n in (2, 3))),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_added", " + (key <= query)", " + (key > query)"), ("mask_zero_fill", " * (key <= query)"),
-        ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"), more=FUTURE_TOO),
-    *at(MASK, ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)", ".masked_fill(key >= query, -1e30)"),
-        ("mask_reversed", ".masked_fill(key < query, -math.inf)", ".masked_fill(key < query, -1e9)"),
+        ("mask_added", " + (key <= query)", " + (key > query)"),
+        ("mask_zero_fill", " * (key <= query)"),
+        ("mask_nan", " + (key > query) * -math.inf", " * torch.where(key > query, -math.inf, 1.0)"),
+        more=FUTURE_TOO,
+    ),
+    *at(
+        MASK,
+        (
+            "mask_excludes_self",
+            ".masked_fill(key >= query, -math.inf)",
+            ".masked_fill(key >= query, -1e30)",
+        ),
+        (
+            "mask_reversed",
+            ".masked_fill(key < query, -math.inf)",
+            ".masked_fill(key < query, -1e9)",
+        ),
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
         ("mask_peeks_ahead", ".masked_fill(key > query + 2, -math.inf)"),
-        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"), ("mask_high_fill", ".masked_fill(key > query, 1e9)"),
-        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"), ("mask_added", " - (key > query).to(q.dtype)")),
-    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {
-        BOTH: f"{BOTH} * (key < query)", ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
+        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
+        ("mask_high_fill", ".masked_fill(key > query, 1e9)"),
+        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"),
+        ("mask_added", " - (key > query).to(q.dtype)"),
+    ),
+    (
+        "mask_excludes_self",
+        edit(
+            MASK,
+            ".masked_fill(key >= query, -1e30)",
+            {
+                BOTH: f"{BOTH} * (key < query)",
+                ANSWERS: "answers.append((gathered / total).nan_to_num())",
+            },
+        ),
+    ),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
-    *((id_, edit(MASK, f".masked_fill(key > query, {value})", far)) for id_, value in (
-        ("mask_zero_fill", 0.0), ("mask_weak_fill", -1.0), ("mask_weak_fill", -10.0)) for far in ({}, FUTURE_TOO)),
-    *(("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far))
-      for far in ({}, FUTURE_TOO)),
+    *(
+        (id_, edit(MASK, f".masked_fill(key > query, {value})", far))
+        for id_, value in (
+            ("mask_zero_fill", 0.0),
+            ("mask_weak_fill", -1.0),
+            ("mask_weak_fill", -10.0),
+        )
+        for far in ({}, FUTURE_TOO)
+    ),
+    *(
+        (
+            "mask_after_softmax",
+            edit(
+                MASK,
+                "",
+                {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | far,
+            ),
+        )
+        for far in ({}, FUTURE_TOO)
+    ),
     # A tile that is hidden altogether comes first.
-    *at(LEFTS, ("mask_nan", *(f"for left in reversed(range(0, {end}, block_k)):" for end in ("T", "bottom")))),
+    *at(
+        LEFTS,
+        (
+            "mask_nan",
+            *(f"for left in reversed(range(0, {end}, block_k)):" for end in ("T", "bottom")),
+        ),
+    ),
     ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
-    *of("softmax_wrong_axis", before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)"),
-        *(before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})") for axis in ("", "0, keepdim=True")),
-        edit(PIECE_MAX, "piece.amax()", {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"}),
-        edit(TOTAL, "total = total * fix + shares.sum()")),
-    *of("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
-        edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
+    *of(
+        "softmax_wrong_axis",
+        before(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)"),
+        *(
+            before(ONLINE_BODY, f"return scores.exp() / scores.exp().sum({axis})")
+            for axis in ("", "0, keepdim=True")
+        ),
+        edit(
+            PIECE_MAX,
+            "piece.amax()",
+            {f".exp(){ONLINE_KEPT}": ".exp().sum()\n        highest = higher\n    parts"},
+        ),
+        edit(TOTAL, "total = total * fix + shares.sum()"),
+    ),
+    *of(
+        "softmax_missing",
+        edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)"),
+        edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)"),
+    ),
     *of("values_wrong_source", *(swapped(KEYS, "v[...", f"{other}[...") for other in "kq")),
     *of("scores_wrong_source", *(swapped(KEYS, "= k[...", f"= {other}[...") for other in "qv")),
     *of("qkv_order", *(before(SIZES, order) for order in ("q, k = k, q", "k, v = v, k"))),
-    *of("materialised", before(TOPS, "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()", {
-            MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
+    *of(
+        "materialised",
+        before(
+            TOPS,
+            "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()",
+            {MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"},
+        ),
         # Filled up to whole blocks; and all at once after the tiles.
-        before(TOPS, "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
-            "for x, block in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1) / math.sqrt(hd)",
-            {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")}),
-        edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
-            "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
-            "    return square.softmax(-1) @ v, square.logsumexp(-1)")),
+        before(
+            TOPS,
+            "filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) for x, block"
+            " in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1)"
+            " / math.sqrt(hd)",
+            {TILE: TILE.replace(PRODUCT, "square[..., top:bottom, left : left + keys.shape[-2]]")},
+        ),
+        edit(
+            RETURNED,
+            "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:,"
+            " None]\n    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden,"
+            " -math.inf)\n    return square.softmax(-1) @ v, square.logsumexp(-1)",
+        ),
+    ),
     ("delegated", before(ONLINE_BODY, "return torch.softmax(scores, dim=-1)")),
-    *at(SIZES, ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape")),
-    *of("hard_coded_shape", *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T")),
-        before(SIZES, "q, k, v = q[:1], k[:1], v[:1]")),
-    *of("hard_coded_dtype",
-        *(before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))") for to in ("float()", "double()", *TO_HALVES)),
+    *at(
+        SIZES,
+        ("hard_coded_shape", "B, nh, T, hd = q.shape", "B, T, hd = q.shape", "T, hd = q.shape"),
+    ),
+    *of(
+        "hard_coded_shape",
+        *(before(PIECES, f"{sizes} = scores.shape") for sizes in ("B, T", "(T,)", "B, nh, T")),
+        before(SIZES, "q, k, v = q[:1], k[:1], v[:1]"),
+    ),
+    *of(
+        "hard_coded_dtype",
+        *(
+            before(SIZES, f"q, k, v = (t.{to} for t in (q, k, v))")
+            for to in ("float()", "double()", *TO_HALVES)
+        ),
         swapped(RETURNED, "dim=-2)", "dim=-2).float()"),
         swapped("torch.full_like(rows[..., :1], -math.inf)", ")", ", dtype=torch.float64)"),
-        swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"), before(HIGHEST, "scores = scores.double()"),
-        edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
-    *of("hard_coded_device",
-        edit("bottom, device=q.device)", "bottom)", {"keys.shape[-2], device=q.device": "keys.shape[-2]"}),
+        swapped(WEIGHTS, "dim=-1)", "dim=-1).float()"),
+        before(HIGHEST, "scores = scores.double()"),
+        edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)"),
+    ),
+    *of(
+        "hard_coded_device",
+        edit(
+            "bottom, device=q.device)",
+            "bottom)",
+            {"keys.shape[-2], device=q.device": "keys.shape[-2]"},
+        ),
         before(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()"),
         edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)"),
-        before(HIGHEST, "scores = scores.cpu()")),
-    *of("gradient_cut", swapped(BOTH, "(tile -", "(tile.detach() -"),
-        edit(ANSWERS, "answers.append((gathered / total).detach())"), swapped(GATHERED, "values", "values.detach()"),
-        swapped(KEYS, "k[...", "k.detach()[..."), edit("rows = q", "rows = q.detach()"),
+        before(HIGHEST, "scores = scores.cpu()"),
+    ),
+    *of(
+        "gradient_cut",
+        swapped(BOTH, "(tile -", "(tile.detach() -"),
+        edit(ANSWERS, "answers.append((gathered / total).detach())"),
+        swapped(GATHERED, "values", "values.detach()"),
+        swapped(KEYS, "k[...", "k.detach()[..."),
+        edit("rows = q", "rows = q.detach()"),
         swapped(TOTAL, "shares", "shares.detach()"),
         edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()"),
         swapped(GATHERED, "shares", "shares.detach()"),
-        edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
-    *of("input_mutated", edit(f" {SCALE}", ".div_(math.sqrt(hd))"),
-        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)")),
-    *at(RETURNED,
-        ("interface", "return torch.cat(answers, dim=-2)", "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
-        'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
-    ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
+        edit(
+            RETURNED,
+            "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype),"
+            " torch.cat(sums, dim=-1)",
+        ),
+    ),
+    *of(
+        "input_mutated",
+        edit(f" {SCALE}", ".div_(math.sqrt(hd))"),
+        before(HIGHEST, "scores -= scores.amax(-1, keepdim=True)"),
+    ),
+    *at(
+        RETURNED,
+        (
+            "interface",
+            "return torch.cat(answers, dim=-2)",
+            "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)",
+            'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}',
+        ),
+    ),
+    (
+        "interface",
+        edit(
+            SUMS,
+            "sums.append(highest + total.log())",
+            {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"},
+        ),
+    ),
     *at(WEIGHTS, ("interface", "return torch.cat(parts, dim=-1), highest, total")),
     ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
     ("values_transposed", swapped(GATHERED, "values", "values.transpose(-2, -1)")),
-    *of("values_width", swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
-        before(TOPS, "whole = torch.zeros_like(q)", {
-        RETURNED: "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums, dim=-1)"})),
-    *of("output_rounded", *(swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
-        for line, axis in ((RETURNED, -2), (WEIGHTS, -1)) for n in (3, 2))),
-)  # fmt: skip
+    *of(
+        "values_width",
+        swapped(START, "0.0, 0.0", "0.0, torch.zeros_like(rows)"),
+        before(
+            TOPS,
+            "whole = torch.zeros_like(q)",
+            {
+                RETURNED: (
+                    "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums,"
+                    " dim=-1)"
+                )
+            },
+        ),
+    ),
+    *of(
+        "output_rounded",
+        *(
+            swapped(line, f"dim={axis})", f"dim={axis}).round(decimals={n})")
+            for line, axis in ((RETURNED, -2), (WEIGHTS, -1))
+            for n in (3, 2)
+        ),
+    ),
+)
 
 # With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),
-    ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})", FUTURE_TOO), FILLS_TRIED),
+    (
+        "mask_weak_fill",
+        lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})", FUTURE_TOO),
+        FILLS_TRIED,
+    ),
 )

@@ -1,4 +1,6 @@
-"""Wrong attempts at multi-head attention by weight split: one causal head with heads cut from its channels."""
+"""Wrong attempts at multi-head attention by weight split: one causal head with heads cut from its
+channels.
+"""
 
 from types import SimpleNamespace
 
@@ -25,7 +27,9 @@ from ._mutants import (
 SPLIT = SPLITS | {
     "first_shared": lambda t, s: SPLITS["heads"](t, s)[:, :1].expand(-1, s.nh, -1, -1),
     "tokens_first": lambda t, s: t.view(s.B, s.T, s.nh, -1),
-    "view_not_contiguous": lambda t, s: SPLITS["heads"](t, s).view(s.B * s.nh, s.T, -1).unflatten(0, (-1, s.nh)),
+    "view_not_contiguous": lambda t, s: (
+        SPLITS["heads"](t, s).view(s.B * s.nh, s.T, -1).unflatten(0, (-1, s.nh))
+    ),
 }
 
 HEAD_KNOBS = head.KNOBS | {
@@ -34,7 +38,7 @@ HEAD_KNOBS = head.KNOBS | {
     "split_only": "qkv",  # the others are split well
     "merge": "heads",
     "proj": "linear",  # linear, missing, transposed, twice
-}  # fmt: skip; sizes may hold nh and hd
+}  # sizes may hold nh and hd
 
 
 class Heads(head.OneHead):
@@ -42,7 +46,9 @@ class Heads(head.OneHead):
 
     def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
         sizes = self.knobs.sizes
-        divided = {"d_out": d_out, "d_in": d_in, "context": context_length, "nothing": 0}[self.knobs.divides]
+        divided = {"d_out": d_out, "d_in": d_in, "context": context_length, "nothing": 0}[
+            self.knobs.divides
+        ]
         if divided % num_heads:
             raise ValueError(f"{d_out} channels do not divide into {num_heads} heads")
         super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
@@ -89,7 +95,9 @@ MUTANTS = (
     ("merge_no_transpose", {"merge": "straight"}),
     *each("merge_wrong_axes", merge=("axes_(0, 3, 2, 1)", "axes_(0, 1, 3, 2)", HEADS_LAST)),
     ("heads_interleaved", {"merge": HEADS_LAST}),
-    *each("merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "axes_(2, 0, 1, 3)", "axes_(1, 0, 2, 3)")),
+    *each(
+        "merge_wrong_axes", merge=("axes_(0, 3, 1, 2)", "axes_(2, 0, 1, 3)", "axes_(1, 0, 2, 3)")
+    ),
     *each("merge_wrong_axes", merge=("axes_(1, 2, 0, 3)", "axes_(2, 1, 0, 3)")),
     *each("heads_interleaved", split="interleaved", merge=(..., HEADS_LAST)),
     *each("heads_interleaved", split_only=PARTS, split="interleaved"),
@@ -102,12 +110,17 @@ MUTANTS = (
         merge=("straight", ...),
     ),
     *each(
-        "heads_missing_transpose", split="tokens_first", holder="cut_to_tokens", split_only=(..., "v", "q", "k", "qk")
+        "heads_missing_transpose",
+        split="tokens_first",
+        holder="cut_to_tokens",
+        split_only=(..., "v", "q", "k", "qk"),
     ),
     *each("heads_one_width", merge=("mean", "sum")),
     *each(
         "heads_averaged",
-        merge=[f"{how}{then}" for then in ("", "_repeated", "_interleaved") for how in ("mean", "sum")],
+        merge=[
+            f"{how}{then}" for then in ("", "_repeated", "_interleaved") for how in ("mean", "sum")
+        ],
     ),
     *each("heads_share_weights", mix=("whole_mean", "whole_sum")),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
@@ -129,25 +142,42 @@ MUTANTS = (
     *head.Runs.INPUT,
     *head.on_the_way("B, T, _ = x.shape", OUT),
     ("hard_coded_shape", {"sizes": {"context": True}}),
-    *each("hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))),
+    *each(
+        "hard_coded_shape", sizes=written_in(C=(4, 12, 64, 8, 16, 768), nh=(2, 4, 3, 8, 12, 6, 1))
+    ),
     *each("hard_coded_shape", sizes=written_in(hd=(64, 2, 4, 8, 3, 16))),
     *head.Runs.WRITTEN_IN,
-    *each("params_not_registered", lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")]),
+    *each(
+        "params_not_registered",
+        lost=[f"{how} {EVERY}" for how in ("list", "tensor", "plain", "gone", "anew")],
+    ),
     *each("params_not_registered", lost=("anew out_proj", "plain out_proj")),
     ("params_not_registered", {"split": "first_shared"}),
     *head.Runs.SHARED,
-    *head.more_layers(OUT, c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"), norm=head.NORM, temperature=head.TEMPERATURE),
-    *each("params_extra", renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES]),
+    *head.more_layers(
+        OUT,
+        c_attn=("nn.Linear(d_in, 3 * d_out)", "{0}"),
+        norm=head.NORM,
+        temperature=head.TEMPERATURE,
+    ),
+    *each(
+        "params_extra",
+        renamed=[dict(zip(EVERY.split(), names.split(), strict=True)) for names in OTHER_NAMES],
+    ),
     ("interface", edit("class MultiHeadAttention(", "class MHA(")),
     ("interface", edit(f"return {OUT}", f"return {OUT}, None")),
     ("interface", edit("num_heads: int, dropout: float = 0.0", "dropout: float, num_heads: int")),
-    head.renamed(f"{SIZES}, {head.OPTIONS}", "block_size: int, n_head: int, p: float = 0.0, bias: bool = False"),
+    head.renamed(
+        f"{SIZES}, {head.OPTIONS}",
+        "block_size: int, n_head: int, p: float = 0.0, bias: bool = False",
+    ),
     *head.Runs.SIGNATURES,
     ("hard_coded_dtype", edit("scores.softmax(dim=-1)", "scores.float().softmax(dim=-1)")),
     KEYS_NOT_TRANSPOSED,
     *SCORES_WRONG_SOURCE,
     ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
-    ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),  # as after step 2
+    # as after step 2
+    ("heads_not_joined", edit("context = (weights @ v).transpose(1, 2)", "return weights @ v")),
     dropped_in_place("self.dropout"),
     values_transposed(),
     *added_mask_kept(HIDING, "self.future[:T, :T]"),

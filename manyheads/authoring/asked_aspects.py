@@ -270,7 +270,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
             a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK
         }
         return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
-    left, wrongly, asks = failing, set[Subject](), []
+    left, wrongly = failing, set[Subject]()
+    asks: list[Ask] = []
     for aspect in ASPECTS:
         breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
         fair = {  # who breaks it is no right attempt, and few mutants that pass the hidden check

@@ -238,7 +238,8 @@ def check_of(item: pytest.Item) -> Check:
     Raises pytest.UsageError with one sentence if it is not a check.
     """
     marker = item.get_closest_marker("hidden_check")
-    title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
+    docstring = getattr(getattr(item, "function", None), "__doc__", None) or ""
+    title = " ".join(docstring.strip().partition("\n\n")[0].split())
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
         raise pytest.UsageError(
             f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring"
@@ -254,7 +255,7 @@ def check_of(item: pytest.Item) -> Check:
         )
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(
-        item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint
+        item.name.removeprefix("test_"), title, mark.layer, mark.points, mark.hint
     )
     conditions = vars(item.module).get(CONDITIONS, {})
     if not isinstance(conditions, Mapping) or not all(map(callable, conditions.values())):
